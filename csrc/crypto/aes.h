@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// AES-128 on batches of blocks (FIPS 197), with the widest instructions the machine has.
+#pragma once
+
+#include <array>
+
+#include "crypto/block.h"
+
+namespace privml {
+
+enum class AesBackend { portable, aesni, vaes256, vaes512 };
+
+// The fastest backend this machine supports, and whether it supports a given one.
+AesBackend best_aes_backend();
+bool aes_backend_supported(AesBackend backend);
+
+class Aes128 {
+ public:
+  // Bytes of `key` in memory order are the key bytes of FIPS 197.
+  explicit Aes128(Block key, AesBackend backend = best_aes_backend());
+
+  // out[i] = AES_key(in[i]); `in` and `out` may be the same array. Constant time in hardware backends.
+  void encrypt(const Block* in, Block* out, i64 count) const;
+  // out[i] = AES_key(first + i) with a 128-bit little-endian counter (lo carries into hi).
+  void encrypt_counter(Block first, Block* out, i64 count) const;
+  // out[i] = AES_key(in[i]) ^ in[i] (Matyas-Meyer-Oseas without key change).
+  void encrypt_feedforward(const Block* in, Block* out, i64 count) const;
+
+ private:
+  std::array<Block, 11> round_keys_;
+  AesBackend backend_;
+};
+
+}  // namespace privml

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ordered byte stream to one peer, used by one thread at a time.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/types.h"
+
+namespace privml {
+
+// Payload bytes that crossed the channel, and the depth of this party's view: every frame carries its
+// sender's depth and reading one sets depth = max(depth, frame.depth + 1) (a Lamport clock), so the
+// depth counts one-way message hops on the critical path, also with lanes and threads.
+struct Traffic {
+  i64 sent = 0;
+  i64 received = 0;
+  i64 depth = 0;
+};
+
+class Channel {
+ public:
+  virtual ~Channel() = default;
+  // Queues bytes; they leave at the next flush, read, or when the buffer is full.
+  virtual void write(Bytes bytes) = 0;
+  // Fills `bytes`; flushes first, so no protocol needs a manual flush.
+  // Throws PeerDisconnected when the peer is gone or the deadline passes.
+  virtual void read(MutableBytes bytes) = 0;
+  virtual void flush() = 0;
+  virtual Traffic traffic() const = 0;
+  // The longest time one read may wait; every channel starts with 60 seconds.
+  virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
+  // Closes both directions; a read in another thread ends with PeerDisconnected.
+  virtual void close() = 0;
+};
+
+using ChannelPair = std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>;
+
+}  // namespace privml

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// A meter that walks through a protocol's messages without sending them. Next to every protocol stands a
+// function `cost_<protocol>(CostMeter&, ...)` that makes the same calls in the same order; a test demands
+// that bytes, depth and correlations equal the ledger exactly.
+#pragma once
+
+#include <array>
+
+#include "ot/rcot.h"
+
+namespace privml {
+
+struct CostMeter {
+  explicit CostMeter(RcotCost rcot_cost) : rcot(std::move(rcot_cost)) {}
+
+  RcotCost rcot;
+  std::array<i64, 2> bytes{};                 // sent by party 0 / 1, preprocessing included
+  std::array<i64, 2> preprocess_bytes{};      // of these, for correlations
+  std::array<i64, 2> depth{};                 // Lamport clocks of party 0 / 1
+  std::array<i64, 2> cots{};                  // drawn correlations, indexed by the sender's rank
+  std::array<i64, 2> available{};             // stock of the two pools, indexed by the sender's rank
+
+  // One message: `from` writes, the other party reads it.
+  void message(int from, i64 count);
+  // Both parties write, then both read.
+  void exchange(i64 from_party0, i64 from_party1);
+  // Mirrors reserve(): counts are indexed by the sender's rank.
+  void reserve(i64 sender0, i64 sender1);
+  // Mirrors draw_as_sender() of party `sender`.
+  void draw(int sender, i64 count);
+};
+
+// Correlations that `protocol_cost` draws, so that a protocol can reserve them in one go:
+// reserve(party, n[party.rank], n[1 - party.rank]).
+template <class ProtocolCost>
+std::array<i64, 2> count_correlations(ProtocolCost&& protocol_cost) {
+  CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  protocol_cost(meter);
+  return meter.cots;
+}
+
+}  // namespace privml

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Oblivious transfers derived from random correlated OT. All of them work on *chosen* correlations: first
+// the receiver's choices are imposed (one message of packed bits), then the sender answers with one message,
+// so several transfers of different kinds can share one round trip.
+//
+// Assumption  hash() is correlation robust. Leakage: none beyond lengths. Messages are bit-packed:
+//             `count` values of `width` bits take packed_bytes(count, width) bytes.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+// --- Choices. Receiver's choices are bits (0/1 per byte). After it, t_i = q_i ^ choice_i * delta.
+// Bytes: receiver -> sender packed_bytes(count, 1).
+void choose_receive(Party& party, std::span<const u8> choices, Block* t);
+void choose_send(Party& party, Block* q, i64 count);
+void cost_choose(CostMeter& meter, int sender, i64 count);
+
+// --- Additive correlated OT over Z_{2^width}, 1 <= width <= 64: sender puts in x, gets r; receiver gets
+// choice * x - r (mod 2^width). Correlation i carries `length` ring elements (x[i * length + j]).
+// Bytes: sender -> receiver packed_bytes(count * length, width).
+void additive_send(Party& party, const Block* q, std::span<const u64> x, i64 length, int width,
+                   std::span<u64> r);
+void additive_receive(Party& party, const Block* t, std::span<const u8> choices, i64 length, int width,
+                      std::span<u64> out);
+void cost_additive(CostMeter& meter, int sender, i64 count, i64 length, int width);
+
+// --- 1-of-2^m OT of width-bit messages, 1 <= m <= 8, 1 <= width <= 64, from m chosen correlations each:
+// correlation i * m + b belongs to bit b (b = 0 least significant) of instance i's choice.
+// messages[i * 2^m + j]; out[i] = messages[i * 2^m + choice_i].
+// Bytes: sender -> receiver packed_bytes(count << m, width).
+void one_of_n_send(Party& party, const Block* q, int m, int width, std::span<const u64> messages);
+void one_of_n_receive(Party& party, const Block* t, std::span<const u8> choices, int m, int width,
+                      std::span<u64> out);
+void cost_one_of_n(CostMeter& meter, int sender, i64 count, int m, int width);
+
+// --- Random bit triples without communication (both directions' correlations, one each per triple):
+// XOR shares of a random bit a, random `width`-bit strings b and c = a ? b : 0, 1 <= width <= 8.
+// With width > 1 one operand serves `width` products. Draws `count` as sender and as receiver.
+void bit_triples(Party& party, i64 count, int width, std::span<u8> a, std::span<u8> b, std::span<u8> c);
+void cost_bit_triples(CostMeter& meter, i64 count);
+
+}  // namespace privml

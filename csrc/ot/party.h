@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every two-party protocol receives: one party's channel, correlations, randomness and counters.
+#pragma once
+
+#include <array>
+
+#include "crypto/hash.h"
+#include "crypto/prg.h"
+#include "net/channel.h"
+#include "ot/pool.h"
+
+namespace privml {
+
+enum class Phase { setup = 0, preprocess = 1, online = 2 };
+
+struct PhaseCount {
+  double seconds = 0;
+  i64 sent = 0;
+  i64 received = 0;
+  i64 depth = 0;
+};
+
+struct Ledger {
+  std::array<PhaseCount, 3> phases{};
+  i64 cots_as_sender = 0;
+  i64 cots_as_receiver = 0;
+};
+
+struct Party {
+  int rank;                    // 0 or 1
+  Channel& channel;
+  CotPool& sender;             // this party sends, the peer chooses
+  CotPool& receiver;           // this party chooses, the peer sends
+  Prg& prg;                    // this party's own randomness
+  const CorrelationRobustHash& hash;
+  Ledger& ledger;              // setup and preprocess are booked as they happen; online is the rest
+};
+
+// Makes `as_sender` and `as_receiver` correlations available (this party's roles), both directions
+// interleaved tile by tile, booked under Phase::preprocess. Both parties call it with mirrored numbers.
+void reserve(Party& party, i64 as_sender, i64 as_receiver);
+
+// Correlations for immediate use; reserves what is missing.
+void draw_as_sender(Party& party, Block* out, i64 count);
+void draw_as_receiver(Party& party, Block* out, i64 count);
+
+}  // namespace privml

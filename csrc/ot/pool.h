@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Correlations made ahead of time and handed out once.
+#pragma once
+
+#include <memory>
+
+#include "base/buffer.h"
+#include "ot/rcot.h"
+
+namespace privml {
+
+class CotPool {
+ public:
+  explicit CotPool(std::unique_ptr<Rcot> source);
+
+  OtRole role() const { return source_->role(); }
+  Block delta() const { return source_->delta(); }
+  i64 available() const;
+  i64 granularity() const { return source_->granularity(); }
+  i64 tile() const { return source_->tile(); }
+
+  // Extends by one tile or less (a multiple of the granularity) into the store.
+  void extend(i64 count);
+  // Moves the next `count` correlations out; they can never be drawn again (the store is wiped behind).
+  // Throws InvalidArgument when fewer are available: callers reserve first.
+  void take(Block* out, i64 count);
+
+ private:
+  std::unique_ptr<Rcot> source_;
+  AlignedVector<Block> store_;
+  i64 first_ = 0;
+};
+
+}  // namespace privml

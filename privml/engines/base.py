@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interface every engine offers: about thirty operations on shares of ring elements.
+
+A *share* is a tuple of torch tensors of the tensor's logical shape (one component for one party of ``twopc``,
+several for engines whose parties hold several, or that hold all parties at once). Ring elements live in int64
+tensors whose bits above ``bits`` are unspecified: local operations are plain int64 arithmetic, every engine
+reduces where it matters. Boolean shares are uint8 tensors of 0 and 1.
+Structural operators (view, permute, cat, ...) act on each component and never reach the engine.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+Share = tuple[torch.Tensor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One factor of a product. ``bits``: width of the value (two's complement if ``signed``). For an operand
+    owned by one party (``owner`` 0, 1, ...) the width may be smaller than the output ring; a shared operand
+    (``owner=None``) is shared in Z_2^bits, and ``bits`` may be smaller than the output ring too (the engine
+    extends). ``nonnegative`` promises a value >= 0."""
+
+    share: Share
+    bits: int
+    owner: int | None = None
+    signed: bool = True
+    nonnegative: bool = False
+
+
+class Engine(abc.ABC):
+    """One party's (or, for ``plain`` and ``joint``, all parties') side of the computation."""
+
+    name: str
+    parties: int
+    rank: int | None  # None when this object acts for all parties (plain, joint)
+    components: int  # tensors per share
+
+    # ---- in and out
+    @abc.abstractmethod
+    def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
+        """Share of ``value`` (int64 ring elements), which only ``owner`` passes (others pass None)."""
+
+    @abc.abstractmethod
+    def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
+        """Boolean share of ``value`` (uint8 0/1), which only ``owner`` passes."""
+
+    @abc.abstractmethod
+    def public(self, value: torch.Tensor, bits: int) -> Share:
+        """Share of a value all parties know (int64), or of public bits when ``value`` is uint8."""
+
+    @abc.abstractmethod
+    def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
+        """The signed int64 value to party ``to`` (None: to all); None at parties that learn nothing."""
+
+    @abc.abstractmethod
+    def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
+        """The uint8 bits to party ``to`` (None: to all)."""
+
+    # ---- linear, local
+    @abc.abstractmethod
+    def add(self, a: Share, b: Share, bits: int) -> Share: ...
+
+    @abc.abstractmethod
+    def negate(self, a: Share, bits: int) -> Share: ...
+
+    @abc.abstractmethod
+    def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
+        """Product with public integers (broadcast), without truncation."""
+
+    def subtract(self, a: Share, b: Share, bits: int) -> Share:
+        return self.add(a, self.negate(b, bits), bits)
+
+    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        public = torch.as_tensor(value, dtype=torch.int64).expand(a[0].shape)
+        return self.add(a, self.public(public, bits), bits)
+
+    @abc.abstractmethod
+    def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share: ...
+
+    # ---- products (mod 2^out_bits, no truncation)
+    @abc.abstractmethod
+    def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        """Elementwise product of equal shapes."""
+
+    @abc.abstractmethod
+    def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        """Product of [..., n, k] and [..., k, m] with equal leading dimensions (2-D or batched)."""
+
+    @abc.abstractmethod
+    def conv2d(self, x: Operand, w: Operand, stride: Sequence[int], padding: Sequence[int],
+               dilation: Sequence[int], groups: int, out_bits: int) -> Share:
+        """x [n, c, h, w] with w [o, c / groups, kh, kw]; zero padding."""
+
+    # ---- width and scale
+    @abc.abstractmethod
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
+        """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring."""
+
+    @abc.abstractmethod
+    def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
+        """floor(x / 2^shift) in the smaller ring Z_2^(bits - shift)."""
+
+    @abc.abstractmethod
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
+        """The same value in the larger ring Z_2^to_bits."""
+
+    # ---- bits
+    @abc.abstractmethod
+    def less_than_zero(self, a: Share, bits: int) -> Share:
+        """Boolean share of [a < 0] (the most significant bit)."""
+
+    @abc.abstractmethod
+    def equal_zero(self, a: Share, bits: int) -> Share: ...
+
+    @abc.abstractmethod
+    def xor(self, a: Share, b: Share) -> Share: ...
+
+    @abc.abstractmethod
+    def logical_not(self, a: Share) -> Share: ...
+
+    @abc.abstractmethod
+    def logical_and(self, a: Share, b: Share) -> Share: ...
+
+    @abc.abstractmethod
+    def bits_to_ring(self, a: Share, bits: int) -> Share: ...
+
+    @abc.abstractmethod
+    def select(self, bit: Share, a: Share, bits: int) -> Share:
+        """``a`` where bit is 1, else 0."""
+
+    def logical_or(self, a: Share, b: Share) -> Share:
+        return self.xor(self.xor(a, b), self.logical_and(a, b))
+
+    # ---- defaults that engines override when they do better
+    def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
+        """(max(a, 0), Boolean share of [a >= 0])."""
+        positive = self.logical_not(self.less_than_zero(a, bits))
+        return self.select(positive, a, bits), positive
+
+    def maximum(self, a: Share, b: Share, bits: int) -> Share:
+        """Elementwise maximum; |a|, |b| < 2^(bits - 2)."""
+        return self.add(b, self.relu(self.subtract(a, b, bits), bits)[0], bits)
+
+    @abc.abstractmethod
+    def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
+        """Maximum over the last dimension by tournament, |a| < 2^(bits - 2), and on request a Boolean share
+        [..., n] of its one-hot position (the first of equal values, as in torch)."""
+
+    @abc.abstractmethod
+    def argmax_last(self, a: Share, bits: int) -> Share:
+        """Index (Integer(64) ring) of the first maximum over the last dimension, |a| < 2^(bits - 2)."""
+
+    @abc.abstractmethod
+    def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        """table[index] for a public table of 2^in_bits int64 entries and index in Z_2^in_bits, in_bits <= 8."""

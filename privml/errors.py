@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The exception tree: every error privml raises on purpose says what happened, where, and what to do."""
+
+
+class PrivmlError(Exception):
+    """Base of all errors raised by privml."""
+
+
+class ConfigError(PrivmlError, ValueError):
+    """A setting is missing, misspelt or contradicts another."""
+
+
+class UnsupportedOperator(PrivmlError, NotImplementedError):
+    """A model uses an operator that has no secure implementation; names the operator, the node and what is supported."""
+
+
+class SecretLeakError(PrivmlError, RuntimeError):
+    """An operation would reveal a secret (``float(x)``, ``x.numpy()``, a data-dependent shape, ...)."""
+
+
+class OverflowDetected(PrivmlError, OverflowError):
+    """The plain engine met a value outside its format's range; names the layer and the value's size."""
+
+
+class InvalidInput(PrivmlError, ValueError):
+    """An input has a wrong shape or dtype, or holds NaN, infinity or a value too large for its format."""
+
+
+class CorruptFile(PrivmlError, ValueError):
+    """A program, weights or store file is truncated, altered or not of privml."""
+
+
+class HandshakeMismatch(PrivmlError, RuntimeError):
+    """The parties disagree; names the field and both values."""
+
+
+class PeerDisconnected(PrivmlError, ConnectionError):
+    """The other party closed the connection, died, or did not answer within the deadline."""
+
+
+class ProtocolError(PrivmlError, RuntimeError):
+    """The other party sent bytes that the protocol does not allow."""
+
+
+class SecurityAbort(PrivmlError, RuntimeError):
+    """A consistency or MAC check failed: the session is dead and its keys are wiped."""
