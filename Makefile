@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+# make demo    everything from a fresh clone to a private classification between two processes
+# make test    all tests, C++ and Python
+# make lint    formatting, layering and spelling
+# make bench   throughput and bytes of the protocols (benchmarks/results)
+# make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+TORCH ?= torch==2.13.0
+BIN := $(VENV)/bin
+JOBS ?= $(shell nproc)
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize bench docs clean prove soak
+
+all: build
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml scripts/setup.sh
+	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh
+
+build: setup
+	$(BIN)/cmake -S csrc -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DPRIVML_TESTS=ON \
+	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" -DPython_EXECUTABLE="$(abspath $(BIN))/python" \
+	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)" $(if $(QUIET),> build.log,)
+	$(BIN)/cmake --build build/release -j $(JOBS)
+	cp build/release/_core*.so privml/
+
+demo: build
+	$(BIN)/python scripts/demo.py
+
+test: test-cpp test-python
+
+test-cpp: build
+	cd build/release && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
+
+test-python: build
+	$(BIN)/python -m pytest -m "not slow and not gpu"
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror $$(git ls-files 'csrc/*.h' 'csrc/*.cpp')
+	$(BIN)/lint-imports
+	$(BIN)/codespell $$(git ls-files)
+
+format: setup
+	$(BIN)/ruff check --fix -q . || true
+	$(BIN)/ruff format -q .
+	$(BIN)/clang-format -i $$(git ls-files 'csrc/*.h' 'csrc/*.cpp')
+
+sanitize: setup
+	$(BIN)/cmake -S csrc -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \
+	  -DPRIVML_SANITIZE=ON -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
+	$(BIN)/cmake --build build/sanitize -j $(JOBS)
+	cd build/sanitize && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
+
+bench: build
+	$(BIN)/privml bench suite=ot network=loopback
+	$(BIN)/privml bench suite=twopc network=loopback
+
+clean:
+	rm -rf build privml/_core*.so

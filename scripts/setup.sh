@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes $VENV with everything privml needs: system libraries (through apt where permitted) and Python packages.
+set -euo pipefail
+PYTHON=${PYTHON:-python3}
+VENV=${VENV:-.venv}
+TORCH=${TORCH:-torch==2.13.0}
+
+missing=()
+command -v g++ >/dev/null || missing+=(g++)
+command -v make >/dev/null || missing+=(make)
+[ -e /usr/include/sodium.h ] || [ -e /usr/local/include/sodium.h ] || missing+=(libsodium-dev)
+[ -e /usr/include/gtest/gtest.h ] || [ -e /usr/local/include/gtest/gtest.h ] || missing+=(libgtest-dev)
+"$PYTHON" -c 'import venv, ensurepip, sysconfig, os, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' \
+  2>/dev/null || missing+=(python3-venv python3-dev)
+if [ ${#missing[@]} -gt 0 ]; then
+  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    echo "installing system packages: ${missing[*]}"
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}" >/dev/null
+  else
+    echo "privml needs these system packages; please run:  sudo apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+fi
+
+[ -x "$VENV/bin/python" ] || "$PYTHON" -m venv "$VENV"
+"$VENV/bin/pip" install -q --upgrade pip
+echo "installing Python packages into $VENV (a few minutes the first time)"
+"$VENV/bin/pip" install -q "$TORCH"
+"$VENV/bin/pip" install -q "scikit-build-core[pyproject]>=0.10" "setuptools>=69" wheel "pybind11>=2.12" ninja "cmake>=3.24"
+"$VENV/bin/python" scripts/requirements.py | "$VENV/bin/pip" install -q -r /dev/stdin
+echo "$PWD" > "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/privml-checkout.pth"
+cat > "$VENV/bin/privml" <<SCRIPT
+#!$PWD/$VENV/bin/python
+from privml.cli import main
+
+main()
+SCRIPT
+chmod +x "$VENV/bin/privml"
+touch "$VENV/.ready"
