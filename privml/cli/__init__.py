@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml <verb> key=value ...``: every verb is a Hydra application over ``configs/``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from privml.cli import console
+from privml.cli.paths import config_directory
+
+VERBS = {
+    "convert": "turn a trained model (PyTorch or ONNX) into a program and the server's weights",
+    "serve": "party 0: own the weights, answer queries",
+    "query": "party 1: own the input, learn the scores",
+    "run": "both parties on this machine, for trying things out",
+    "cost": "bytes, rounds and correlations of one query, predicted from the graph",
+    "bench": "throughput and bytes of a suite of operators",
+}
+
+
+def usage() -> str:
+    lines = ["usage: privml <verb> [key=value ...]", ""]
+    lines += [f"  {verb:<8} {what}" for verb, what in VERBS.items()]
+    lines += ["", "privml <verb> --help shows the settings; --multirun (-m) sweeps over comma-separated values."]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs one verb; exits 0 on success, 1 on an error of privml (one line on stderr), 2 on a wrong call."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(usage())
+        sys.exit(0 if arguments else 2)
+    if arguments[0] == "--version":
+        import privml
+
+        print(f"privml {privml.__version__}")
+        return
+    verb, *rest = arguments
+    if verb not in VERBS:
+        print(f"privml: unknown verb '{verb}'\n\n{usage()}", file=sys.stderr)
+        sys.exit(2)
+    run_verb(verb, rest)
+
+
+def run_verb(verb: str, overrides: list[str]) -> None:
+    import hydra
+    from omegaconf import DictConfig
+
+    action = importlib.import_module(f"privml.cli.{verb}").run
+
+    def application(config: DictConfig) -> None:
+        with console.clean_errors():
+            action(config)
+
+    application.__module__ = "privml.cli"
+    decorated = hydra.main(version_base="1.3", config_path=str(config_directory()), config_name=verb)(application)
+    sys.argv = [f"privml {verb}", *overrides]
+    decorated()
