@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two-dimensional convolution (cross-correlation, as in neural networks) of shared and owned
+// tensors.
+//
+// Functionality  out[n,o,y,x] = sum of in[n,c,y*stride+ky*dilation-pad,...] * kernel[o,c,ky,kx] mod
+// 2^ell, as
+//                additive shares, with zero padding. Operand formats as in matmul.h.
+// Method         choices are kernel bits (each carries the pixels it meets, over batch and
+// positions) or pixel
+//                bits (each carries the kernel weights it meets); no pixel is sent twice and
+//                products with padding are left out on both sides. `automatic` takes the side with
+//                fewer bytes.
+// Leakage        none beyond shapes, widths and placement. Assumption: correlated OT.
+#pragma once
+
+#include "twopc/cross_terms.h"
+#include "twopc/operand.h"
+
+namespace privml {
+
+struct ConvolutionShape {
+  i64 batch = 1, in_channels = 1, height = 1, width = 1;
+  i64 out_channels = 1, kernel_height = 1, kernel_width = 1;
+  i64 groups = 1;
+  i64 stride_y = 1, stride_x = 1;
+  i64 pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
+  i64 dilation_y = 1, dilation_x = 1;
+
+  i64 out_height() const {
+    return (height + pad_top + pad_bottom - dilation_y * (kernel_height - 1) - 1) / stride_y + 1;
+  }
+  i64 out_width() const {
+    return (width + pad_left + pad_right - dilation_x * (kernel_width - 1) - 1) / stride_x + 1;
+  }
+  i64 in_count() const { return batch * in_channels * height * width; }
+  i64 kernel_count() const {
+    return out_channels * in_channels / groups * kernel_height * kernel_width;
+  }
+  i64 out_count() const { return batch * out_channels * out_height() * out_width(); }
+};
+
+enum class ConvolutionChoice { automatic, pixels, kernel };
+
+// in: [batch, in_channels, height, width], kernel: [out_channels, in_channels / groups,
+// kernel_height, kernel_width], out: [batch, out_channels, out_height, out_width], all row-major.
+// Throws InvalidArgument on shapes, widths or lengths that do not fit.
+void convolution(Party& party, Operand in_format, std::span<const u64> in, Operand kernel_format,
+                 std::span<const u64> kernel, const ConvolutionShape& shape, int ell,
+                 std::span<u64> out, ConvolutionChoice choice = ConvolutionChoice::automatic);
+void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format,
+                      const ConvolutionShape& shape, int ell,
+                      ConvolutionChoice choice = ConvolutionChoice::automatic);
+
+}  // namespace privml

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a value known to one party with a value known to the other.
+//
+// Functionality  one party holds x, the other y; they get additive shares of x * y mod 2^ell,
+// elementwise or
+//                as a matrix product.
+// Method         the bits of one operand are choices of correlated OTs whose correlations are the
+// other
+//                operand: bit i needs the product mod 2^(ell - i) only, so its messages have ell -
+//                i bits (Gilboa's product as in SiRNN, Rathee et al., S&P 2021, Algorithm 4). In a
+//                matrix product one choice bit carries a whole row of the other operand.
+// Leakage        none beyond shapes and widths. Assumption: correlated OT.
+// Cost           per chunk of choices one message of packed choice bits, answered by one stream.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+// How the words of an operand known to one party are read: `bits` low bits, 1..64, as an unsigned
+// number or in two's complement. Higher bits of a word are ignored.
+struct KnownFormat {
+  int bits = 64;
+  bool is_signed = false;
+};
+
+// Which operand's bits are the choices; `automatic` takes the side with fewer bytes (see
+// choose_side).
+enum class ChoiceSide { automatic, left, right };
+
+// Product of a rows x inner matrix (left) and an inner x columns matrix (right), both row-major.
+struct MatrixShape {
+  i64 rows = 0;
+  i64 inner = 0;
+  i64 columns = 0;
+};
+
+// Bits that one correlation is taken to cost when sides are compared; fixed, so that both parties
+// and the cost functions decide alike whatever provider makes the correlations.
+inline constexpr i64 kCorrelationBits = 32;
+
+// Bits on the wire of `choices` operands of `choice_bits` each, whose bits carry `elements`
+// products in all.
+i64 cross_term_bits(i64 choices, i64 elements, int choice_bits, int ell);
+
+// The cheaper side of a matrix product, never `automatic`.
+ChoiceSide choose_side(const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell);
+
+// Elementwise. `mine` is x at party `left_holder` and y at the other party; out has the same
+// length. Throws InvalidArgument on widths outside 1..64 or lengths that differ.
+void cross_term(Party& party, int left_holder, std::span<const u64> mine, KnownFormat left,
+                KnownFormat right, int ell, ChoiceSide side, std::span<u64> out);
+void cost_cross_term(CostMeter& meter, int left_holder, i64 count, KnownFormat left,
+                     KnownFormat right, int ell, ChoiceSide side);
+
+// Both cross terms of a product of shared values, x_0 * y_1 + x_1 * y_0, in one exchange of choices
+// and one of streams: each party passes its own words of x (left) and y (right).
+void cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y, KnownFormat left,
+                 KnownFormat right, int ell, std::span<u64> out);
+void cost_cross_terms(CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell);
+
+// Matrix product. `mine` is the left matrix at party `left_holder` and the right matrix at the
+// other party; out is rows x columns.
+void matrix_cross_term(Party& party, int left_holder, std::span<const u64> mine,
+                       const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
+                       ChoiceSide side, std::span<u64> out);
+void cost_matrix_cross_term(CostMeter& meter, int left_holder, const MatrixShape& shape,
+                            KnownFormat left, KnownFormat right, int ell, ChoiceSide side);
+
+}  // namespace privml

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Digits of a shared number.
+//
+// Functionality  x in Z_{2^ell}; digit j (j = 0 least significant) of `digit_bits` bits, the top
+// one shorter
+//                where digit_bits does not divide ell, each shared additively modulo its own size.
+// Method         SiRNN (Rathee et al., S&P 2021), Algorithm 6: wrap and all-ones of every digit,
+// then the carries
+//                by a parallel prefix instead of a chain (logarithmic depth).
+// Leakage        none beyond length and widths. Assumption: correlated OT.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+constexpr i64 digit_count(int ell, int digit_bits) { return ceil_div(ell, digit_bits); }
+
+// XOR shares of the carry of x_0 + x_1 into digits 1, 2, ...: carries[(j - 1) * n + k] for element
+// k, (digit_count - 1) * n bits. 1 <= ell <= 64, 1 <= digit_bits <= 64.
+void digit_carries(Party& party, std::span<const u64> x, int ell, int digit_bits,
+                   std::span<u8> carries);
+void cost_digit_carries(CostMeter& meter, i64 count, int ell, int digit_bits);
+
+// out[j * n + k] = digit j of element k, digit_count * n words.
+void digits(Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u64> out);
+void cost_digits(CostMeter& meter, i64 count, int ell, int digit_bits);
+
+}  // namespace privml

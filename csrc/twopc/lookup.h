@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Public tables at shared places, and plain 1-of-2^m transfers.
+//
+// Functionality  table has 2^index_bits entries of `width` bits, 1 <= index_bits <= 8, 1 <= width
+// <= 64; the
+//                index is shared in Z_{2^index_bits}; out = table[index], additive in Z_{2^width}
+//                or XOR-shared.
+// Method         the table rotated by one share and masked, in one 1-of-2^m OT (SiRNN, Rathee et
+// al., S&P 2021,
+//                section II-B; Dessouky et al., NDSS 2017); where it needs fewer bytes, two levels:
+//                an XOR-shared one-hot vector of the low digits' sum picks a column locally, and
+//                two small OTs pick the row out of the shared column.
+// Leakage        none beyond lengths and widths. Assumption: correlated OT.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+// Throws InvalidArgument unless table has 2^index_bits entries and out as many as index.
+void lookup(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+            int width, std::span<u64> out);
+void cost_lookup(CostMeter& meter, i64 count, int index_bits, int width);
+
+// The same with XOR-shared output words.
+void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> index,
+                int index_bits, int width, std::span<u64> out);
+void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width);
+
+// Plain OT: `sender` (0 or 1) has messages[i * 2^index_bits + j] of `width` bits, the other party
+// choices[i]; it gets messages[i * 2^index_bits + choices[i]], the sender nothing.
+void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits, int width);
+void transfer_one_of_n_receive(Party& party, std::span<const u8> choices, int index_bits, int width,
+                               std::span<u64> out);
+void cost_transfer_one_of_n(CostMeter& meter, int sender, i64 count, int index_bits, int width);
+
+}  // namespace privml

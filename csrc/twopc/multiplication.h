@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elementwise products of mixed widths.
+//
+// Functionality  x in m bits, y in n bits, each unsigned or two's complement; out = x * y mod 2^ell
+// for
+//                max(m, n) <= ell <= m + n, as additive shares.
+// Method         SiRNN (Rathee et al., S&P 2021), Algorithm 3 and section III-D: shares are
+// multiplied over the
+//                integers; a wrap bit of x (of y) is needed only where m < ell (n < ell), so
+//                uniform rings need none.
+// Leakage        none beyond lengths and widths. Assumption: correlated OT.
+#pragma once
+
+#include "twopc/cross_terms.h"
+
+namespace privml {
+
+struct Factor {
+  int bits = 64;
+  bool is_signed = true;
+  bool nonnegative = false;  // the most significant bit is known to be 0: its wrap costs one AND
+};
+
+// Both operands shared, x in Z_{2^x.bits} and y in Z_{2^y.bits}.
+// Throws InvalidArgument on widths outside the range above or lengths that differ.
+void multiply(Party& party, std::span<const u64> x, Factor x_format, std::span<const u64> y,
+              Factor y_format, int ell, std::span<u64> out);
+void cost_multiply(CostMeter& meter, i64 count, Factor x_format, Factor y_format, int ell);
+
+// x shared, y known to party `owner` (the other party passes an empty span); max(m, n) <= ell <= m
+// + n.
+void multiply_owned(Party& party, int owner, std::span<const u64> x, Factor x_format,
+                    std::span<const u64> y, KnownFormat y_format, int ell, std::span<u64> out);
+void cost_multiply_owned(CostMeter& meter, int owner, i64 count, Factor x_format,
+                         KnownFormat y_format, int ell);
+
+}  // namespace privml

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The most significant non-zero bit of a shared number.
+//
+// Functionality  x in Z_{2^ell} read unsigned; one_hot has a 1 at place floor(log2 x), at place 0
+// for x = 0, as
+//                XOR shares.
+// Method         SiRNN (Rathee et al., S&P 2021), Algorithm 7, on 4-bit digits: each digit's
+// one-hot comes out of
+//                one OT on (share of digit, share of carry), is kept where all higher digits are
+//                zero, and place 0 is the complement of all others.
+// Leakage        none beyond length and width. Assumption: correlated OT.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+// one_hot[k * ell + j] for element k, place j; 1 <= ell <= 64.
+void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
+                                  std::span<u8> one_hot);
+void cost_most_significant_nonzero_bit(CostMeter& meter, i64 count, int ell);
+
+// Local: XOR shares of table[place] (up to 64 bits a word) from XOR shares of a one-hot vector;
+// table has `size` public entries, one_hot[k * size + j], out[k]. With table[j] = j and
+// xor_to_additive() it gives the index.
+void one_hot_select(std::span<const u8> one_hot, std::span<const u64> table, std::span<u64> out);
+
+}  // namespace privml
