@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Long inputs are processed chunk by chunk, so that memory stays bounded; each chunk's correlations
+// are reserved in one go.
+#pragma once
+
+#include <algorithm>
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+// Elements that a protocol processes at once.
+inline constexpr i64 kChunk = i64{1} << 16;
+
+// Calls cost(meter, count) on the correlations of `count` elements, then chunk(begin, count), for
+// consecutive ranges of at most `limit` elements.
+template <class Cost, class Chunk>
+void in_chunks(Party& party, i64 n, Cost&& cost, Chunk&& chunk, i64 limit = kChunk) {
+  for (i64 begin = 0; begin < n; begin += limit) {
+    const i64 count = std::min(limit, n - begin);
+    const auto cots = count_correlations([&](CostMeter& meter) { cost(meter, count); });
+    reserve(party, cots[party.rank], cots[1 - party.rank]);
+    chunk(begin, count);
+  }
+}
+
+// The same walk on a meter.
+template <class Cost>
+void cost_in_chunks(CostMeter& meter, i64 n, Cost&& cost, i64 limit = kChunk) {
+  for (i64 begin = 0; begin < n; begin += limit) {
+    const i64 count = std::min(limit, n - begin);
+    const auto cots = count_correlations([&](CostMeter& inner) { cost(inner, count); });
+    meter.reserve(cots[0], cots[1]);
+    cost(meter, count);
+  }
+}
+
+}  // namespace privml

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The carry out of a shared sum.
+//
+// Functionality  x: additive shares x0, x1 in Z_{2^bits}, 1 <= bits <= 64. XOR shares of
+//                w = [x0 + x1 >= 2^bits] (sum over the integers), and where asked of
+//                e = [x0 + x1 mod 2^bits = 2^bits - 1].
+// Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
+// Source         SiRNN (Rathee et al., S&P 2021), sections III-E, IV and appendix B; the variants
+//                with a known most significant bit: section IV, "MSB-to-wrap".
+// Cost           as millionaires.h; known MSB: one private AND; shared MSB: two.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+void wrap(Party& party, std::span<const u64> x, int bits, std::span<u8> w);
+void cost_wrap(CostMeter& meter, i64 n, int bits);
+
+void wrap_with_all_ones(Party& party, std::span<const u64> x, int bits, std::span<u8> w,
+                        std::span<u8> all_ones);
+void cost_wrap_with_all_ones(CostMeter& meter, i64 n, int bits);
+
+// Also the carry out of the low `split` bits, 0 < split < bits.
+void wrap_split(Party& party, std::span<const u64> x, int bits, int split, std::span<u8> low_w,
+                std::span<u8> w);
+void cost_wrap_split(CostMeter& meter, i64 n, int bits, int split);
+
+// For values whose most significant bit is publicly known to be `msb` (0 or 1).
+void wrap_known_msb(Party& party, std::span<const u64> x, int bits, u8 msb, std::span<u8> w);
+void cost_wrap_known_msb(CostMeter& meter, i64 n);
+
+// For values whose most significant bit is already XOR-shared.
+void wrap_shared_msb(Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
+                     std::span<u8> w);
+void cost_wrap_shared_msb(CostMeter& meter, i64 n);
+
+}  // namespace privml
