@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The zoo: a folder per model with its definition, trained weights, training recipe and card.
+
+``load(name)`` gives what is needed to convert and query a model, without privml.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+_FOLDERS = ("lenet",)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A trained model and how to feed it.
+
+    ``module``: in evaluation mode. ``example``: one batch of inputs as the module takes them.
+    ``preprocess``: raw samples (uint8 images for image models) to such a batch. ``samples``, ``labels``: real
+    raw samples the model was not trained on. ``calibration``: raw training samples to measure ranges on.
+    """
+
+    name: str
+    module: torch.nn.Module
+    example: torch.Tensor
+    preprocess: Callable[[torch.Tensor], torch.Tensor]
+    samples: torch.Tensor
+    labels: torch.Tensor
+    calibration: torch.Tensor
+
+
+def names() -> list[str]:
+    """The models there are."""
+    return list(_FOLDERS)
+
+
+def load(name: str) -> Model:
+    """The model of this name with its trained weights; KeyError, naming the known ones, for any other."""
+    if name not in _FOLDERS:
+        raise KeyError(f"no model {name!r} in the zoo; there are: {', '.join(_FOLDERS)}")
+    return importlib.import_module(f"models.{name}").load()
