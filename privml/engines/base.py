@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 import torch
 
+from privml.engines import ring
+
 Share = tuple[torch.Tensor, ...]
 
 
@@ -40,6 +42,14 @@ class Engine(abc.ABC):
     parties: int
     rank: int | None  # None when this object acts for all parties (plain, joint)
     components: int  # tensors per share
+    trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
+
+    def owned(self, party: int) -> Engine:
+        """The engine that computes on shares of placement Owned(party), in clear at the owner, without
+        communication. Owned shares hold the sign-extended value at the owner and zeros elsewhere."""
+        from privml.engines.owned import OwnedEngine
+
+        return OwnedEngine(self, party)
 
     # ---- in and out
     @abc.abstractmethod
@@ -97,6 +107,15 @@ class Engine(abc.ABC):
                dilation: Sequence[int], groups: int, out_bits: int) -> Share:
         """x [n, c, h, w] with w [o, c / groups, kh, kw]; zero padding."""
 
+    def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
+        """a @ b (``left``: b @ a) with public integers b, without truncation; dimensions as in matmul."""
+        return tuple(ring.matmul(b, c) if left else ring.matmul(c, b) for c in a)
+
+    def conv2d_public(self, x: Share, w: torch.Tensor, stride: Sequence[int], padding: Sequence[int],
+                      dilation: Sequence[int], groups: int, bits: int) -> Share:
+        """conv2d with a public integer weight, without truncation."""
+        return tuple(ring.conv2d(c, w, stride, padding, dilation, groups) for c in x)
+
     # ---- width and scale
     @abc.abstractmethod
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
@@ -109,6 +128,10 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
         """The same value in the larger ring Z_2^to_bits."""
+
+    def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
+        """The same value, which must fit, in the smaller ring Z_2^to_bits."""
+        return a
 
     # ---- bits
     @abc.abstractmethod

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an operator needs to know beyond its arguments: the session, its numerics, and the node being computed.
+
+Both are context variables, so threads that play different parties never see each other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privml.errors import ConfigError
+from privml.formats import FixedPoint, Format, Owned, Placement
+
+if TYPE_CHECKING:
+    from privml.engines.base import Engine
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """The formats a session uses where nothing more precise is said.
+
+    ``bits``, ``scale``: ring and fractional bits of activations and public constants. ``weight_bits``,
+    ``weight_scale``: those of a module's parameters (default: the same). Parameters known to one party may be
+    narrower than the ring, which makes products with them cheaper.
+    """
+
+    bits: int = 64
+    scale: int = 16
+    weight_bits: int | None = None
+    weight_scale: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
+            raise ConfigError(
+                f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"
+            )
+
+    @property
+    def working(self) -> FixedPoint:
+        return FixedPoint(self.bits, self.scale)
+
+    @property
+    def weight(self) -> FixedPoint:
+        return FixedPoint(
+            self.bits if self.weight_bits is None else self.weight_bits,
+            self.scale if self.weight_scale is None else self.weight_scale,
+        )
+
+
+class Session:
+    """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
+
+    Anything with the same attributes serves as a session. ``ledger`` is for whoever records costs per node and
+    may be None. Used as a context manager it becomes the current session and is closed at the end.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        numerics: Numerics | None = None,
+        ledger: Any = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self.engine = engine
+        self.numerics = numerics or Numerics()
+        self.working = self.numerics.working
+        self.weight = self.numerics.weight
+        self.ledger = ledger
+        self._on_close = on_close
+        self._owned: dict[int, Engine] = {}
+        self._tokens: list[Token] = []
+
+    @property
+    def rank(self) -> int | None:
+        """This party's number; None when all parties are in this process."""
+        return self.engine.rank
+
+    @property
+    def parties(self) -> int:
+        return self.engine.parties
+
+    def engine_for(self, placement: Placement) -> Engine:
+        """The engine that computes on tensors of this placement: the owner's clear one, or the protocols."""
+        if not isinstance(placement, Owned):
+            return self.engine
+        engine = self._owned.get(placement.party)
+        if engine is None:
+            engine = self._owned[placement.party] = self.engine.owned(placement.party)
+        return engine
+
+    def close(self) -> None:
+        """Release channels, threads and keys; idempotent."""
+        on_close, self._on_close = self._on_close, None
+        if on_close is not None:
+            on_close()
+
+    def __enter__(self) -> Session:
+        self._tokens.append(_session.set(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _session.reset(self._tokens.pop())
+        if not self._tokens:
+            self.close()
+
+    def __deepcopy__(self, memo: dict) -> Session:
+        return self  # a connection has no copies; tensors that are copied stay in their session
+
+    def __repr__(self) -> str:
+        rank = "all parties" if self.rank is None else f"party {self.rank} of {self.parties}"
+        return f"Session(engine={self.engine.name}, {rank}, {self.numerics})"
+
+
+_session: ContextVar[Session | None] = ContextVar("privml_session", default=None)
+
+
+def current_session() -> Session:
+    """The session entered last; ConfigError when there is none."""
+    session = _session.get()
+    if session is None:
+        raise ConfigError(
+            "no session is open: wrap the code in `with privml.local(engine=...)` or `with privml.connect(...)`"
+        )
+    return session
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The graph node (or layer) being computed and what is asked of it.
+
+    ``output``: the format its result must have; None leaves the choice to the rule (the working scale). A
+    product asked for its doubled scale is not truncated. ``working``: the format its operands are brought to
+    before a product when their scale is larger; None means the session's.
+    """
+
+    name: str = ""
+    output: Format | None = None
+    working: FixedPoint | None = None
+
+
+_NOWHERE = Node()
+_node: ContextVar[Node] = ContextVar("privml_node", default=_NOWHERE)
+current_node = _node.get
+
+
+class node:
+    """``with node(name, output=None, working=None)``: names the operators inside for errors and ledgers."""
+
+    __slots__ = ("_token", "_value")
+
+    def __init__(self, name: str, output: Format | None = None, working: FixedPoint | None = None) -> None:
+        self._value = Node(name, output, working)
+
+    def __enter__(self) -> Node:
+        self._token = _node.set(self._value)
+        return self._value
+
+    def __exit__(self, *exception: object) -> None:
+        _node.reset(self._token)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of secure operators: one ATen overload, one rule. Families in ``privml.ops`` register here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from privml.context import current_node
+from privml.errors import OverflowDetected, UnsupportedOperator
+
+Rule = Callable[..., Any]
+TABLE: dict[OpOverload, Rule] = {}
+# Functions intercepted above autograd, where torch would pick a fused kernel that cannot see a secret.
+FUNCTIONS: dict[Callable, Rule] = {}
+# What to say about an operator that has no rule, by packet name.
+HINTS: dict[str, str] = {}
+_RESOLVERS: list[Callable[[OpOverload], Rule | None]] = []
+_RESOLVED: dict[OpOverload, Rule] = {}
+
+
+def implements(*operators: OpOverload) -> Callable[[Rule], Rule]:
+    """Registers the decorated rule for these ATen overloads; its signature is the operator's."""
+
+    def register(rule: Rule) -> Rule:
+        for operator in operators:
+            if operator in TABLE:
+                raise RuntimeError(
+                    f"{operator} has two rules: {TABLE[operator].__name__} and {rule.__name__}"
+                )
+            TABLE[operator] = rule
+        return rule
+
+    return register
+
+
+def intercepts(*functions: Callable) -> Callable[[Rule], Rule]:
+    """Registers the decorated function to be called instead of ``functions`` on secret tensors; it may return
+    NotImplemented to let the original run."""
+
+    def register(rule: Rule) -> Rule:
+        FUNCTIONS.update(dict.fromkeys(functions, rule))
+        return rule
+
+    return register
+
+
+def resolver(function: Callable[[OpOverload], Rule | None]) -> Callable[[OpOverload], Rule | None]:
+    """Registers a way to derive a rule for an operator outside the table (tried in order of registration)."""
+    _RESOLVERS.append(function)
+    return function
+
+
+def find_rule(operator: OpOverload) -> Rule | None:
+    """The rule of ``operator``: from the table, else derived once by a resolver, else None."""
+    rule = TABLE.get(operator) or _RESOLVED.get(operator)
+    if rule is None:
+        for resolve in _RESOLVERS:
+            rule = resolve(operator)
+            if rule is not None:
+                _RESOLVED[operator] = rule
+                break
+    return rule
+
+
+def is_supported(operator: OpOverload) -> bool:
+    """Whether some rule exists (it may still refuse some arguments)."""
+    return find_rule(operator) is not None
+
+
+def supported_operators() -> list[str]:
+    """Names of all operators with a rule of their own, sorted."""
+    return sorted(str(operator).removeprefix("aten.") for operator in TABLE)
+
+
+def dispatch(operator: OpOverload, args: tuple, kwargs: dict) -> Any:
+    """Runs the rule of ``operator``; raises UnsupportedOperator when there is none for these arguments."""
+    rule = TABLE.get(operator) or find_rule(operator)
+    if rule is None:
+        raise unsupported(operator, args, kwargs)
+    try:
+        result = rule(*args, **kwargs)
+    except OverflowDetected as error:
+        if not hasattr(error, "operator"):
+            error.operator = operator
+            error.args = (f"{operator}: {error}",)
+        raise
+    if result is NotImplemented:
+        raise unsupported(operator, args, kwargs)
+    return result
+
+
+def unsupported(operator: OpOverload, args: tuple, kwargs: dict) -> UnsupportedOperator:
+    """The error for an operator without a rule: which, on what, where, and what there is instead."""
+    packet = operator._schema.name.split("::")[-1]
+    name = current_node().name
+    place = f" (node {name!r})" if name else ""
+    kinds = ", ".join([_kind(a) for a in args] + [f"{k}={_kind(v)}" for k, v in kwargs.items()])
+    hint = HINTS.get(packet)
+    if hint is None:
+        siblings = [str(o) for o in TABLE if o._schema.name.split("::")[-1] == packet and o is not operator]
+        if operator in TABLE or operator in _RESOLVED:
+            hint = "it is supported on other kinds of arguments only"
+        elif siblings:
+            hint = f"supported overloads: {', '.join(siblings)}"
+        else:
+            hint = "privml.dispatch.supported_operators() lists what there is"
+    return UnsupportedOperator(f"no secure implementation of {operator}({kinds}){place}; {hint}")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        who = "public" if type(value) in (torch.Tensor, torch.nn.Parameter) else "secret"
+        return f"{who} {str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if isinstance(value, (list, tuple)) and any(isinstance(v, torch.Tensor) for v in value):
+        return f"[{', '.join(_kind(v) for v in value)}]"
+    return repr(value)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real numbers to ring elements and back, with the checks that belong to it."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from privml.errors import InvalidInput, OverflowDetected
+from privml.formats import Boolean, FixedPoint, Float, Format, Integer
+
+# Constants of this size (and infinities) mean "never": attention masks, torch.finfo(...).min.
+_MASK = 1e30
+
+
+def format_for(dtype: torch.dtype, working: FixedPoint) -> Format:
+    """The format of a tensor of this logical dtype: ``working``, Integer of its ring, or Boolean."""
+    if dtype.is_floating_point:
+        return working
+    if dtype is torch.bool:
+        return Boolean()
+    if dtype.is_complex:
+        raise InvalidInput("complex numbers have no secure representation; pass real and imaginary parts")
+    return Integer(working.bits)
+
+
+def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
+    """``value`` as ring elements (int64), or bits (uint8) for Boolean, rounded to nearest.
+
+    Raises InvalidInput, naming the first bad index but never its value, for NaN, infinity, or what does not fit.
+    """
+    if isinstance(fmt, Boolean):
+        if value.dtype is not torch.bool and not bool(((value == 0) | (value == 1)).all()):
+            raise InvalidInput("a Boolean input may hold only 0 and 1 (or True and False)")
+        return value.to(torch.uint8)
+    if isinstance(fmt, Float):
+        raise InvalidInput(
+            f"inputs of format {fmt} are shared by the floating-point engine, not as ring elements"
+        )
+    if value.dtype.is_floating_point:
+        scaled = value.detach().double() * 2.0**fmt.scale
+        bad = ~torch.isfinite(scaled)
+        if bool(bad.any()):
+            raise InvalidInput(f"{_where(bad)} NaN or infinite; clean the input before sharing it")
+        scaled = scaled.round()
+        limit = 2.0 ** (fmt.bits - 1)
+        bad = (scaled >= limit) | (scaled < -limit)
+        ring = scaled.to(torch.int64)
+    else:
+        ring = value.detach().to(torch.int64)
+        limit = 1 << (fmt.bits - 1 - fmt.scale)
+        bad = (ring > limit - 1) | (ring < -limit)
+        ring = ring << fmt.scale
+    if getattr(fmt, "nonnegative", False):
+        bad = bad | (ring < 0)
+    if bool(bad.any()):
+        low = 0.0 if getattr(fmt, "nonnegative", False) else -(2.0 ** (fmt.bits - 1 - fmt.scale))
+        raise InvalidInput(
+            f"{_where(bad)} outside [{low:g}, {2.0 ** (fmt.bits - 1 - fmt.scale):g}), the range of {fmt}; "
+            "rescale the input or choose a format with more bits or a smaller scale"
+        )
+    return ring
+
+
+def _where(bad: torch.Tensor) -> str:
+    count = int(bad.sum())
+    index = tuple(torch.nonzero(bad)[0].tolist()) if bad.dim() else ()
+    return f"input index {index} (and {count - 1} more) is" if count > 1 else f"input index {index} is"
+
+
+def encode_constant(
+    value: torch.Tensor | float, bits: int, scale: int, headroom: int = 2
+) -> torch.Tensor | int:
+    """A public constant at ``scale``, rounded to nearest: int for a number, int64 tensor for a tensor.
+
+    Infinities and mask-like magnitudes saturate to +-2^(bits - headroom - 1), where comparisons with any value
+    below 2^(bits - 2) still fit the ring. Raises OverflowDetected when a finite value does not fit.
+    """
+    limit = 1 << (bits - 1)
+    saturated = 1 << (bits - headroom - 1)
+    if not isinstance(value, torch.Tensor):
+        if isinstance(value, (bool, int)):
+            ring = int(value) << scale
+        else:
+            if math.isnan(value):
+                raise InvalidInput("a NaN constant meets a secret tensor")
+            if abs(value) >= _MASK:
+                return saturated if value > 0 else -saturated
+            ring = round(value * 2.0**scale)
+        if not -limit <= ring < limit:
+            raise OverflowDetected(_too_large(abs(ring).bit_length(), bits, scale))
+        return ring
+    if not value.dtype.is_floating_point:
+        ring = value.to(torch.int64)
+        room = 1 << (bits - 1 - scale)
+        if ring.numel() and not (int(ring.max()) < room and int(ring.min()) >= -room):
+            raise OverflowDetected(_too_large(int(ring.abs().max()).bit_length() + scale, bits, scale))
+        return ring << scale
+    real = value.detach().double()
+    scaled = (real * 2.0**scale).round()
+    largest = float(scaled.abs().amax()) if scaled.numel() else 0.0
+    if largest < limit:  # also false for NaN
+        return scaled.to(torch.int64)
+    if bool(torch.isnan(real).any()):
+        raise InvalidInput("a NaN constant meets a secret tensor")
+    mask = real.abs() >= _MASK
+    finite = scaled.masked_fill(mask, 0.0)
+    if float(finite.abs().amax()) >= limit:
+        raise OverflowDetected(_too_large(int(math.log2(float(finite.abs().amax()))) + 1, bits, scale))
+    return torch.where(mask, torch.where(real > 0, saturated, -saturated), finite.to(torch.int64))
+
+
+def _too_large(needed: int, bits: int, scale: int) -> str:
+    return (
+        f"a public constant needs {needed + 1} bits at scale {scale}, the ring has {bits}; "
+        "use more bits, a smaller scale, or a smaller constant"
+    )
+
+
+def encode_factor(value: torch.Tensor | float, scale: int, bits: int) -> tuple[torch.Tensor | int, int]:
+    """A public factor as (integers m, shift k) with value ~ m / 2^k and the smallest such k.
+
+    ``scale`` significant fractional bits are kept (more for factors below one, so that 1/n loses nothing);
+    integers and powers of two come out exact, integers with k = 0.
+    """
+    if isinstance(value, torch.Tensor):
+        if not value.dtype.is_floating_point:
+            return value.to(torch.int64), 0
+        real = value.detach().double()
+        largest = float(real.abs().amax()) if real.numel() else 0.0
+    else:
+        if isinstance(value, (bool, int)):
+            return int(value), 0
+        real, largest = value, abs(value)
+    if not math.isfinite(largest):
+        raise InvalidInput("a public factor is NaN or infinite")
+    if largest == 0.0:
+        return (torch.zeros_like(real, dtype=torch.int64) if isinstance(real, torch.Tensor) else 0), 0
+    exponent = math.frexp(largest)[1]  # largest in [2^(exponent-1), 2^exponent)
+    if exponent > bits - 2:
+        raise OverflowDetected(_too_large(exponent, bits, 0))
+    shift = min(max(scale, scale - exponent), bits - 2)
+    if exponent + shift > 62:
+        shift = max(0, 62 - exponent)
+    if isinstance(real, torch.Tensor):
+        ring = (real * 2.0**shift).round().to(torch.int64)
+        combined = _or_all(ring)
+    else:
+        ring = round(real * 2.0**shift)
+        combined = ring
+    if combined == 0:
+        return ring, 0
+    spare = min((combined & -combined).bit_length() - 1, shift)
+    return ring >> spare, shift - spare
+
+
+def _or_all(ring: torch.Tensor) -> int:
+    """Bitwise or of all elements' magnitudes (for their common trailing zeros)."""
+    flat = ring.abs().reshape(-1)
+    while flat.numel() > 1:
+        half = (flat.numel() + 1) // 2
+        flat = torch.cat([flat[: flat.numel() - half] | flat[half:], flat[flat.numel() - half : half]])
+    return int(flat[0])
+
+
+def decode(ring: torch.Tensor, fmt: Format, dtype: torch.dtype) -> torch.Tensor:
+    """Signed ring elements (or uint8 bits) as a tensor of the logical dtype."""
+    if isinstance(fmt, FixedPoint):
+        return (ring.double() * 2.0**-fmt.scale).to(dtype)
+    return ring.to(dtype)
+
+
+def encode_threshold(
+    value: torch.Tensor | float, bits: int, scale: int, round_up: bool
+) -> torch.Tensor | int:
+    """The smallest ring value >= ``value`` (``round_up``) or the largest <= it, saturated to +-2^(bits - 2).
+
+    With it an order relation between a secret and a real constant is exact, infinities included.
+    """
+    limit = 1 << (bits - 2)
+    if not isinstance(value, torch.Tensor):
+        if math.isnan(value):
+            raise InvalidInput("a comparison of a secret tensor with NaN")
+        if math.isinf(value):
+            return limit if value > 0 else -limit
+        scaled = value * 2**scale if isinstance(value, int) else value * 2.0**scale
+        ring = math.ceil(scaled) if round_up else math.floor(scaled)
+        return max(-limit, min(limit, ring))
+    if not value.dtype.is_floating_point:
+        room = limit >> scale
+        return value.to(torch.int64).clamp(-room, room) << scale
+    scaled = value.detach().double() * 2.0**scale
+    if bool(torch.isnan(scaled).any()):
+        raise InvalidInput("a comparison of a secret tensor with NaN")
+    scaled = scaled.ceil() if round_up else scaled.floor()
+    return scaled.clamp(-float(limit), float(limit)).to(torch.int64)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Engines: one interface, several ways to compute on shares."""

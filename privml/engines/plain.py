@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All parties' computation in the clear, with the formats, roundings and ties of the secure engines.
+
+The oracle of the tests, the fast way to measure a model's accuracy, and the place where overflow is found.
+A share is one int64 tensor holding the signed value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from privml.context import current_node
+from privml.engines import ring
+from privml.engines.base import Engine, Operand, Share
+from privml.errors import OverflowDetected
+
+
+class PlainEngine(Engine):
+    """``check_overflow``: raise OverflowDetected where a secure engine would silently wrap; without it, wrap
+    as the ring does. ``parties``: how many owners there may be."""
+
+    name = "plain"
+    rank = None
+    components = 1
+
+    def __init__(self, check_overflow: bool = True, parties: int = 2) -> None:
+        self.check_overflow = check_overflow
+        self.parties = parties
+
+    def owned(self, party: int) -> Engine:
+        return self
+
+    # ---- in and out
+    def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
+        assert value is not None
+        return (value.expand(tuple(shape)).contiguous(),)
+
+    def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
+        assert value is not None
+        return (value.expand(tuple(shape)).contiguous(),)
+
+    def public(self, value: torch.Tensor, bits: int) -> Share:
+        return (value.clone(),)
+
+    def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
+        return a[0].clone()
+
+    def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
+        return a[0].clone()
+
+    # ---- linear
+    def add(self, a: Share, b: Share, bits: int) -> Share:
+        result = a[0] + b[0]
+        if bits == 64 and self.check_overflow:
+            carried = ((a[0] ^ result) & (b[0] ^ result)) < 0
+            if bool(carried.any()):
+                self._fail(65, bits)
+            return (result,)
+        return self._fit(result, bits)
+
+    def negate(self, a: Share, bits: int) -> Share:
+        return self._fit(-a[0], bits)
+
+    def subtract(self, a: Share, b: Share, bits: int) -> Share:
+        result = a[0] - b[0]
+        if bits == 64 and self.check_overflow:
+            carried = ((a[0] ^ b[0]) & (a[0] ^ result)) < 0
+            if bool(carried.any()):
+                self._fail(65, bits)
+            return (result,)
+        return self._fit(result, bits)
+
+    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        constant = value if isinstance(value, torch.Tensor) else torch.tensor(value)
+        return self.add(a, (constant.expand(a[0].shape),), bits)
+
+    def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
+        return self._fit(a[0] * factor, bits, a[0].double() * factor if self.check_overflow else None)
+
+    def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share:
+        if not dims:
+            return a
+        result = a[0].sum(tuple(dims), keepdim)
+        return self._fit(
+            result, bits, a[0].double().sum(tuple(dims), keepdim) if self.check_overflow else None
+        )
+
+    # ---- products
+    def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        x, y = a.share[0], b.share[0]
+        return self._fit(x * y, out_bits, x.double() * y.double() if self.check_overflow else None)
+
+    def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        return self.matmul_public(a.share, b.share[0], out_bits)
+
+    def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
+        x, y = (b, a[0]) if left else (a[0], b)
+        return self._fit_estimated(ring.bilinear(torch.matmul, x, y, x.shape[-1]), bits)
+
+    def conv2d(
+        self,
+        x: Operand,
+        w: Operand,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        out_bits: int,
+    ) -> Share:
+        return self.conv2d_public(x.share, w.share[0], stride, padding, dilation, groups, out_bits)
+
+    def conv2d_public(
+        self,
+        x: Share,
+        w: torch.Tensor,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        bits: int,
+    ) -> Share:
+        kernel = ring.convolution(stride, padding, dilation, groups)
+        return self._fit_estimated(ring.bilinear(kernel, x[0], w, w[0].numel()), bits)
+
+    # ---- width and scale
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
+        return (a[0] >> min(shift, 63),)
+
+    def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
+        return (a[0] >> min(shift, 63),)
+
+    def extend(
+        self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False
+    ) -> Share:
+        return a if signed else (a[0] & ((1 << bits) - 1) if bits < 64 else a[0],)
+
+    def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
+        return self._fit(a[0], to_bits)
+
+    # ---- bits
+    def less_than_zero(self, a: Share, bits: int) -> Share:
+        return ((a[0] < 0).to(torch.uint8),)
+
+    def equal_zero(self, a: Share, bits: int) -> Share:
+        return ((a[0] == 0).to(torch.uint8),)
+
+    def xor(self, a: Share, b: Share) -> Share:
+        return (a[0] ^ b[0],)
+
+    def logical_not(self, a: Share) -> Share:
+        return (a[0] ^ 1,)
+
+    def logical_and(self, a: Share, b: Share) -> Share:
+        return (a[0] & b[0],)
+
+    def logical_or(self, a: Share, b: Share) -> Share:
+        return (a[0] | b[0],)
+
+    def bits_to_ring(self, a: Share, bits: int) -> Share:
+        return (a[0].to(torch.int64),)
+
+    def select(self, bit: Share, a: Share, bits: int) -> Share:
+        return (a[0] * bit[0],)
+
+    def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
+        return (a[0].clamp(min=0),), ((a[0] >= 0).to(torch.uint8),)
+
+    def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
+        self._comparable(a[0], bits)
+        if not one_hot:
+            return (a[0].amax(-1),), None
+        first = a[0].argmax(-1, keepdim=True)
+        position = torch.zeros_like(a[0], dtype=torch.uint8).scatter_(-1, first, 1)
+        return (a[0].gather(-1, first).squeeze(-1),), (position,)
+
+    def argmax_last(self, a: Share, bits: int) -> Share:
+        self._comparable(a[0], bits)
+        return (a[0].argmax(-1),)
+
+    def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return (ring.wrap(table[index[0] & ((1 << in_bits) - 1)], out_bits),)
+
+    # ---- overflow
+    def _fit(self, value: torch.Tensor, bits: int, estimate: torch.Tensor | None = None) -> Share:
+        """``value`` (exact modulo 2^64) in the ring; ``estimate`` (float64) tells whether it wrapped before."""
+        if not self.check_overflow:
+            return (ring.wrap(value, bits),)
+        if estimate is not None and estimate.numel():
+            largest = float(estimate.abs().amax())
+            if largest >= 2.0**62 and bool(ring.wrapped(value, estimate).any()):
+                self._fail(_bit_length(largest), bits)
+        low, high = ring.extremes(value)
+        if bits < 64 and (low < -(1 << (bits - 1)) or high >= 1 << (bits - 1)):
+            self._fail(max(abs(low), abs(high)).bit_length() + 1, bits)
+        return (value,)
+
+    def _fit_estimated(self, product: tuple[torch.Tensor, torch.Tensor | None], bits: int) -> Share:
+        return self._fit(product[0], bits, product[1])
+
+    def _comparable(self, value: torch.Tensor, bits: int) -> None:
+        if self.check_overflow:
+            low, high = ring.extremes(value)
+            if low < -(1 << (bits - 2)) or high > 1 << (bits - 2):
+                self._fail(max(abs(low), abs(high)).bit_length() + 2, bits)
+
+    def _fail(self, needed: int, bits: int) -> None:
+        name = current_node().name
+        place = f" in node {name!r}" if name else ""
+        raise OverflowDetected(
+            f"a value{place} needs {needed} bits, its ring has {bits}; use a ring with more bits "
+            "(numerics bits=...), a smaller scale, or smaller weights and inputs"
+        )
+
+
+def _bit_length(value: float) -> int:
+    return int(value).bit_length() + 1
+
+
+def create(check_overflow: bool = True, parties: int = 2) -> PlainEngine:
+    """The engine of ``privml.local(engine="plain")``."""
+    return PlainEngine(check_overflow, parties)

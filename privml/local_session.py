@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions with all parties in this process."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from privml.context import Numerics, Session
+from privml.errors import ConfigError
+
+# Engine name -> "module:function"; the function takes the engine's settings and returns the engine.
+ENGINES = {"plain": "privml.engines.plain:create"}
+
+
+def local(
+    engine: str = "plain",
+    *,
+    bits: int = 64,
+    scale: int = 16,
+    weight_bits: int | None = None,
+    weight_scale: int | None = None,
+    ledger: Any = None,
+    **settings: Any,
+) -> Session:
+    """A session in which this process plays all parties: ``with privml.local(engine="plain") as session: ...``.
+
+    ``bits``, ``scale``, ``weight_bits``, ``weight_scale``: see Numerics. ``settings`` go to the engine
+    (``plain``: check_overflow=True, parties=2). Raises ConfigError for an unknown engine or setting.
+    """
+    numerics = Numerics(bits, scale, weight_bits, weight_scale)
+    if engine not in ENGINES:
+        raise ConfigError(f"engine {engine!r} is not one of {sorted(ENGINES)}")
+    module, function = ENGINES[engine].split(":")
+    create = getattr(importlib.import_module(module), function)
+    try:
+        made = create(**settings)
+    except TypeError as error:
+        raise ConfigError(f"engine {engine!r}: {error}") from None
+    return Session(made, numerics, ledger, getattr(made, "close", None))

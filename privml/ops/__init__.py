@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the operator table, by family; importing this package registers them all."""
+
+from privml.ops import (
+    activation,
+    compare,
+    convolution,
+    creation,
+    in_place,
+    leak,
+    linear,
+    pooling,
+    product,
+    structural,
+)
+
+__all__ = [
+    "activation",
+    "compare",
+    "convolution",
+    "creation",
+    "in_place",
+    "leak",
+    "linear",
+    "pooling",
+    "product",
+    "structural",
+]

@@ -1,0 +1,399 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons, logic, selection, maxima: results of comparisons are Boolean shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.encoding import encode_threshold
+from privml.engines.base import Engine, Share
+from privml.formats import Boolean, Placement
+from privml.ops.linear import add_public, dims_of, is_bits, neg, sub
+from privml.ops.product import mul
+from privml.ops.values import (
+    BOOLEAN,
+    align,
+    as_number,
+    broadcast,
+    constant,
+    engine_of,
+    expand,
+    finish,
+    is_secret,
+    join,
+    like,
+    nonnegative,
+    plain_format,
+    result_dtype,
+    ring_format,
+    ring_value,
+)
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+def boolean(x: SecretTensor, share: Share, placement: Placement | None = None) -> SecretTensor:
+    return SecretTensor(share, BOOLEAN, placement or x.placement, x.session, torch.bool)
+
+
+# ---- order: everything is [a < b] or its negation
+def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Engine, Share, int, Placement]:
+    """a - b in a ring; a public side is rounded so that the order relation with every ring value is exact."""
+    if is_secret(a) and is_secret(b):
+        sa, sb, fmt, placement, engine = align(a, b, dtype)
+        return engine, engine.subtract(sa, sb, fmt.bits), fmt.bits, placement
+    secret, public = (a, as_number(b)) if is_secret(a) else (b, as_number(a))
+    share, fmt = ring_value(secret, dtype)
+    engine = engine_of(secret)
+    threshold = encode_threshold(public, fmt.bits, fmt.scale, round_up)
+    if isinstance(threshold, torch.Tensor):
+        share = expand(share, torch.broadcast_shapes(share[0].shape, threshold.shape))
+    if secret is a:
+        share = (
+            share
+            if isinstance(threshold, int) and threshold == 0
+            else engine.add_public(share, -threshold, fmt.bits)
+        )
+    else:
+        share = engine.add_public(engine.negate(share, fmt.bits), threshold, fmt.bits)
+    return engine, share, fmt.bits, secret.placement
+
+
+def _less(a: Any, b: Any, negate: bool) -> SecretTensor:
+    """[a < b], or its negation [a >= b]."""
+    dtype = result_dtype(a, b)
+    # x < c is x < ceil(c) on ring values; c < x is floor(c) < x
+    engine, share, bits, placement = _difference(a, b, dtype, is_secret(a))
+    bit = engine.less_than_zero(share, bits)
+    return boolean(a if is_secret(a) else b, engine.logical_not(bit) if negate else bit, placement)
+
+
+@implements(aten.lt.Tensor, aten.lt.Scalar)
+def lt(a: Any, b: Any) -> SecretTensor:
+    return _less(a, b, False)
+
+
+@implements(aten.ge.Tensor, aten.ge.Scalar)
+def ge(a: Any, b: Any) -> SecretTensor:
+    return _less(a, b, True)
+
+
+@implements(aten.gt.Tensor, aten.gt.Scalar)
+def gt(a: Any, b: Any) -> SecretTensor:
+    return _less(b, a, False)
+
+
+@implements(aten.le.Tensor, aten.le.Scalar)
+def le(a: Any, b: Any) -> SecretTensor:
+    return _less(b, a, True)
+
+
+def _equal(a: Any, b: Any, negate: bool) -> SecretTensor:
+    if is_bits(a) and is_bits(b):
+        return bitwise_xor(a, b) if negate else logical_not(bitwise_xor(a, b))
+    engine, share, bits, placement = _difference(a, b, result_dtype(a, b), True)
+    bit = engine.equal_zero(share, bits)
+    secret = a if is_secret(a) else b
+    if not is_secret(a) or not is_secret(b):  # a constant between two ring values equals none of them
+        public = as_number(b if is_secret(a) else a)
+        scale = ring_value(secret, result_dtype(a, b))[1].scale
+        bits_of = secret.session.working.bits
+        up, down = (torch.as_tensor(encode_threshold(public, bits_of, scale, u)) for u in (True, False))
+        representable = (up == down).to(torch.uint8)
+        if not bool(representable.all()):
+            bit = tuple(c * representable for c in bit)
+    return boolean(secret, engine.logical_not(bit) if negate else bit, placement)
+
+
+@implements(aten.eq.Tensor, aten.eq.Scalar)
+def eq(a: Any, b: Any) -> SecretTensor:
+    return _equal(a, b, False)
+
+
+@implements(aten.ne.Tensor, aten.ne.Scalar)
+def ne(a: Any, b: Any) -> SecretTensor:
+    return _equal(a, b, True)
+
+
+@implements(aten.isnan.default, aten.isinf.default)
+def never(x: SecretTensor) -> torch.Tensor:
+    return torch.zeros(x.shape, dtype=torch.bool)
+
+
+@implements(aten.isfinite.default)
+def always(x: SecretTensor) -> torch.Tensor:
+    return torch.ones(x.shape, dtype=torch.bool)
+
+
+# ---- logic
+def as_bits(x: Any) -> Any:
+    """``x`` as a Boolean: nonzero values count as true."""
+    return x if x.dtype is torch.bool else x != 0
+
+
+def _bit_operands(a: Any, b: Any) -> tuple[Share, Share, Placement, Engine, SecretTensor]:
+    secret = a if is_secret(a) else b
+    placement = join(a.placement, b.placement) if is_secret(a) and is_secret(b) else secret.placement
+    engine = secret.session.engine_for(placement)
+    a, b = (torch.as_tensor(v) if not isinstance(v, torch.Tensor) else v for v in (a, b))
+    shape = broadcast(a, b)
+    sa, sb = (expand(v.share, shape) if is_secret(v) else constant(v, shape, BOOLEAN, engine) for v in (a, b))
+    return sa, sb, placement, engine, secret
+
+
+def _both_bool(a: Any, b: Any) -> bool:
+    return all(isinstance(v, bool) or getattr(v, "dtype", None) is torch.bool for v in (a, b))
+
+
+@implements(aten.bitwise_xor.Tensor, aten.bitwise_xor.Scalar)
+def bitwise_xor(a: Any, b: Any) -> Any:
+    if not _both_bool(a, b):
+        return NotImplemented
+    sa, sb, placement, engine, secret = _bit_operands(a, b)
+    return boolean(secret, engine.xor(sa, sb), placement)
+
+
+@implements(aten.bitwise_and.Tensor, aten.bitwise_and.Scalar)
+def bitwise_and(a: Any, b: Any) -> Any:
+    if not _both_bool(a, b):
+        return NotImplemented
+    if is_secret(a) and is_secret(b):
+        sa, sb, placement, engine, secret = _bit_operands(a, b)
+        return boolean(secret, engine.logical_and(sa, sb), placement)
+    secret, public = (a, b) if is_secret(a) else (b, a)
+    mask = torch.as_tensor(public).to(torch.uint8)
+    return boolean(secret, tuple(c & mask for c in secret.share))
+
+
+@implements(aten.bitwise_or.Tensor, aten.bitwise_or.Scalar)
+def bitwise_or(a: Any, b: Any) -> Any:
+    if not _both_bool(a, b):
+        return NotImplemented
+    if is_secret(a) and is_secret(b):
+        sa, sb, placement, engine, secret = _bit_operands(a, b)
+        return boolean(secret, engine.logical_or(sa, sb), placement)
+    secret, public = (a, b) if is_secret(a) else (b, a)
+    return logical_not(bitwise_and(logical_not(secret), torch.logical_not(torch.as_tensor(public))))
+
+
+@implements(aten.logical_and.default)
+def logical_and(a: Any, b: Any) -> SecretTensor:
+    return bitwise_and(as_bits(a), as_bits(b))
+
+
+@implements(aten.logical_or.default)
+def logical_or(a: Any, b: Any) -> SecretTensor:
+    return bitwise_or(as_bits(a), as_bits(b))
+
+
+@implements(aten.logical_xor.default)
+def logical_xor(a: Any, b: Any) -> SecretTensor:
+    return bitwise_xor(as_bits(a), as_bits(b))
+
+
+@implements(aten.logical_not.default)
+def logical_not(x: SecretTensor) -> SecretTensor:
+    if not is_bits(x):
+        return _equal(x, 0, False)
+    return boolean(x, engine_of(x).logical_not(x.share))
+
+
+@implements(aten.bitwise_not.default)
+def bitwise_not(x: SecretTensor) -> Any:
+    return logical_not(x) if is_bits(x) else NotImplemented
+
+
+@implements(aten.any.default, aten.any.dim, aten.any.dims)
+def any_(x: SecretTensor, dim: Any = None, keepdim: bool = False) -> SecretTensor:
+    return torch.sum(as_bits(x), dims_of(x, dim), keepdim) != 0
+
+
+@implements(aten.all.default, aten.all.dim, aten.all.dims)
+def all_(x: SecretTensor, dim: Any = None, keepdim: bool = False) -> SecretTensor:
+    return logical_not(any_(logical_not(as_bits(x)), dim, keepdim))
+
+
+# ---- selection
+@implements(aten.where.self)
+def where(condition: Any, a: Any, b: Any) -> SecretTensor:
+    dtype = result_dtype(a, b)
+    if not is_secret(condition):
+        return _where_public(condition, a, b, dtype)
+    if not is_secret(a) and not is_secret(b):
+        return (
+            mul(condition, torch.sub(a, b)) + b if dtype is not torch.bool else _where_bits(condition, a, b)
+        )
+    if dtype is torch.bool:
+        return _where_bits(condition, a, b)
+    return mul(condition, sub(a, b)) + b
+
+
+def _where_bits(condition: SecretTensor, a: Any, b: Any) -> SecretTensor:
+    difference = torch.logical_xor(a, b)
+    return bitwise_xor(bitwise_and(condition, difference), b)
+
+
+def _where_public(condition: torch.Tensor, a: Any, b: Any, dtype: torch.dtype) -> SecretTensor:
+    """A public choice between values is made on every component alike."""
+    if is_secret(a) and is_secret(b) and not (is_bits(a) and is_bits(b)):
+        sa, sb, fmt, placement, _ = align(a, b, dtype)
+        session = a.session
+    else:
+        secret = a if is_secret(a) else b
+        session, fmt = secret.session, secret.format
+        placement = join(a.placement, b.placement) if is_secret(a) and is_secret(b) else secret.placement
+        if not (is_bits(secret) and dtype is torch.bool):
+            share, fmt = ring_value(secret, dtype)
+        else:
+            share = secret.share
+        engine = session.engine_for(placement)
+        sa, sb = (
+            (share if v is secret else v.share)
+            if is_secret(v)
+            else constant(as_number(v), v.shape, fmt, engine)
+            for v in (a, b)
+        )
+        fmt = fmt if isinstance(fmt, Boolean) else plain_format(fmt)
+    return SecretTensor(
+        tuple(torch.where(condition, x, y) for x, y in zip(sa, sb, strict=True)),
+        fmt,
+        placement,
+        session,
+        dtype,
+    )
+
+
+@implements(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
+def where_scalar(condition: Any, a: Any, b: Any) -> SecretTensor:
+    kind = next((v.dtype for v in (a, b) if isinstance(v, torch.Tensor)), torch.get_default_dtype())
+    return where(
+        condition, *(v if isinstance(v, torch.Tensor) else torch.tensor(v, dtype=kind) for v in (a, b))
+    )
+
+
+@implements(aten.masked_fill.Scalar, aten.masked_fill.Tensor)
+def masked_fill(x: Any, mask: Any, value: Any) -> SecretTensor:
+    filling = value if isinstance(value, torch.Tensor) else torch.tensor(value, dtype=x.dtype)
+    return where(mask, filling.to(x.dtype), x)
+
+
+# ---- maxima
+@implements(aten.maximum.default)
+def maximum(a: Any, b: Any) -> SecretTensor:
+    dtype = result_dtype(a, b)
+    if is_secret(a) and is_secret(b):
+        sa, sb, fmt, placement, engine = align(a, b, dtype)
+        share = engine.maximum(sa, sb, fmt.bits)
+        return finish(engine, share, fmt, placement, a.session, dtype)
+    secret, public = (a, b) if is_secret(a) else (b, a)
+    return maximum_public(secret, public, dtype)
+
+
+def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTensor:
+    """max(x, bound) = bound + relu(x - bound)."""
+    bound = as_number(bound)
+    shifted = add_public(x, -bound, dtype) if isinstance(bound, torch.Tensor) or bound else x
+    fmt = shifted.format if not is_bits(shifted) else None
+    share, fmt = ring_value(shifted, dtype)
+    positive, _ = engine_of(x).relu(share, fmt.bits)
+    rectified = like(x, positive, ring_format(fmt.bits, fmt.scale, dtype.is_floating_point, True), dtype)
+    return add_public(rectified, bound, dtype) if isinstance(bound, torch.Tensor) or bound else rectified
+
+
+@implements(aten.minimum.default)
+def minimum(a: Any, b: Any) -> SecretTensor:
+    return neg(maximum(-a, -b))
+
+
+def last_dims(x: SecretTensor, dims: Sequence[int]) -> tuple[Share, list[int]]:
+    """The share with ``dims`` moved to the end and flattened into one, and the other dimensions."""
+    rest = [d for d in range(x.dim()) if d not in dims]
+    order = rest + list(dims)
+    shape = [x.shape[d] for d in rest] + [-1]
+    if order == list(range(x.dim())) and len(dims) == 1:
+        return x.share, rest
+    return tuple(c.permute(order).reshape(shape) for c in x.share), rest
+
+
+def _keep(share: Share, x: SecretTensor, dims: Sequence[int], keepdim: bool) -> Share:
+    if not keepdim:
+        return share
+    shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
+    return tuple(c.reshape(shape) for c in share)
+
+
+@implements(aten.amax.default)
+def amax(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
+    dims = dims_of(x, dim)
+    if not dims:
+        return x.clone()
+    share, _ = last_dims(x, dims)
+    values, _ = engine_of(x).max_last(share, x.format.bits)
+    return like(x, _keep(values, x, dims, keepdim))
+
+
+@implements(aten.amin.default)
+def amin(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
+    return neg(amax(neg(x), dim, keepdim))
+
+
+@implements(aten.max.default)
+def max_all(x: SecretTensor) -> SecretTensor:
+    return amax(x)
+
+
+@implements(aten.min.default)
+def min_all(x: SecretTensor) -> SecretTensor:
+    return amin(x)
+
+
+@implements(aten.argmax.default)
+def argmax(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> SecretTensor:
+    dims = dims_of(x, dim)
+    share, _ = last_dims(x, dims)
+    index = engine_of(x).argmax_last(share, x.format.bits)
+    return like(x, _keep(index, x, dims, keepdim), ring_format(64, 0, False, True), torch.int64)
+
+
+@implements(aten.argmin.default)
+def argmin(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> SecretTensor:
+    return argmax(neg(x), dim, keepdim)
+
+
+@implements(aten.max.dim)
+def max_dim(x: SecretTensor, dim: int, keepdim: bool = False) -> tuple[SecretTensor, SecretTensor]:
+    return amax(x, [dim], keepdim), argmax(x, dim, keepdim)
+
+
+@implements(aten.min.dim)
+def min_dim(x: SecretTensor, dim: int, keepdim: bool = False) -> tuple[SecretTensor, SecretTensor]:
+    values, index = max_dim(neg(x), dim, keepdim)
+    return neg(values), index
+
+
+# ---- sign
+@implements(aten.sign.default, aten.sgn.default)
+def sign(x: SecretTensor) -> SecretTensor:
+    positive, negative = gt(x, 0), lt(x, 0)
+    return (positive.to(torch.int64) - negative.to(torch.int64)).to(x.dtype)
+
+
+def abs_share(x: SecretTensor) -> tuple[Share, Share]:
+    """(|x|, Boolean share of [x >= 0])."""
+    engine = engine_of(x)
+    bits = x.format.bits
+    positive, bit = engine.relu(x.share, bits)
+    return engine.subtract(engine.multiply_public(positive, 2, bits), x.share, bits), bit
+
+
+@implements(aten.abs.default)
+def abs_(x: SecretTensor) -> SecretTensor:
+    if nonnegative(x.format):
+        return x.clone()
+    fmt = ring_format(x.format.bits, x.format.scale, x.dtype.is_floating_point, True)
+    return like(x, abs_share(x)[0], fmt)

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums and differences, and products with public numbers and tensors: no communication but for truncation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.encoding import encode_constant, encode_factor
+from privml.engines.base import Share
+from privml.errors import InvalidInput
+from privml.formats import Boolean
+from privml.ops.values import (
+    align,
+    as_number,
+    convert,
+    engine_of,
+    expand,
+    finish,
+    finish_product,
+    is_secret,
+    like,
+    nonnegative,
+    plain_format,
+    result_dtype,
+    ring_format,
+    ring_operand,
+    ring_value,
+    working_format,
+)
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+Number = float | int
+
+
+# ---- sums
+@implements(aten.add.Tensor, aten.add.Scalar)
+def add(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
+    if alpha != 1:
+        b = b * alpha
+    if not is_secret(a):
+        a, b = b, a
+    dtype = result_dtype(a, b)
+    if is_secret(b):
+        sa, sb, fmt, placement, engine = align(a, b, dtype)
+        return finish(engine, engine.add(sa, sb, fmt.bits), fmt, placement, a.session, dtype)
+    return add_public(a, b, dtype)
+
+
+def add_public(a: SecretTensor, b: torch.Tensor | Number, dtype: torch.dtype) -> SecretTensor:
+    """Secret plus public; infinities (additive masks) saturate to a quarter of what comparisons allow."""
+    b = as_number(b)
+    share, fmt = ring_value(a, dtype)
+    engine = engine_of(a)
+    working = working_format(a.session)
+    if fmt.scale < working.scale and dtype.is_floating_point:  # a coarse tensor must not coarsen the constant
+        fine = ring_format(max(fmt.bits, working.bits), working.scale, True, fmt.nonnegative)
+        share, fmt = convert(engine, share, fmt, fine), fine
+    value = encode_constant(b, fmt.bits, fmt.scale, headroom=3)
+    if isinstance(value, torch.Tensor):
+        share = expand(share, torch.broadcast_shapes(share[0].shape, value.shape))
+        keeps_sign = False
+    else:
+        keeps_sign = value >= 0
+    fmt = fmt if keeps_sign else plain_format(fmt)
+    return finish(engine, engine.add_public(share, value, fmt.bits), fmt, a.placement, a.session, dtype)
+
+
+@implements(aten.sub.Tensor, aten.sub.Scalar)
+def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
+    if alpha != 1:
+        b = b * alpha
+    dtype = result_dtype(a, b)
+    if is_secret(a) and is_secret(b):
+        sa, sb, fmt, placement, engine = align(a, b, dtype)
+        return finish(
+            engine, engine.subtract(sa, sb, fmt.bits), plain_format(fmt), placement, a.session, dtype
+        )
+    if is_secret(a):
+        return add_public(a, -b, dtype)
+    return add_public(neg(b), a, dtype)
+
+
+@implements(aten.rsub.Tensor, aten.rsub.Scalar)
+def rsub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
+    return sub(b, a if alpha == 1 else a * alpha)
+
+
+@implements(aten.neg.default)
+def neg(x: SecretTensor) -> SecretTensor:
+    share, fmt = ring_value(x, x.dtype)
+    return like(x, engine_of(x).negate(share, fmt.bits), plain_format(fmt))
+
+
+def dims_of(x: torch.Tensor, dim: Sequence[int] | int | None) -> list[int]:
+    """The reduced dimensions as nonnegative numbers; all for None or an empty list."""
+    if dim is None or (not isinstance(dim, int) and not dim):
+        return list(range(x.dim()))
+    dims = [dim] if isinstance(dim, int) else dim
+    return [d % x.dim() if x.dim() else 0 for d in dims] if x.dim() else []
+
+
+def sum_share(x: SecretTensor, dims: Sequence[int], keepdim: bool, dtype: torch.dtype) -> tuple[Share, Any]:
+    share, fmt = ring_value(x, dtype)
+    return engine_of(x).sum(share, dims, keepdim, fmt.bits), fmt
+
+
+def _sum_dtype(x: torch.Tensor, dtype: torch.dtype | None) -> torch.dtype:
+    return dtype or (x.dtype if x.dtype.is_floating_point else torch.int64)
+
+
+@implements(aten.sum.dim_IntList)
+def sum_dims(
+    x: SecretTensor, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: torch.dtype | None = None
+) -> SecretTensor:
+    dtype = _sum_dtype(x, dtype)
+    share, fmt = sum_share(x, dims_of(x, dim), keepdim, dtype)
+    return finish(engine_of(x), share, fmt, x.placement, x.session, dtype)
+
+
+@implements(aten.sum.default)
+def sum_all(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
+    return sum_dims(x, None, False, dtype)
+
+
+@implements(aten.mean.dim)
+def mean(
+    x: SecretTensor, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: torch.dtype | None = None
+) -> SecretTensor:
+    dims = dims_of(x, dim)
+    share, fmt = sum_share(x, dims, keepdim, dtype or x.dtype)
+    count = math.prod(x.shape[d] for d in dims)
+    total = like(x, share, fmt, dtype or x.dtype)
+    return scale_public(total, 1.0 / count, total.dtype) if count != 1 else total
+
+
+@implements(aten.mean.default)
+def mean_all(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
+    return mean(x, None, False, dtype)
+
+
+@implements(aten.cumsum.default)
+def cumsum(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> SecretTensor:
+    dtype = _sum_dtype(x, dtype)
+    share, fmt = ring_value(x, dtype)
+    return like(x, tuple(torch.cumsum(c, dim) for c in share), fmt, dtype)
+
+
+# ---- products with public values
+def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dtype) -> SecretTensor:
+    """Product with a public number or tensor: exact for integers, one truncation otherwise."""
+    factor = as_number(factor)
+    session = x.session
+    working = working_format(session)
+    engine = engine_of(x)
+    value, shift = encode_factor(factor, working.scale, working.bits)
+    if shift == 0:  # the scale of x stays
+        share, fmt = ring_value(x, dtype)
+        share, value = _broadcast_factor(share, value)
+        keeps_sign = not isinstance(value, torch.Tensor) and value >= 0
+        share = (
+            share if isinstance(value, int) and value == 1 else engine.multiply_public(share, value, fmt.bits)
+        )
+        return finish(engine, share, fmt if keeps_sign else plain_format(fmt), x.placement, session, dtype)
+    power_of_two = not isinstance(value, torch.Tensor) and abs(value) == 1
+    share, fmt = ring_value(x, dtype) if power_of_two else ring_operand(x, session)
+    bits = max(fmt.bits, working.bits)
+    if fmt.bits < bits:
+        share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative)
+    share, value = _broadcast_factor(share, value)
+    positive = not isinstance(value, torch.Tensor) and value >= 0 and nonnegative(fmt)
+    share = engine.multiply_public(share, value, bits)
+    return finish_product(engine, share, bits, fmt.scale + shift, x.placement, session, dtype, positive)
+
+
+def _broadcast_factor(share: Share, value: torch.Tensor | int) -> tuple[Share, torch.Tensor | int]:
+    if isinstance(value, torch.Tensor):
+        shape = torch.broadcast_shapes(share[0].shape, value.shape)
+        return expand(share, shape), value.expand(shape)
+    return share, value
+
+
+@implements(aten.div.Tensor, aten.div.Scalar)
+def div(a: Any, b: Any) -> Any:
+    if is_secret(b):
+        return NotImplemented
+    dtype = result_dtype(a, b)
+    dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    b = as_number(b)
+    if isinstance(b, torch.Tensor):
+        return scale_public(a, 1.0 / b.double(), dtype)
+    if b == 0:
+        raise InvalidInput("division of a secret tensor by the public number 0")
+    return scale_public(a, 1.0 / b, dtype)
+
+
+@implements(aten.mul.Scalar)
+def mul_scalar(x: SecretTensor, factor: Number) -> SecretTensor:
+    return scale_public(x, factor, result_dtype(x, factor))
+
+
+def is_bits(x: Any) -> bool:
+    return is_secret(x) and isinstance(x.format, Boolean)

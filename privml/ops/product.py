@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of secrets, elementwise and of matrices: scales add, then one truncation to the working scale.
+
+Operands keep their own width and owner on the way to the engine, which picks the cheapest protocol.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.encoding import encode_constant
+from privml.engines.base import Engine, Share
+from privml.formats import FixedPoint, Placement
+from privml.ops.linear import is_bits, scale_public
+from privml.ops.values import (
+    broadcast,
+    convert,
+    engine_of,
+    expand,
+    finish_product,
+    is_secret,
+    join,
+    operand,
+    product_bits,
+    result_dtype,
+    ring_format,
+    ring_operand,
+    ring_value,
+    working_format,
+)
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+# ---- elementwise
+@implements(aten.mul.Tensor)
+def mul(a: Any, b: Any) -> SecretTensor:
+    dtype = result_dtype(a, b)
+    if not is_secret(a):
+        a, b = b, a
+    if not is_secret(b):
+        return scale_public(a, b, dtype)
+    if is_bits(a) or is_bits(b):
+        return select(a, b, dtype) if is_bits(a) else select(b, a, dtype)
+    return multiply(a, b, dtype)
+
+
+def multiply(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> SecretTensor:
+    """Elementwise product of two ring values."""
+    session, placement = a.session, join(a.placement, b.placement)
+    engine = session.engine_for(placement)
+    (sa, fa), (sb, fb) = ring_operand(a, session), ring_operand(b, session)
+    shape = broadcast(a, b)
+    bits = product_bits(session, (fa, a.placement), (fb, b.placement))
+    share = engine.multiply(
+        operand(expand(sa, shape), fa, a.placement), operand(expand(sb, shape), fb, b.placement), bits
+    )
+    positive = (fa.nonnegative and fb.nonnegative) or a is b
+    return finish_product(engine, share, bits, fa.scale + fb.scale, placement, session, dtype, positive)
+
+
+def select(bit: SecretTensor, x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
+    """``x`` where the secret bit is 1, else 0; no truncation."""
+    placement = join(bit.placement, x.placement)
+    engine = x.session.engine_for(placement)
+    shape = broadcast(bit, x)
+    if is_bits(x):
+        return SecretTensor(
+            engine.logical_and(expand(bit.share, shape), expand(x.share, shape)),
+            x.format,
+            placement,
+            x.session,
+            dtype,
+        )
+    share, fmt = shared_ring(*ring_value(x, dtype), x, placement)
+    return SecretTensor(
+        engine.select(expand(bit.share, shape), expand(share, shape), fmt.bits),
+        fmt,
+        placement,
+        x.session,
+        dtype,
+    )
+
+
+def shared_ring(share: Share, fmt: Any, x: SecretTensor, placement: Placement) -> tuple[Share, Any]:
+    """An owned value narrower than the ring meets a shared one: its owner widens it, which costs nothing."""
+    if x.placement is placement or fmt.bits >= x.session.working.bits:
+        return share, fmt
+    wide = ring_format(x.session.working.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative)
+    return convert(engine_of(x), share, fmt, wide), wide
+
+
+@implements(aten.pow.Tensor_Scalar)
+def power(x: SecretTensor, exponent: float) -> Any:
+    if not float(exponent).is_integer() or exponent < 0:
+        return NotImplemented
+    remaining, square, result = int(exponent), x, None
+    if remaining == 0:
+        return torch.ones_like(x)
+    while remaining:
+        if remaining & 1:
+            result = square if result is None else multiply(result, square, x.dtype)
+        remaining >>= 1
+        if remaining:
+            square = multiply(square, square, x.dtype)
+    return result.clone() if result is x else result
+
+
+# ---- matrices
+@implements(aten.mm.default, aten.bmm.default)
+def matmul(a: Any, b: Any) -> SecretTensor:
+    return affine(a, b, None)
+
+
+def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> SecretTensor:
+    """alpha * (a @ b) + beta * bias with a single truncation; a, b: [..., n, k], [..., k, m]."""
+    secret = next(t for t in (a, b) if is_secret(t)) if is_secret(a) or is_secret(b) else None
+    if secret is None:  # only the bias is secret
+        return bias * beta + torch.matmul(a, b) * alpha
+    session = secret.session
+    dtype = result_dtype(a, b)
+    if alpha != 1:
+        a = a * alpha
+    if bias is not None and beta != 1:
+        bias = bias * beta
+    engine, share, bits, scale, placement, positive = raw_matmul(a, b, session)
+    if bias is not None:
+        engine, share, placement = add_bias(engine, share, bits, scale, placement, bias, session)
+        positive = False
+    return finish_product(engine, share, bits, scale, placement, session, dtype, positive)
+
+
+def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, int, int, Placement, bool]:
+    """The product without truncation: engine, share, ring, scale, placement, known nonnegative."""
+    if is_secret(a) and is_secret(b):
+        placement = join(a.placement, b.placement)
+        engine = session.engine_for(placement)
+        (sa, fa), (sb, fb) = ring_operand(a, session), ring_operand(b, session)
+        bits = product_bits(session, (fa, a.placement), (fb, b.placement))
+        share = engine.matmul(operand(sa, fa, a.placement), operand(sb, fb, b.placement), bits)
+        return engine, share, bits, fa.scale + fb.scale, placement, fa.nonnegative and fb.nonnegative
+    secret, public = (a, b) if is_secret(a) else (b, a)
+    engine = engine_of(secret)
+    share, fmt, bits = widened(secret, session)
+    value, scale = public_factor(public, session)
+    share = engine.matmul_public(share, value, bits, left=secret is b)
+    return engine, share, bits, fmt.scale + scale, secret.placement, False
+
+
+def widened(x: SecretTensor, session: Any) -> tuple[Share, Any, int]:
+    """A factor of a product with public values, in the ring of the product."""
+    share, fmt = ring_operand(x, session)
+    bits = max(fmt.bits, working_format(session).bits)
+    if fmt.bits < bits:
+        share = engine_of(x).extend(share, fmt.bits, bits, True, fmt.nonnegative)
+    return share, fmt, bits
+
+
+def public_factor(public: torch.Tensor, session: Any) -> tuple[torch.Tensor, int]:
+    """A public matrix or kernel as integers and their scale (0 for integral tensors)."""
+    if not public.dtype.is_floating_point:
+        return public.to(torch.int64), 0
+    working = working_format(session)
+    return encode_constant(public, working.bits, working.scale), working.scale
+
+
+def add_bias(
+    engine: Engine, share: Share, bits: int, scale: int, placement: Placement, bias: Any, session: Any
+) -> tuple[Engine, Share, Placement]:
+    """Adds ``bias`` (broadcast) at the scale of an untruncated product."""
+    if not is_secret(bias):
+        value = encode_constant(bias, bits, scale)
+        return engine, engine.add_public(share, value, bits), placement
+    raised = convert(engine_of(bias), bias.share, bias.format, ring_format(bits, scale, True))
+    placement = join(placement, bias.placement)
+    engine = session.engine_for(placement)
+    return engine, engine.add(share, expand(raised, share[0].shape), bits), placement
+
+
+@implements(aten.addmm.default, aten.baddbmm.default)
+def addmm(bias: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> SecretTensor:
+    return affine(a, b, bias, beta, alpha)
+
+
+@implements(aten.linear.default)
+def linear(x: Any, weight: Any, bias: Any = None) -> SecretTensor:
+    flat = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    result = affine(flat, weight.t(), bias)
+    return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])
+
+
+@implements(aten.mv.default)
+def mv(a: Any, b: Any) -> SecretTensor:
+    return affine(a, b.unsqueeze(-1), None).squeeze(-1)
+
+
+@implements(aten.dot.default, aten.vdot.default)
+def dot(a: Any, b: Any) -> SecretTensor:
+    return affine(a.unsqueeze(0), b.unsqueeze(-1), None).reshape(())
+
+
+@implements(aten.addmv.default)
+def addmv(bias: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> SecretTensor:
+    column = bias.unsqueeze(-1) if bias.dim() else bias
+    return affine(a, b.unsqueeze(-1), column, beta, alpha).squeeze(-1)
+
+
+@implements(aten.addcmul.default)
+def addcmul(x: Any, a: Any, b: Any, value: float = 1) -> SecretTensor:
+    return x + (a * b) * value
+
+
+@implements(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(a: Any, b: Any, weight: Any) -> SecretTensor:
+    return a + (b - a) * weight

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators that move elements about: applied to every component of the share, on every engine alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from privml.dispatch import implements
+from privml.errors import SecretLeakError
+from privml.formats import Boolean
+from privml.ops.values import (
+    constant,
+    convert,
+    engine_of,
+    is_secret,
+    join,
+    like,
+    nonnegative,
+    plain_format,
+    ring_format,
+    ring_value,
+)
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+# ---- views: results alias the storage, so they share its cell (a copy that shares one loses nothing)
+def _alias(x: SecretTensor, share: tuple[torch.Tensor, ...]) -> SecretTensor:
+    if torch.is_inference_mode_enabled() and not x.is_inference():
+        with torch.inference_mode(False):  # a view of a normal tensor is a normal tensor
+            return SecretTensor(share, x.format, x.placement, x.session, x.dtype, cell=x.cell)
+    return SecretTensor(share, x.format, x.placement, x.session, x.dtype, cell=x.cell)
+
+
+def _view(operator: OpOverload) -> None:
+    @implements(operator)
+    def rule(x: SecretTensor, *args: Any, **kwargs: Any) -> SecretTensor:
+        return _alias(x, tuple([operator(component, *args, **kwargs) for component in x.share]))
+
+    rule.__name__ = str(operator)
+
+
+def _many_views(operator: OpOverload, alias: bool = True) -> None:
+    @implements(operator)
+    def rule(x: SecretTensor, *args: Any, **kwargs: Any) -> list[SecretTensor]:
+        parts = [operator(component, *args, **kwargs) for component in x.share]
+        make = _alias if alias else like
+        return [make(x, piece) for piece in zip(*parts, strict=True)]
+
+    rule.__name__ = str(operator)
+
+
+for _operator in (
+    aten._unsafe_view.default, aten.t.default, aten.transpose.int, aten.permute.default, aten.expand.default,
+    aten.slice.Tensor, aten.select.int, aten.unsqueeze.default, aten.squeeze.default, aten.squeeze.dim,
+    aten.squeeze.dims, aten.as_strided.default, aten.unfold.default, aten.diagonal.default, aten.movedim.int,
+    aten.numpy_T.default, aten.flatten.using_ints, aten.reshape.default, aten._reshape_alias.default,
+    aten.unflatten.int, aten.swapaxes.default, aten.contiguous.default,
+):  # fmt: skip
+    _view(_operator)
+
+for _operator in (aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int, aten.chunk.default):
+    _many_views(_operator)
+for _operator in (
+    aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default, aten.unsafe_chunk.default,
+    aten.split_copy.Tensor, aten.split_with_sizes_copy.default, aten.unbind_copy.int,
+):  # fmt: skip
+    _many_views(_operator, alias=False)
+
+
+@implements(aten.view.default)
+def view(x: SecretTensor, size: Sequence[int]) -> SecretTensor:
+    try:
+        return _alias(x, tuple([component.view(size) for component in x.share]))
+    except RuntimeError:  # an exported graph may assume other strides; a copy is right in a functional graph
+        return like(x, tuple([component.reshape(size) for component in x.share]))
+
+
+@implements(aten.detach.default, aten.alias.default)
+def detach(x: SecretTensor) -> SecretTensor:
+    if type(x._share) is tuple:
+        result = _alias(x, tuple([torch.ops.aten.alias(component) for component in x.share]))
+    else:
+        result = SecretTensor(
+            lambda: x.share, x.format, x.placement, x.session, x.dtype, cell=x.cell, shape=x.shape
+        )
+    result._aux = x._aux  # autograd saves outputs through detach
+    return result
+
+
+# ---- copies
+def _copying(operator: OpOverload) -> None:
+    @implements(operator)
+    def rule(x: SecretTensor, *args: Any, **kwargs: Any) -> SecretTensor:
+        if any(is_secret(a) for a in args):
+            return NotImplemented
+        return like(x, tuple([operator(component, *args, **kwargs) for component in x.share]))
+
+    rule.__name__ = str(operator)
+
+
+for _operator in (
+    aten.clone.default, aten.flip.default, aten.roll.default, aten.repeat.default, aten.tril.default,
+    aten.triu.default, aten.slice_backward.default, aten.select_backward.default, aten.unfold_backward.default,
+    aten.diagonal_backward.default, aten.diag_embed.default, aten.pixel_shuffle.default,
+    aten.pixel_unshuffle.default, aten.channel_shuffle.default,
+    aten.view_copy.default, aten.permute_copy.default, aten.transpose_copy.int, aten.t_copy.default,
+    aten.expand_copy.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dims, aten.slice_copy.Tensor,
+    aten.select_copy.int, aten.detach_copy.default, aten.repeat_interleave.self_int,
+    aten.rot90.default, aten.lift_fresh_copy.default,
+):  # fmt: skip
+    _copying(_operator)
+
+
+@implements(aten._to_copy.default)
+def to_copy(x: SecretTensor, dtype: torch.dtype | None = None, device: Any = None, **options: Any) -> Any:
+    dtype = dtype or x.dtype
+    share = x.share
+    if device is not None and torch.device(device).type != share[0].device.type:
+        raise SecretLeakError(
+            f"a secret tensor stays on the device of its engine ({share[0].device}); move it by choosing the engine"
+        )
+    if dtype is torch.bool and x.dtype is not torch.bool:
+        return x != 0
+    if x.dtype.is_floating_point and not dtype.is_floating_point:
+        return _toward_zero(x, dtype)
+    if x.dtype.is_floating_point == dtype.is_floating_point and x.dtype is not torch.bool:
+        return like(x, tuple(component.clone() for component in share), None, dtype)
+    share, fmt = ring_value(x, dtype)
+    if isinstance(x.format, Boolean) and not dtype.is_floating_point:
+        bits = x.session.working.bits
+        fmt = ring_format(bits, 0, False, True)
+        share = convert(engine_of(x), x.share, x.format, fmt)
+    return like(x, tuple(c.clone() for c in share) if share is x.share else share, fmt, dtype)
+
+
+def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
+    """Fixed point to integer as torch does: floor of nonnegative values, ceiling of negative ones."""
+    engine, fmt, share = engine_of(x), x.format, x.share
+    if fmt.scale and not fmt.nonnegative:
+        negative = engine.bits_to_ring(engine.less_than_zero(share, fmt.bits), fmt.bits)
+        almost_one = engine.multiply_public(negative, (1 << fmt.scale) - 1, fmt.bits)
+        share = engine.add(share, almost_one, fmt.bits)
+    if fmt.scale:
+        share = engine.truncate(share, fmt.bits, fmt.scale, fmt.nonnegative)
+    return like(x, share, ring_format(fmt.bits, 0, False, fmt.nonnegative), dtype)
+
+
+# ---- several tensors into one
+def _one_format(tensors: Sequence[Any]) -> tuple[list[tuple[torch.Tensor, ...]], SecretTensor]:
+    """The shares of all tensors in the widest format among them, and an empty tensor of that kind."""
+    secrets = [t for t in tensors if is_secret(t)]
+    dtype = tensors[0].dtype
+    for tensor in tensors[1:]:
+        dtype = torch.promote_types(dtype, tensor.dtype)
+    first = secrets[0]
+    placement = first.placement
+    for tensor in secrets[1:]:
+        placement = join(placement, tensor.placement)
+    session = first.session
+    engine = session.engine_for(placement)
+    fmt = first.format
+    if any(t.format is not fmt and t.format != fmt for t in secrets) or len(secrets) < len(tensors):
+        if dtype is torch.bool:
+            fmt = Boolean()
+        else:
+            rings = [ring_value(t, dtype)[1] for t in secrets]
+            fmt = ring_format(
+                max(f.bits for f in rings), max(f.scale for f in rings), dtype.is_floating_point,
+                len(secrets) == len(tensors) and all(nonnegative(f) for f in rings),
+            )  # fmt: skip
+    shares = []
+    for tensor in tensors:
+        if not is_secret(tensor):
+            shares.append(constant(tensor, tensor.shape, fmt, engine))
+        elif isinstance(fmt, Boolean) or tensor.format is fmt:
+            shares.append(tensor.share)
+        else:
+            shares.append(convert(engine_of(tensor), tensor.share, tensor.format, fmt))
+    return shares, SecretTensor((shares[0][0].new_empty(0),), fmt, placement, session, dtype)
+
+
+@implements(aten.cat.default, aten.concat.default)
+def cat(tensors: Sequence[Any], dim: int = 0) -> SecretTensor:
+    tensors = [t for t in tensors if t.dim() != 1 or t.shape[0] != 0] or tensors[:1]
+    shares, kind = _one_format(tensors)
+    return like(kind, tuple(torch.cat(parts, dim) for parts in zip(*shares, strict=True)))
+
+
+@implements(aten.stack.default)
+def stack(tensors: Sequence[Any], dim: int = 0) -> SecretTensor:
+    shares, kind = _one_format(tensors)
+    return like(kind, tuple(torch.stack(parts, dim) for parts in zip(*shares, strict=True)))
+
+
+# ---- padding and public indices
+@implements(aten.constant_pad_nd.default)
+def constant_pad_nd(x: SecretTensor, pad: Sequence[int], value: Any = 0) -> SecretTensor:
+    share = tuple(aten.constant_pad_nd(component, pad, 0) for component in x.share)
+    if not value:
+        return like(x, share)
+    inside = aten.constant_pad_nd(torch.ones(x.shape, dtype=torch.bool), pad, False)
+    border = constant(value, inside.shape, x.format, engine_of(x))
+    share = tuple(torch.where(inside, c, b) for c, b in zip(share, border, strict=True))
+    return like(x, share, x.format if value > 0 or isinstance(x.format, Boolean) else plain_format(x.format))
+
+
+def _gathered(x: SecretTensor, pick: Any) -> SecretTensor:
+    return like(x, tuple(pick(component) for component in x.share))
+
+
+@implements(aten.index_select.default)
+def index_select(x: Any, dim: int, index: Any) -> Any:
+    return NotImplemented if is_secret(index) else _gathered(x, lambda c: c.index_select(dim, index))
+
+
+@implements(aten.gather.default)
+def gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
+    return NotImplemented if is_secret(index) else _gathered(x, lambda c: c.gather(dim, index))
+
+
+@implements(aten.take.default)
+def take(x: Any, index: Any) -> Any:
+    return NotImplemented if is_secret(index) else _gathered(x, lambda c: c.take(index))
+
+
+@implements(aten.index.Tensor, aten._unsafe_index.Tensor)
+def index(x: Any, indices: Sequence[Any]) -> Any:
+    if any(is_secret(i) for i in indices):
+        if any(is_secret(i) and i.dtype is torch.bool for i in indices):
+            raise SecretLeakError(
+                "x[mask] with a secret mask has a shape that would reveal how many elements are chosen; "
+                "use torch.where(mask, x, other)"
+            )
+        return NotImplemented
+    return _gathered(x, lambda c: aten.index(c, indices))
+
+
+@implements(aten.embedding.default)
+def embedding(
+    weight: Any, indices: Any, padding_idx: int = -1, scale_grad: bool = False, sparse: bool = False
+) -> Any:
+    return NotImplemented if is_secret(indices) else _gathered(weight, lambda c: c[indices])
+
+
+@implements(aten.is_same_size.default)
+def is_same_size(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape
+
+
+@implements(aten._assert_tensor_metadata.default, aten._assert_async.default, aten._assert_async.msg)
+def nothing(*args: Any, **kwargs: Any) -> None:
+    return None

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the rules share: bringing operands to one format, placement and shape, and wrapping results.
+
+Rules read formats and never guess them. A *ring format* is FixedPoint or Integer: both have ``bits`` and
+``scale``. The scale of a sum is the larger one of its operands (a shift to the left is free); the scale of a
+product is brought back to the working scale, or to what the current node asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from privml.context import Session, current_node
+from privml.encoding import encode_constant
+from privml.engines.base import Engine, Operand, Share
+from privml.formats import Boolean, FixedPoint, Format, Integer, Owned, Placement
+from privml.tensor import SHARED, SecretTensor
+
+BOOLEAN = Boolean()
+RingFormat = FixedPoint | Integer
+
+
+def is_secret(value: Any) -> bool:
+    return isinstance(value, SecretTensor)
+
+
+@lru_cache(maxsize=256)
+def _stand_in(dtype: torch.dtype, scalar: bool) -> torch.Tensor:
+    return torch.empty((), dtype=dtype) if scalar else torch.empty(1, dtype=dtype)
+
+
+def result_dtype(a: Any, b: Any) -> torch.dtype:
+    """torch's promotion of two operands (torch.result_type itself would dispatch on a secret)."""
+    if isinstance(a, torch.Tensor):
+        if isinstance(b, torch.Tensor):
+            if a.dtype is b.dtype:
+                return a.dtype
+            return torch.result_type(_stand_in(a.dtype, a.dim() == 0), _stand_in(b.dtype, b.dim() == 0))
+        return torch.result_type(_stand_in(a.dtype, a.dim() == 0), b)
+    return torch.result_type(a, _stand_in(b.dtype, b.dim() == 0))
+
+
+@lru_cache(maxsize=4096)
+def ring_format(bits: int, scale: int, floating: bool, nonnegative: bool = False) -> RingFormat:
+    """FixedPoint of a floating logical dtype, Integer of an integral one."""
+    if floating:
+        return FixedPoint(bits, scale, nonnegative)
+    return Integer(bits, nonnegative)
+
+
+def nonnegative(fmt: Format) -> bool:
+    return getattr(fmt, "nonnegative", False)
+
+
+def plain_format(fmt: RingFormat) -> RingFormat:
+    """The format without what is known of the value's sign and size."""
+    if not fmt.nonnegative and fmt.bound is None:
+        return fmt
+    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint))
+
+
+def working_format(session: Session) -> FixedPoint:
+    """The format operands of products are brought to."""
+    return current_node().working or session.working
+
+
+def join(a: Placement, b: Placement) -> Placement:
+    """The placement of what depends on both."""
+    return a if a is b or a == b else SHARED
+
+
+def wrap(
+    share: Share, fmt: Format, placement: Placement, session: Session, dtype: torch.dtype
+) -> SecretTensor:
+    return SecretTensor(share, fmt, placement, session, dtype)
+
+
+def like(
+    x: SecretTensor, share: Share, fmt: Format | None = None, dtype: torch.dtype | None = None
+) -> SecretTensor:
+    """A new tensor in the session and placement of ``x``."""
+    return SecretTensor(share, x.format if fmt is None else fmt, x.placement, x.session, dtype or x.dtype)
+
+
+def engine_of(x: SecretTensor) -> Engine:
+    return x.session.engine_for(x.placement)
+
+
+def owner_of(placement: Placement) -> int | None:
+    return placement.party if isinstance(placement, Owned) else None
+
+
+# ---- changing format
+def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
+    """The same value in ring format ``to``: truncates (floor) when its scale is smaller."""
+    if isinstance(fmt, Boolean):
+        share, fmt = engine.bits_to_ring(share, to.bits), Integer(to.bits, True)
+    shift = fmt.scale - to.scale
+    if shift == 0 and fmt.bits == to.bits:
+        return share
+    bits = fmt.bits
+    if shift > 0:
+        if to.bits <= bits - shift:
+            share, bits = engine.truncate_reduce(share, bits, shift), bits - shift
+        else:
+            share = engine.truncate(share, bits, shift, fmt.nonnegative)
+    if to.bits > bits:
+        share = engine.extend(share, bits, to.bits, True, fmt.nonnegative)
+    elif to.bits < bits:
+        share = engine.reduce(share, bits, to.bits)
+    if shift < 0:
+        share = engine.multiply_public(share, 1 << -shift, to.bits)
+    return share
+
+
+def finish(
+    engine: Engine, share: Share, fmt: RingFormat, placement: Placement, session: Session, dtype: torch.dtype
+) -> SecretTensor:
+    """Wraps a result in the format the current node asks for, or as it is."""
+    output = current_node().output
+    if output is not None and isinstance(fmt, FixedPoint) and isinstance(output, FixedPoint):
+        if output.bits != fmt.bits or output.scale != fmt.scale:
+            share = convert(engine, share, fmt, output)
+            fmt = ring_format(output.bits, output.scale, True, fmt.nonnegative)
+    return SecretTensor(share, fmt, placement, session, dtype)
+
+
+def finish_product(
+    engine: Engine,
+    share: Share,
+    bits: int,
+    scale: int,
+    placement: Placement,
+    session: Session,
+    dtype: torch.dtype,
+    known_nonnegative: bool = False,
+) -> SecretTensor:
+    """Wraps a product at ``scale`` in ring ``bits``: truncated to the working scale, or as the node asks."""
+    floating = dtype.is_floating_point
+    fmt = ring_format(bits, scale, True, known_nonnegative)
+    output = current_node().output
+    if not floating:
+        target: RingFormat = ring_format(bits, 0, False, known_nonnegative)
+    elif isinstance(output, FixedPoint):
+        target = ring_format(output.bits, output.scale, True, known_nonnegative)
+    else:
+        target = ring_format(bits, working_format(session).scale, True, known_nonnegative)
+    return SecretTensor(convert(engine, share, fmt, target), target, placement, session, dtype)
+
+
+# ---- operands
+def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
+    """Share and ring format of a factor: its scale is at most the working one."""
+    fmt = x.format
+    if isinstance(fmt, Boolean):
+        to: RingFormat = Integer(session.working.bits, True)
+        return convert(engine_of(x), x.share, fmt, to), to
+    working = working_format(session)
+    if fmt.scale > working.scale:
+        to = ring_format(fmt.bits, working.scale, True, fmt.nonnegative)
+        return convert(engine_of(x), x.share, fmt, to), to
+    return x.share, fmt
+
+
+def operand(share: Share, fmt: RingFormat, placement: Placement) -> Operand:
+    return Operand(share, fmt.bits, owner_of(placement), True, fmt.nonnegative)
+
+
+def product_bits(session: Session, *operands: tuple[RingFormat, Placement]) -> int:
+    """The ring of a product: that of its shared operands, at least the working one."""
+    bits = working_format(session).bits
+    for fmt, placement in operands:
+        if not isinstance(placement, Owned) and fmt.bits > bits:
+            bits = fmt.bits
+    return bits
+
+
+def constant(
+    value: torch.Tensor | float, shape: Sequence[int], fmt: Format, engine: Engine, headroom: int = 2
+) -> Share:
+    """A public value (broadcast to ``shape``) as a share in ``fmt``."""
+    if isinstance(fmt, Boolean):
+        bits = torch.as_tensor(value, dtype=torch.uint8)
+        return engine.public(bits.expand(tuple(shape)), 1)
+    encoded = encode_constant(value, fmt.bits, fmt.scale, headroom)
+    return engine.public(torch.as_tensor(encoded).expand(tuple(shape)), fmt.bits)
+
+
+def as_number(value: Any) -> Any:
+    """A public zero-dimensional tensor as a Python number, anything else unchanged."""
+    if isinstance(value, torch.Tensor) and not isinstance(value, SecretTensor) and value.dim() == 0:
+        return value.item()
+    return value
+
+
+def expand(share: Share, shape: Sequence[int]) -> Share:
+    if share[0].shape == shape:
+        return share
+    return tuple(component.expand(tuple(shape)) for component in share)
+
+
+def broadcast(a: torch.Tensor, b: torch.Tensor) -> torch.Size:
+    return a.shape if a.shape == b.shape else torch.broadcast_shapes(a.shape, b.shape)
+
+
+def align(
+    a: SecretTensor, b: SecretTensor, dtype: torch.dtype
+) -> tuple[Share, Share, RingFormat, Placement, Engine]:
+    """Both operands in one ring format and shape: the larger scale, the wider ring."""
+    session = a.session
+    placement = join(a.placement, b.placement)
+    fa, fb = a.format, b.format
+    sa, sb = a.share, b.share
+    if fa is not fb:
+        floating = dtype.is_floating_point
+        rings = [f for f in (fa, fb) if not isinstance(f, Boolean)]
+        scales = [f.scale for f in rings if isinstance(f, FixedPoint)]
+        scale = max(scales) if scales else (session.working.scale if floating else 0)
+        shared = [x.format.bits for x in (a, b) if not isinstance(x.placement, Owned) and x.format.bits > 1]
+        bits = max(shared) if shared else max([f.bits for f in rings], default=session.working.bits)
+        both = ring_format(bits, scale, floating, nonnegative(fa) and nonnegative(fb))
+        sa, sb = convert(engine_of(a), sa, fa, both), convert(engine_of(b), sb, fb, both)
+    elif isinstance(fa, Boolean):
+        both = Integer(session.working.bits, True)
+        sa, sb = convert(engine_of(a), sa, fa, both), convert(engine_of(b), sb, fb, both)
+    else:
+        both = fa
+    shape = broadcast(sa[0], sb[0])
+    return expand(sa, shape), expand(sb, shape), both, placement, session.engine_for(placement)
+
+
+def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
+    """``x`` as a ring value of the logical dtype (bits and integers are lifted to the working scale)."""
+    fmt = x.format
+    if isinstance(fmt, FixedPoint) or (isinstance(fmt, Integer) and not dtype.is_floating_point):
+        return x.share, fmt
+    working = x.session.working
+    bits = working.bits if isinstance(fmt, Boolean) else fmt.bits
+    to = ring_format(
+        bits, working.scale if dtype.is_floating_point else 0, dtype.is_floating_point, nonnegative(fmt)
+    )
+    return convert(engine_of(x), x.share, fmt, to), to

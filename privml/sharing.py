@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Into secrecy and out of it: share, reveal, secret (whole modules)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+import privml.ops  # noqa: F401 - fills the operator table
+from privml.context import Session, current_session
+from privml.encoding import decode, encode_input, format_for
+from privml.errors import InvalidInput
+from privml.formats import Boolean, Format, Owned
+from privml.ops.creation import filled
+from privml.tensor import SHARED, SecretTensor
+
+
+def share(
+    x: Any,
+    owner: int = 0,
+    format: Format | None = None,
+    *,
+    shape: Sequence[int] | None = None,
+    dtype: torch.dtype | None = None,
+    session: Session | None = None,
+) -> SecretTensor:
+    """A SecretTensor of ``x``, which only party ``owner`` needs to pass.
+
+    The others pass None with ``shape`` and ``dtype`` (default float32), or any tensor of that shape, whose
+    values are ignored. ``format`` defaults to the session's FixedPoint for floating dtypes, Integer for integral
+    and Boolean for bool. Raises InvalidInput, before anything is sent, for a wrong shape or dtype, and for NaN,
+    infinities and values too large, naming the first index.
+    """
+    session = session or current_session()
+    if isinstance(x, SecretTensor):
+        raise InvalidInput("share() of a tensor that is secret already")
+    if not 0 <= owner < session.parties:
+        raise InvalidInput(f"owner must be in [0, {session.parties}), got {owner}")
+    mine = session.rank is None or session.rank == owner
+    if x is None:
+        if mine:
+            raise InvalidInput(f"party {owner} owns this input and must pass its value")
+        if shape is None:
+            raise InvalidInput(f"pass the shape of what party {owner} shares")
+        dtype = dtype or torch.float32
+    else:
+        x = x if isinstance(x, torch.Tensor) else torch.as_tensor(x)
+        dtype = dtype or x.dtype
+        if shape is not None and tuple(shape) != tuple(x.shape):
+            raise InvalidInput(f"expected an input of shape {tuple(shape)}, got {tuple(x.shape)}")
+        shape = tuple(x.shape)
+    fmt = format or format_for(dtype, session.working)
+    _check_kind(fmt, dtype)
+    ring = encode_input(x, fmt) if mine else None
+    engine = session.engine
+    if isinstance(fmt, Boolean):
+        components = engine.input_bits(ring, tuple(shape), owner)
+    else:
+        components = engine.input(ring, tuple(shape), owner, fmt.bits)
+    placement = Owned(owner) if engine.trivial_inputs else SHARED
+    wants_gradient = isinstance(x, torch.Tensor) and x.requires_grad
+    return SecretTensor(components, fmt, placement, session, dtype, requires_grad=wants_gradient)
+
+
+def _check_kind(fmt: Format, dtype: torch.dtype) -> None:
+    kind = "FixedPoint" if dtype.is_floating_point else "Boolean" if dtype is torch.bool else "Integer"
+    if type(fmt).__name__ != kind:
+        raise InvalidInput(f"a {dtype} input needs a {kind} format, got {fmt}")
+
+
+def reveal(x: SecretTensor, to: int | None = None) -> torch.Tensor | None:
+    """The value as a public tensor, to party ``to`` (None: to all parties); None at parties that learn nothing."""
+    if not isinstance(x, SecretTensor):
+        raise InvalidInput(f"reveal() of a {type(x).__name__}; it is public already")
+    if torch.is_grad_enabled() and x.requires_grad:
+        return _Reveal.apply(x, to)
+    return _open(x, to)
+
+
+def _open(x: SecretTensor, to: int | None) -> torch.Tensor | None:
+    engine = x.session.engine
+    if to is not None and not 0 <= to < x.session.parties:
+        raise InvalidInput(f"to must be None or in [0, {x.session.parties}), got {to}")
+    if isinstance(x.format, Boolean):
+        value = engine.reveal_bits(x.share, to)
+    else:
+        value = engine.reveal(x.share, x.format.bits, to)
+    return None if value is None else decode(value, x.format, x.dtype)
+
+
+class _Reveal(torch.autograd.Function):
+    """Opens the value; the public gradient that comes back becomes secret again."""
+
+    @staticmethod
+    def forward(ctx: Any, x: SecretTensor, to: int | None) -> Any:
+        ctx.like = x.detach()
+        return _open(x, to)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return (
+            grad if isinstance(grad, SecretTensor) else filled(ctx.like, grad.shape, grad, grad.dtype)
+        ), None
+
+
+def secret(
+    module: torch.nn.Module,
+    owner: int = 0,
+    format: Format | None = None,
+    *,
+    session: Session | None = None,
+) -> torch.nn.Module:
+    """Replaces the parameters and floating buffers of ``module`` by SecretTensors of party ``owner``, in place.
+
+    Parties other than the owner pass a module of the same architecture; its values are ignored. Tied parameters
+    stay tied. ``format`` defaults to the session's weight format. Returns ``module``.
+    """
+    session = session or current_session()
+    fmt = format or session.weight
+    done: dict[int, SecretTensor] = {}
+    for name, part in module.named_modules():
+        for table in (part._parameters, part._buffers):
+            for key, tensor in list(table.items()):
+                if tensor is None or isinstance(tensor, SecretTensor) or not tensor.dtype.is_floating_point:
+                    continue
+                if id(tensor) not in done:
+                    done[id(tensor)] = _secret_parameter(
+                        tensor, f"{name}.{key}".strip("."), owner, fmt, session
+                    )
+                table[key] = done[id(tensor)]
+    return module
+
+
+def _secret_parameter(
+    tensor: torch.Tensor, name: str, owner: int, fmt: Format, session: Session
+) -> SecretTensor:
+    try:
+        value = share(tensor.detach(), owner, fmt, session=session)
+    except InvalidInput as error:
+        raise InvalidInput(f"parameter {name!r}: {error}") from None
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter(value, requires_grad=tensor.requires_grad)
+    return value

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SecretTensor: a torch.Tensor whose elements are shared between parties.
+
+The outer tensor has the logical shape and dtype and no storage; the ring elements lie in ``share``. Every ATen
+operator on it goes to the table of ``privml.dispatch``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+
+from privml.context import Session
+from privml.dispatch import FUNCTIONS, dispatch
+from privml.errors import SecretLeakError
+from privml.formats import Format, Owned, Placement, Shared
+
+Share = tuple[torch.Tensor, ...]
+_new_wrapper = torch.Tensor._make_wrapper_subclass
+SHARED = Shared()
+
+
+class Cell:
+    """What all aliases of one storage have in common; a write through any of them changes it for all."""
+
+    __slots__ = ("format", "placement", "version")
+
+    def __init__(self, format: Format, placement: Placement) -> None:
+        self.format, self.placement, self.version = format, placement, 0
+
+
+class SecretTensor(torch.Tensor):
+    """``share``: the engine's tensors; ``format``, ``placement``, ``session``: see ``privml.formats`` and
+    ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator."""
+
+    __slots__ = ("_aux", "_share", "cell", "session")
+
+    @staticmethod
+    def __new__(
+        cls,
+        share: Share | Callable[[], Share],
+        format: Format,
+        placement: Placement,
+        session: Session,
+        dtype: torch.dtype = torch.float32,
+        requires_grad: bool = False,
+        cell: Cell | None = None,
+        shape: Sequence[int] | None = None,
+    ) -> SecretTensor:
+        if shape is None:
+            like = share[0]
+            self = _new_wrapper(
+                cls,
+                like.shape,
+                strides=like.stride(),
+                storage_offset=like.storage_offset(),
+                dtype=dtype,
+                device=like.device,
+                requires_grad=requires_grad,
+            )
+        else:
+            self = _new_wrapper(cls, tuple(shape), dtype=dtype, device="cpu", requires_grad=requires_grad)
+        self._share = share
+        self._aux = None
+        self.cell = Cell(format, placement) if cell is None else cell
+        self.session = session
+        return self
+
+    # ---- what it consists of
+    @property
+    def share(self) -> Share:
+        """The ring elements (int64) or bits (uint8) that this process holds, one tensor per component."""
+        share = self._share
+        if type(share) is not tuple:  # a by-product nobody had asked for yet
+            share = self._share = share()
+        return share
+
+    @property
+    def format(self) -> Format:
+        return self.cell.format
+
+    @property
+    def placement(self) -> Placement:
+        return self.cell.placement
+
+    @property
+    def aux(self) -> Any:
+        """None once the storage was written to."""
+        aux = self._aux
+        return aux[1] if aux is not None and aux[0] == self.cell.version else None
+
+    @aux.setter
+    def aux(self, value: Any) -> None:
+        self._aux = None if value is None else (self.cell.version, value)
+
+    # ---- torch protocols
+    @classmethod
+    def __torch_function__(
+        cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        function = FUNCTIONS.get(func)
+        with torch._C.DisableTorchFunctionSubclass():
+            if function is not None:
+                result = function(*args, **(kwargs or {}))
+                if result is not NotImplemented:
+                    return result
+            return func(*args, **(kwargs or {}))
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        return dispatch(func, args, kwargs or {})
+
+    def __tensor_flatten__(self) -> tuple[list[str], Any]:
+        names = [f"_component_{i}" for i in range(len(self.share))]
+        return names, (self.cell, self.session, self.dtype)
+
+    @staticmethod
+    def __tensor_unflatten__(inner: dict, meta: Any, outer_size: Any, outer_stride: Any) -> SecretTensor:
+        cell, session, dtype = meta
+        share = tuple(inner[name] for name in sorted(inner, key=lambda n: int(n.rsplit("_", 1)[1])))
+        return SecretTensor(share, cell.format, cell.placement, session, dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_component_"):
+            return self.share[int(name.removeprefix("_component_"))]
+        raise AttributeError(f"SecretTensor has no attribute {name!r}")
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        where = (
+            "shared" if not isinstance(self.placement, Owned) else f"owned by party {self.placement.party}"
+        )
+        text = f"SecretTensor(shape={tuple(self.shape)}, dtype={self.dtype}, {self.format}, {where}"
+        return text + (", requires_grad=True)" if self.requires_grad else ")")
+
+    __str__ = __repr__
+
+    def __format__(self, specification: str) -> str:
+        if specification:
+            _refuse(f"formatting with {specification!r}")
+        return repr(self)
+
+    def __deepcopy__(self, memo: dict) -> SecretTensor:
+        if id(self) in memo:
+            return memo[id(self)]
+        share = tuple(component.clone() for component in self.share)
+        result = SecretTensor(
+            share, self.format, self.placement, self.session, self.dtype, self.requires_grad
+        )
+        if isinstance(self, torch.nn.Parameter):
+            result._is_param = True
+        memo[id(self)] = result
+        if self.grad is not None:
+            result.grad = copy.deepcopy(self.grad, memo)
+        return result
+
+    # ---- what would reveal it, or hand out memory it does not have
+    def numpy(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse("numpy()")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse("conversion to a NumPy array")
+
+    def tolist(self) -> NoReturn:
+        _refuse("tolist()")
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        _refuse("DLPack export")
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise SecretLeakError(
+            "pickling (torch.save, multiprocessing) would write this process's shares, in one process the values "
+            "themselves; save a converted program, or privml.reveal() to its owner first"
+        )
+
+    def share_memory_(self) -> NoReturn:
+        raise SecretLeakError(
+            "share_memory_() would hand other processes memory that a SecretTensor does not have; "
+            "open a session in each process instead"
+        )
+
+
+def _refuse(what: str) -> NoReturn:
+    raise SecretLeakError(
+        f"{what} would reveal a secret value; call privml.reveal(x, to=party) if that is wanted"
+    )
