@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python functions from protocols that map arrays to arrays of the same shape.
+#pragma once
+
+#include <utility>
+
+#include "bindings/session.h"
+
+namespace privml::bindings {
+
+template <class T>
+i64 size(std::span<T> values) {
+  return static_cast<i64>(values.size());
+}
+
+// (session, x, parameters...) -> out
+template <class In, class Out, class... Parameters>
+auto unary(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Parameters>...,
+                            std::span<Out>),
+           void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
+  return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
+    const auto in = view<In>(x, "x");
+    Result<Out> out(shape_of(x));
+    session.run([&](Party& party) { protocol(party, in, parameters..., out.span); },
+                [&](CostMeter& meter) { cost(meter, size(in), parameters...); });
+    return out.array;
+  };
+}
+
+// (session, x, parameters...) -> (first, second)
+template <class In, class First, class Second, class... Parameters>
+auto unary_pair(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Parameters>...,
+                                 std::span<First>, std::span<Second>),
+                void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
+  return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
+    const auto in = view<In>(x, "x");
+    Result<First> first(shape_of(x));
+    Result<Second> second(shape_of(x));
+    session.run(
+        [&](Party& party) { protocol(party, in, parameters..., first.span, second.span); },
+        [&](CostMeter& meter) { cost(meter, size(in), parameters...); });
+    return py::make_tuple(first.array, second.array);
+  };
+}
+
+// (session, a, b, parameters...) -> out, for arrays of one shape
+template <class In, class Out, class... Parameters>
+auto binary(void (*protocol)(Party&, std::span<const In>, std::span<const In>,
+                             std::type_identity_t<Parameters>..., std::span<Out>),
+            void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
+  return [protocol, cost](TwoPartySession& session, const py::array& a, const py::array& b,
+                          Parameters... parameters) {
+    const auto left = view<In>(a, "a");
+    const auto right = view<In>(b, "b");
+    expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
+    Result<Out> out(shape_of(a));
+    session.run([&](Party& party) { protocol(party, left, right, parameters..., out.span); },
+                [&](CostMeter& meter) { cost(meter, size(left), parameters...); });
+    return out.array;
+  };
+}
+
+}  // namespace privml::bindings

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of the comparison family: bits, signs, widths, maxima, opening.
+#include "bindings/elementwise.h"
+#include "twopc/boolean.h"
+#include "twopc/conversion.h"
+#include "twopc/equality.h"
+#include "twopc/extension.h"
+#include "twopc/maximum.h"
+#include "twopc/millionaires.h"
+#include "twopc/most_significant_bit.h"
+#include "twopc/multiplex.h"
+#include "twopc/open.h"
+#include "twopc/relu.h"
+#include "twopc/truncation.h"
+#include "twopc/wrap.h"
+
+namespace privml::bindings {
+namespace {
+
+void define_bits(py::module_& m) {
+  m.def("and_bits", binary<u8, u8>(&and_bits, &cost_and_bits), "session"_a, "a"_a, "b"_a);
+  m.def("or_bits", binary<u8, u8>(&or_bits, &cost_and_bits), "session"_a, "a"_a, "b"_a);
+  m.def("and_private", unary<u8, u8>(&and_private, &cost_and_private), "session"_a, "x"_a);
+  m.def("bits_to_ring", unary<u8, u64, int>(&bits_to_ring, &cost_bits_to_ring), "session"_a,
+        "bits"_a, "width"_a);
+  m.def(
+      "multiplex",
+      [](TwoPartySession& session, const py::array& bits, const py::array& values, int width) {
+        const auto b = view<u8>(bits, "bits");
+        const auto v = view<u64>(values, "values");
+        Result<u64> out(shape_of(values));
+        session.run([&](Party& party) { multiplex(party, b, v, width, out.span); },
+                    [&](CostMeter& meter) { cost_multiplex(meter, size(b), width); });
+        return out.array;
+      },
+      "session"_a, "bits"_a, "values"_a, "width"_a);
+  m.def(
+      "multiplex_vectors",
+      [](TwoPartySession& session, const py::array& bits, const py::array& values, int width) {
+        const auto b = view<u8>(bits, "bits");
+        const auto v = view<u64>(values, "values");
+        expect(values.ndim() == bits.ndim() + 1, "values: needs one dimension more than bits");
+        const i64 length = values.shape(values.ndim() - 1);
+        Result<u64> out(shape_of(values));
+        session.run(
+            [&](Party& party) { multiplex_vectors(party, b, v, length, width, out.span); },
+            [&](CostMeter& meter) { cost_multiplex_vectors(meter, size(b), length, width); });
+        return out.array;
+      },
+      "session"_a, "bits"_a, "values"_a, "width"_a,
+      "bits [...]; values [..., length]: one bit for each vector");
+}
+
+void define_comparisons(py::module_& m) {
+  m.def("equal", unary<u64, u8, int>(&equal, &cost_equal), "session"_a, "x"_a, "bits"_a,
+        "[x of party 0 = x of party 1]");
+  m.def("equal_zero", unary<u64, u8, int>(&equal_zero, &cost_equal_zero), "session"_a, "x"_a,
+        "bits"_a);
+  m.def("millionaires", unary<u64, u8, int>(&millionaires, &cost_millionaires), "session"_a,
+        "x"_a, "bits"_a, "[x of party 0 > x of party 1], unsigned");
+  m.def("millionaires_with_equality",
+        unary_pair<u64, u8, u8, int>(&millionaires_with_equality,
+                                     &cost_millionaires_with_equality),
+        "session"_a, "x"_a, "bits"_a);
+  m.def("most_significant_bit",
+        unary<u64, u8, int>(&most_significant_bit, &cost_most_significant_bit), "session"_a,
+        "x"_a, "bits"_a);
+  m.def("wrap", unary<u64, u8, int>(&wrap, &cost_wrap), "session"_a, "x"_a, "bits"_a);
+  m.def("wrap_with_all_ones",
+        unary_pair<u64, u8, u8, int>(&wrap_with_all_ones, &cost_wrap_with_all_ones), "session"_a,
+        "x"_a, "bits"_a);
+  using ReluWithBits = void (*)(Party&, std::span<const u64>, int, std::span<u64>, std::span<u8>);
+  m.def("relu", unary_pair<u64, u64, u8, int>(ReluWithBits{&relu}, &cost_relu), "session"_a, "x"_a,
+        "bits"_a, "(max(x, 0), [x >= 0])");
+}
+
+void define_widths(py::module_& m) {
+  const auto shift = [&m](const char* name, auto protocol, auto cost) {
+    m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a,
+          "shift"_a);
+  };
+  shift("truncate_logical", &truncate_logical, &cost_truncate);
+  shift("truncate_arithmetic", &truncate_arithmetic, &cost_truncate);
+  shift("truncate_nonnegative", &truncate_nonnegative, &cost_truncate_nonnegative);
+  shift("truncate_reduce", &truncate_reduce, &cost_truncate_reduce);
+  shift("divide_power_of_two", &divide_power_of_two, &cost_divide_power_of_two);
+  const auto extend = [&m](const char* name, auto protocol, auto cost) {
+    m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a,
+          "to_bits"_a);
+  };
+  extend("zero_extend", &zero_extend, &cost_extend);
+  extend("sign_extend", &sign_extend, &cost_extend);
+  extend("extend_nonnegative", &extend_nonnegative, &cost_extend_nonnegative);
+}
+
+// x [..., window] with window >= 1: the leading dimensions, and the length of the last one.
+std::pair<Shape, i64> windows_of(const py::array& x) {
+  expect(x.ndim() >= 1 && x.shape(x.ndim() - 1) >= 1, "x: needs a last dimension of at least 1");
+  Shape leading = shape_of(x);
+  const i64 window = leading.back();
+  leading.pop_back();
+  return {leading, window};
+}
+
+void define_maxima(py::module_& m) {
+  m.def("maximum", binary<u64, u64, int>(&maximum, &cost_maximum), "session"_a, "a"_a, "b"_a,
+        "bits"_a);
+  m.def(
+      "maximum_last",
+      [](TwoPartySession& session, const py::array& x, int bits) {
+        const auto in = view<u64>(x, "x");
+        const auto [leading, window] = windows_of(x);
+        Result<u64> out(leading);
+        session.run(
+            [&, w = window](Party& party) { maximum_windows(party, in, w, bits, out.span); },
+            [&, w = window](CostMeter& meter) {
+              cost_maximum_windows(meter, size(out.span), w, bits);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "bits"_a, "x [..., n] to its maxima [...]");
+  m.def(
+      "maximum_last_one_hot",
+      [](TwoPartySession& session, const py::array& x, int bits) {
+        const auto in = view<u64>(x, "x");
+        const auto [leading, window] = windows_of(x);
+        Result<u64> out(leading);
+        Result<u8> one_hot(shape_of(x));
+        session.run(
+            [&, w = window](Party& party) {
+              maximum_windows_one_hot(party, in, w, bits, out.span, one_hot.span);
+            },
+            [&, w = window](CostMeter& meter) {
+              cost_maximum_windows_one_hot(meter, size(out.span), w, bits);
+            });
+        return py::make_tuple(out.array, one_hot.array);
+      },
+      "session"_a, "x"_a, "bits"_a, "(maxima [...], bits [..., n] at the first maximum)");
+  m.def(
+      "argmax_last",
+      [](TwoPartySession& session, const py::array& x, int bits) {
+        const auto in = view<u64>(x, "x");
+        const auto [leading, window] = windows_of(x);
+        Result<u64> index(leading);
+        session.run(
+            [&, w = window](Party& party) { argmax(party, in, w, bits, index.span); },
+            [&, w = window](CostMeter& meter) { cost_argmax(meter, size(index.span), w, bits); });
+        return index.array;
+      },
+      "session"_a, "x"_a, "bits"_a, "x [..., n] to the place of the first maximum, in Z_2^bits");
+}
+
+void define_opening(py::module_& m) {
+  m.def(
+      "open_ring",
+      [](TwoPartySession& session, const py::array& x, int bits, int to) -> py::object {
+        const auto in = view<u64>(x, "x");
+        const bool learns = to == kBothParties || to == session.rank();
+        Result<u64> out(learns ? shape_of(x) : Shape{0});
+        session.run([&](Party& party) { open_ring(party, in, bits, to, out.span); },
+                    [&](CostMeter& meter) { cost_open_ring(meter, size(in), bits, to); });
+        return learns ? py::object(out.array) : py::none();
+      },
+      "session"_a, "x"_a, "bits"_a, "to"_a = kBothParties,
+      "the signed value at party `to` (-1: both), None elsewhere");
+  m.def(
+      "open_bits",
+      [](TwoPartySession& session, const py::array& x, int to) -> py::object {
+        const auto in = view<u8>(x, "x");
+        const bool learns = to == kBothParties || to == session.rank();
+        Result<u8> out(learns ? shape_of(x) : Shape{0});
+        session.run([&](Party& party) { open_bits(party, in, to, out.span); },
+                    [&](CostMeter& meter) { cost_open_bits(meter, size(in), to); });
+        return learns ? py::object(out.array) : py::none();
+      },
+      "session"_a, "x"_a, "to"_a = kBothParties);
+}
+
+}  // namespace
+
+void define_comparison_family(py::module_& m) {
+  define_bits(m);
+  define_comparisons(m);
+  define_widths(m);
+  define_maxima(m);
+  define_opening(m);
+}
+
+}  // namespace privml::bindings

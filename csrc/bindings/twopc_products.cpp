@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of products, convolution, tables and digits. An operand's format is (owner, bits, signed); owner -1
+// means shared, and a party that does not know an owned operand passes None.
+#include <tuple>
+
+#include "bindings/elementwise.h"
+#include "twopc/convolution.h"
+#include "twopc/digits.h"
+#include "twopc/lookup.h"
+#include "twopc/matmul.h"
+#include "twopc/multiplication.h"
+#include "twopc/nonzero_bit.h"
+#include "twopc/xor_to_additive.h"
+
+namespace privml::bindings {
+namespace {
+
+using Format = std::tuple<int, int, bool>;
+using Words = std::optional<py::array>;
+
+Operand operand(const Format& format) {
+  const auto [owner, bits, is_signed] = format;
+  return {owner, bits, is_signed};
+}
+
+// All lengths are checked against the public shape here, since a meter has no values to check.
+void check_length(std::span<const u64> words, const Operand& format, int rank, i64 expected,
+                  const char* name) {
+  const bool passes = format.owner == kShared || format.owner == rank;
+  if (size(words) != (passes ? expected : 0)) {
+    throw InvalidArgument(std::string(name) + ": " + std::to_string(words.size()) +
+                          " values, the shape needs " + std::to_string(passes ? expected : 0));
+  }
+}
+
+void define_products(py::module_& m) {
+  using Factors = std::tuple<int, bool, bool>;  // bits, signed, nonnegative
+  m.def(
+      "multiply",
+      [](TwoPartySession& session, const py::array& x, Factors x_format, const py::array& y,
+         Factors y_format, int ell) {
+        const auto a = view<u64>(x, "x");
+        const auto b = view<u64>(y, "y");
+        const auto factor = [](const Factors& f) {
+          return Factor{std::get<0>(f), std::get<1>(f), std::get<2>(f)};
+        };
+        const Factor fx = factor(x_format), fy = factor(y_format);
+        expect(shape_of(x) == shape_of(y), "x and y: shapes differ");
+        Result<u64> out(shape_of(x));
+        session.run([&](Party& party) { multiply(party, a, fx, b, fy, ell, out.span); },
+                    [&](CostMeter& meter) { cost_multiply(meter, size(a), fx, fy, ell); });
+        return out.array;
+      },
+      "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
+      "shared x shared; formats are (bits, signed, nonnegative), max(m, n) <= ell <= m + n");
+  m.def(
+      "multiply_owned",
+      [](TwoPartySession& session, int owner, const py::array& x, Factors x_format, const Words& y,
+         std::pair<int, bool> y_format, int ell) {
+        const auto a = view<u64>(x, "x");
+        const auto b = view_if(y, "y");
+        const Factor fx{std::get<0>(x_format), std::get<1>(x_format), std::get<2>(x_format)};
+        const KnownFormat fy{y_format.first, y_format.second};
+        check_length(b, {owner, fy.bits, fy.is_signed}, session.rank(), size(a), "y");
+        Result<u64> out(shape_of(x));
+        session.run(
+            [&](Party& party) { multiply_owned(party, owner, a, fx, b, fy, ell, out.span); },
+            [&](CostMeter& meter) {
+              cost_multiply_owned(meter, owner, size(a), fx, fy, ell);
+            });
+        return out.array;
+      },
+      "session"_a, "owner"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
+      "shared x times y known to party `owner`; y_format is (bits, signed)");
+  m.def(
+      "cross_term",
+      [](TwoPartySession& session, int left_holder, const py::array& mine,
+         std::pair<int, bool> left, std::pair<int, bool> right, int ell) {
+        const auto words = view<u64>(mine, "mine");
+        const KnownFormat fl{left.first, left.second}, fr{right.first, right.second};
+        Result<u64> out(shape_of(mine));
+        session.run(
+            [&](Party& party) {
+              cross_term(party, left_holder, words, fl, fr, ell, ChoiceSide::automatic, out.span);
+            },
+            [&](CostMeter& meter) {
+              cost_cross_term(meter, left_holder, size(words), fl, fr, ell,
+                              ChoiceSide::automatic);
+            });
+        return out.array;
+      },
+      "session"_a, "left_holder"_a, "mine"_a, "left"_a, "right"_a, "ell"_a,
+      "x of party left_holder times y of the other party; formats are (bits, signed)");
+  m.def(
+      "matmul",
+      [](TwoPartySession& session, const Words& x, const Format& x_format, const Words& y,
+         const Format& y_format, i64 rows, i64 inner, i64 columns, int ell) {
+        const auto a = view_if(x, "x");
+        const auto b = view_if(y, "y");
+        const Operand fx = operand(x_format), fy = operand(y_format);
+        const MatrixShape shape{rows, inner, columns};
+        expect(rows >= 0 && inner >= 0 && columns >= 0, "matmul: negative dimension");
+        check_length(a, fx, session.rank(), rows * inner, "x");
+        check_length(b, fy, session.rank(), inner * columns, "y");
+        Result<u64> out({rows, columns});
+        session.run([&](Party& party) { matmul(party, fx, a, fy, b, shape, ell, out.span); },
+                    [&](CostMeter& meter) { cost_matmul(meter, fx, fy, shape, ell); });
+        return out.array;
+      },
+      "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "rows"_a, "inner"_a, "columns"_a,
+      "ell"_a);
+}
+
+ConvolutionShape convolution_shape(const std::array<i64, 4>& in, const std::array<i64, 4>& kernel,
+                                   const std::array<i64, 2>& stride,
+                                   const std::array<i64, 4>& padding,
+                                   const std::array<i64, 2>& dilation, i64 groups) {
+  expect(groups >= 1 && in[1] % groups == 0 && in[1] / groups == kernel[1] &&
+             kernel[0] % groups == 0,
+         "convolution: channels of x and w do not fit the groups");
+  expect(stride[0] >= 1 && stride[1] >= 1 && dilation[0] >= 1 && dilation[1] >= 1,
+         "convolution: stride and dilation must be at least 1");
+  ConvolutionShape shape;
+  shape.batch = in[0], shape.in_channels = in[1], shape.height = in[2], shape.width = in[3];
+  shape.out_channels = kernel[0], shape.kernel_height = kernel[2], shape.kernel_width = kernel[3];
+  shape.groups = groups;
+  shape.stride_y = stride[0], shape.stride_x = stride[1];
+  shape.pad_top = padding[0], shape.pad_bottom = padding[1];
+  shape.pad_left = padding[2], shape.pad_right = padding[3];
+  shape.dilation_y = dilation[0], shape.dilation_x = dilation[1];
+  expect(shape.out_height() >= 1 && shape.out_width() >= 1,
+         "convolution: the kernel is larger than the padded input");
+  return shape;
+}
+
+void define_convolution(py::module_& m) {
+  m.def(
+      "conv2d",
+      [](TwoPartySession& session, const Words& x, const Format& x_format, const Words& w,
+         const Format& w_format, std::array<i64, 4> x_shape, std::array<i64, 4> w_shape,
+         std::array<i64, 2> stride, std::array<i64, 4> padding, std::array<i64, 2> dilation,
+         i64 groups, int ell) {
+        const auto in = view_if(x, "x");
+        const auto kernel = view_if(w, "w");
+        const Operand fx = operand(x_format), fw = operand(w_format);
+        const ConvolutionShape shape =
+            convolution_shape(x_shape, w_shape, stride, padding, dilation, groups);
+        check_length(in, fx, session.rank(), shape.in_count(), "x");
+        check_length(kernel, fw, session.rank(), shape.kernel_count(), "w");
+        Result<u64> out({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()});
+        session.run(
+            [&](Party& party) { convolution(party, fx, in, fw, kernel, shape, ell, out.span); },
+            [&](CostMeter& meter) { cost_convolution(meter, fx, fw, shape, ell); });
+        return out.array;
+      },
+      "session"_a, "x"_a, "x_format"_a, "w"_a, "w_format"_a, "x_shape"_a, "w_shape"_a,
+      "stride"_a, "padding"_a, "dilation"_a, "groups"_a, "ell"_a,
+      "x [n, c, h, w], w [o, c / groups, kh, kw]; padding is (top, bottom, left, right)");
+}
+
+void define_tables(py::module_& m) {
+  const auto table_function = [&m](const char* name, auto protocol) {
+    m.def(
+        name,
+        [protocol](TwoPartySession& session, const py::array& table, const py::array& index,
+                   int index_bits, int width) {
+          const auto entries = view<u64>(table, "table");
+          const auto places = view<u64>(index, "index");
+          Result<u64> out(shape_of(index));
+          session.run(
+              [&](Party& party) {
+                protocol(party, entries, places, index_bits, width, out.span);
+              },
+              [&](CostMeter& meter) { cost_lookup(meter, size(places), index_bits, width); });
+          return out.array;
+        },
+        "session"_a, "table"_a, "index"_a, "index_bits"_a, "width"_a);
+  };
+  table_function("lookup", &lookup);
+  m.def(
+      "transfer_one_of_n",
+      [](TwoPartySession& session, int sender, const py::array& mine, int index_bits,
+         int width) -> py::object {
+        expect(index_bits >= 1 && index_bits <= 8, "transfer_one_of_n: index_bits must be in 1..8");
+        const bool sends = sender == session.rank();
+        const auto messages = sends ? view<u64>(mine, "mine") : std::span<const u64>{};
+        const auto choices = sends ? std::span<const u8>{} : view<u8>(mine, "mine");
+        const i64 count = sends ? size(messages) >> index_bits : size(choices);
+        Result<u64> out(sends ? Shape{0} : shape_of(mine));
+        session.run(
+            [&](Party& party) {
+              if (sends) {
+                transfer_one_of_n_send(party, messages, index_bits, width);
+              } else {
+                transfer_one_of_n_receive(party, choices, index_bits, width, out.span);
+              }
+            },
+            [&](CostMeter& meter) {
+              cost_transfer_one_of_n(meter, sender, count, index_bits, width);
+            });
+        return sends ? py::none() : py::object(out.array);
+      },
+      "session"_a, "sender"_a, "mine"_a, "index_bits"_a, "width"_a,
+      "mine: messages [count * 2^index_bits] at the sender, uint8 choices [count] at the other");
+}
+
+void define_digits(py::module_& m) {
+  m.def(
+      "digits",
+      [](TwoPartySession& session, const py::array& x, int ell, int digit_bits) {
+        const auto in = view<u64>(x, "x");
+        expect(ell >= 1 && ell <= 64 && digit_bits >= 1 && digit_bits <= 64,
+               "digits: widths must be in 1..64");
+        Shape shape = shape_of(x);
+        shape.insert(shape.begin(), digit_count(ell, digit_bits));
+        Result<u64> out(shape);
+        session.run([&](Party& party) { digits(party, in, ell, digit_bits, out.span); },
+                    [&](CostMeter& meter) { cost_digits(meter, size(in), ell, digit_bits); });
+        return out.array;
+      },
+      "session"_a, "x"_a, "ell"_a, "digit_bits"_a, "[digits, ...], least significant first");
+  m.def(
+      "most_significant_nonzero_bit",
+      [](TwoPartySession& session, const py::array& x, int ell) {
+        const auto in = view<u64>(x, "x");
+        expect(ell >= 1 && ell <= 64, "most_significant_nonzero_bit: ell must be in 1..64");
+        Shape shape = shape_of(x);
+        shape.push_back(ell);
+        Result<u8> out(shape);
+        session.run(
+            [&](Party& party) { most_significant_nonzero_bit(party, in, ell, out.span); },
+            [&](CostMeter& meter) { cost_most_significant_nonzero_bit(meter, size(in), ell); });
+        return out.array;
+      },
+      "session"_a, "x"_a, "ell"_a, "one-hot bits [..., ell]");
+  m.def("xor_to_additive", unary<u64, u64, int>(&xor_to_additive, &cost_xor_to_additive),
+        "session"_a, "x"_a, "width"_a);
+}
+
+}  // namespace
+
+void define_product_family(py::module_& m) {
+  define_products(m);
+  define_convolution(m);
+  define_tables(m);
+  define_digits(m);
+}
+
+}  // namespace privml::bindings

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All parties in this process, each on a thread of its own, behind the interface of one engine."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from privml.engines.base import Engine, Operand, Share
+from privml.errors import PeerDisconnected
+
+# How long the other parties may take to refuse the same wrong arguments before the channels are closed.
+_GRACE_SECONDS = 2.0
+
+
+class PartyThreads:
+    """One thread per party. When a party fails, ``close`` ends what the others wait for, and the first
+    error is raised; after that every call raises PeerDisconnected naming it."""
+
+    def __init__(self, parties: int, close: Callable[[], None]) -> None:
+        self._executors = [ThreadPoolExecutor(1, f"party-{rank}") for rank in range(parties)]
+        self._close = close
+        self._submitting = threading.Lock()
+        self._ended: str | None = None
+
+    def run(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
+        """Runs ``calls[rank]`` on the thread of each party and returns the results."""
+        if self._ended is not None:
+            raise PeerDisconnected(f"this session ended: {self._ended}; open a new one")
+        failed: list[BaseException] = []
+
+        def guarded(call: Callable[[], Any]) -> Any:
+            try:
+                return call()
+            except BaseException as error:
+                failed.append(error)
+                raise
+
+        with self._submitting:
+            pairs = zip(self._executors, calls, strict=True)
+            futures = [executor.submit(guarded, call) for executor, call in pairs]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+            if failed:
+                self._settle(futures, failed)
+        except BaseException as error:
+            if self._ended is None and not _refused_by_all(futures):
+                self.close(f"{type(error).__name__}: {error}")
+            raise
+        return [future.result() for future in futures]
+
+    def _settle(self, futures: list[Future[Any]], failed: list[BaseException]) -> None:
+        # Wrong arguments are refused by every party before a byte is sent: the session lives on.
+        if isinstance(failed[0], ValueError):
+            wait(futures, _GRACE_SECONDS, ALL_COMPLETED)
+        if not _refused_by_all(futures):
+            self.close(f"{type(failed[0]).__name__}: {failed[0]}")
+            wait(futures)
+        raise next((e for e in failed if not isinstance(e, PeerDisconnected)), failed[0])
+
+    def close(self, reason: str = "it was closed") -> None:
+        """Ends all channels; running calls of the parties end with PeerDisconnected."""
+        if self._ended is None:
+            self._ended = reason
+            self._close()
+            for executor in self._executors:
+                executor.shutdown(wait=False)
+
+
+def _refused_by_all(futures: list[Future[Any]]) -> bool:
+    return all(f.done() and isinstance(f.exception(), ValueError) for f in futures)
+
+
+class JointEngine(Engine):
+    """The engines of all parties as one: a share is the concatenation of the parties' shares.
+
+    ``engines`` holds one engine per rank, with equally many components. Local operations run on the calling
+    thread, interactive ones on the parties' threads.
+    """
+
+    rank = None
+
+    def __init__(self, engines: Sequence[Engine], threads: PartyThreads) -> None:
+        self.engines = tuple(engines)
+        self.threads = threads
+        self.name = engines[0].name
+        self.parties = len(self.engines)
+        self._width = engines[0].components
+        self.components = self.parties * self._width
+        self.trivial_inputs = engines[0].trivial_inputs
+
+    def close(self) -> None:
+        self.threads.close()
+
+    def counters(self) -> dict[str, Any]:
+        """What party 0 has counted so far; its sent and received bytes are both directions."""
+        return self.engines[0].counters()
+
+    # ---- distributing
+    def _part(self, value: Any, rank: int) -> Any:
+        """What party ``rank`` sees of an argument: its own tensors of a share, all of anything public."""
+        if isinstance(value, Operand):
+            return replace(value, share=self._part(value.share, rank))
+        if isinstance(value, tuple) and value and isinstance(value[0], torch.Tensor):
+            return value[rank * self._width : (rank + 1) * self._width]
+        return value
+
+    def _calls(self, operation: str, *args: Any) -> list[Callable[[], Any]]:
+        return [
+            lambda method=getattr(engine, operation), rank=rank: method(*(self._part(a, rank) for a in args))
+            for rank, engine in enumerate(self.engines)
+        ]
+
+    def _local(self, operation: str, *args: Any) -> Any:
+        return _join([call() for call in self._calls(operation, *args)])
+
+    def _interactive(self, operation: str, *args: Any) -> Any:
+        return _join(self.threads.run(self._calls(operation, *args)))
+
+    # ---- in and out
+    def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
+        return self._from_owner("input", value, owner, tuple(shape), owner, bits)
+
+    def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
+        return self._from_owner("input_bits", value, owner, tuple(shape), owner)
+
+    def _from_owner(self, operation: str, value: torch.Tensor | None, owner: int, *args: Any) -> Share:
+        calls = [
+            lambda method=getattr(engine, operation), mine=value if rank == owner else None: method(mine, *args)
+            for rank, engine in enumerate(self.engines)
+        ]
+        return _join([call() for call in calls] if self.trivial_inputs else self.threads.run(calls))
+
+    def public(self, value: torch.Tensor, bits: int) -> Share:
+        return self._local("public", value, bits)
+
+    def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
+        return self.threads.run(self._calls("reveal", a, bits, to))[to or 0]
+
+    def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
+        return self.threads.run(self._calls("reveal_bits", a, to))[to or 0]
+
+    # ---- local
+    def add(self, a: Share, b: Share, bits: int) -> Share:
+        return self._local("add", a, b, bits)
+
+    def negate(self, a: Share, bits: int) -> Share:
+        return self._local("negate", a, bits)
+
+    def subtract(self, a: Share, b: Share, bits: int) -> Share:
+        return self._local("subtract", a, b, bits)
+
+    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        return self._local("add_public", a, value, bits)
+
+    def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
+        return self._local("multiply_public", a, factor, bits)
+
+    def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share:
+        return self._local("sum", a, list(dims), keepdim, bits)
+
+    def xor(self, a: Share, b: Share) -> Share:
+        return self._local("xor", a, b)
+
+    def logical_not(self, a: Share) -> Share:
+        return self._local("logical_not", a)
+
+    # ---- products
+    def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        return self._interactive("multiply", a, b, out_bits)
+
+    def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        return self._interactive("matmul", a, b, out_bits)
+
+    def conv2d(self, x: Operand, w: Operand, stride: Sequence[int], padding: Sequence[int],
+               dilation: Sequence[int], groups: int, out_bits: int) -> Share:
+        return self._interactive("conv2d", x, w, list(stride), list(padding), list(dilation), groups, out_bits)
+
+    # ---- width and scale
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
+        return self._interactive("truncate", a, bits, shift, nonnegative)
+
+    def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
+        return self._interactive("truncate_reduce", a, bits, shift)
+
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
+        return self._interactive("extend", a, bits, to_bits, signed, nonnegative)
+
+    # ---- bits
+    def less_than_zero(self, a: Share, bits: int) -> Share:
+        return self._interactive("less_than_zero", a, bits)
+
+    def equal_zero(self, a: Share, bits: int) -> Share:
+        return self._interactive("equal_zero", a, bits)
+
+    def logical_and(self, a: Share, b: Share) -> Share:
+        return self._interactive("logical_and", a, b)
+
+    def logical_or(self, a: Share, b: Share) -> Share:
+        return self._interactive("logical_or", a, b)
+
+    def bits_to_ring(self, a: Share, bits: int) -> Share:
+        return self._interactive("bits_to_ring", a, bits)
+
+    def select(self, bit: Share, a: Share, bits: int) -> Share:
+        return self._interactive("select", bit, a, bits)
+
+    # ---- compositions that the parties' engines may do better
+    def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
+        return self._interactive("relu", a, bits)
+
+    def maximum(self, a: Share, b: Share, bits: int) -> Share:
+        return self._interactive("maximum", a, b, bits)
+
+    def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
+        return self._interactive("max_last", a, bits, one_hot)
+
+    def argmax_last(self, a: Share, bits: int) -> Share:
+        return self._interactive("argmax_last", a, bits)
+
+    def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return self._interactive("lookup", table, index, in_bits, out_bits)
+
+
+def _join(results: Sequence[Any]) -> Any:
+    """Concatenates the parties' shares, also inside a tuple of several results."""
+    first = results[0]
+    if first is None:
+        return None
+    if isinstance(first[0], torch.Tensor):
+        return tuple(tensor for share in results for tensor in share)
+    return tuple(_join(parts) for parts in zip(*results, strict=True))
+
+
+def create(ot: str = "softspoken", k: int = 4, delay_ms: float = 0.0, bandwidth_mbps: float = 0.0,
+           deadline: float = 60.0, test_seed: int | None = None) -> JointEngine:
+    """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
+
+    ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
+    a party waits for the other, in seconds; ``test_seed`` makes all randomness deterministic (tests only).
+    """
+    from privml import _core
+    from privml.engines.twopc import TwoPartyEngine
+
+    channels = _core.memory_pair(delay_ms, bandwidth_mbps)
+
+    def close() -> None:
+        for channel in channels:
+            channel.close()
+
+    def party(rank: int) -> TwoPartyEngine:
+        channels[rank].set_deadline(deadline)
+        degree = k if ot == "softspoken" else 0
+        return TwoPartyEngine(_core.TwoPartySession(channels[rank], rank, ot, degree, test_seed))
+
+    threads = PartyThreads(2, close)
+    try:
+        engines = threads.run([lambda rank=rank: party(rank) for rank in range(2)])
+    except BaseException:
+        threads.close()
+        raise
+    return JointEngine(engines, threads)

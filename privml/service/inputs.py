@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a query's input before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from privml.encoding import encode_input
+from privml.errors import InvalidInput
+from privml.formats import Format, Integer
+
+
+def checked_input(value: object, shape: Sequence[int | None], number: Format, name: str = "input") -> torch.Tensor:
+    """``value`` (array or tensor) as a tensor that fits ``shape`` (None: any size) and the format ``number``.
+
+    Raises InvalidInput that names the input, and for a NaN, infinity or too large value its first index.
+    """
+    array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name}: dtype {array.dtype} is not a real number type; pass float32 or integers")
+    if isinstance(number, Integer) and array.dtype.kind == "f":
+        raise InvalidInput(f"{name}: dtype {array.dtype}, but the program expects integers")
+    fits = len(array.shape) == len(shape)
+    fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=False))
+    if not fits or 0 in array.shape:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise InvalidInput(f"{name}: shape {tuple(array.shape)}, but the program expects ({wanted})")
+    # torch knows no uint16 arithmetic and no big-endian; float64 holds every such value exactly.
+    wide = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    tensor = torch.from_numpy(np.ascontiguousarray(wide))
+    try:
+        encode_input(tensor, number)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
+    return tensor.to(torch.float32) if array.dtype.kind == "f" else tensor

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a session has cost so far: bytes, depth (one-way message hops on the critical path), seconds and
+correlations, per phase and per graph node."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+PHASES = ("setup", "preprocess", "online")
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseCount:
+    """Counters of one phase as one party sees them; ``seconds`` is wall time."""
+
+    seconds: float = 0.0
+    sent: int = 0
+    received: int = 0
+    depth: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Both directions."""
+        return self.sent + self.received
+
+    def __add__(self, other: PhaseCount) -> PhaseCount:
+        return PhaseCount(self.seconds + other.seconds, self.sent + other.sent,
+                          self.received + other.received, self.depth + other.depth)
+
+    def __sub__(self, other: PhaseCount) -> PhaseCount:
+        return PhaseCount(self.seconds - other.seconds, self.sent - other.sent,
+                          self.received - other.received, self.depth - other.depth)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All counters at one moment, or the difference of two moments."""
+
+    setup: PhaseCount = PhaseCount()
+    preprocess: PhaseCount = PhaseCount()
+    online: PhaseCount = PhaseCount()
+    cots_as_sender: int = 0
+    cots_as_receiver: int = 0
+
+    @classmethod
+    def of(cls, counters: Mapping[str, Any]) -> Snapshot:
+        """From the dictionary that the core hands out."""
+        phases = {name: PhaseCount(**counters[name]) for name in PHASES}
+        return cls(**phases, cots_as_sender=counters["cots_as_sender"],
+                   cots_as_receiver=counters["cots_as_receiver"])
+
+    @property
+    def total(self) -> PhaseCount:
+        return self.setup + self.preprocess + self.online
+
+    def _combine(self, other: Snapshot, sign: int) -> Snapshot:
+        phases = {}
+        for name in PHASES:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            phases[name] = mine + theirs if sign > 0 else mine - theirs
+        return Snapshot(**phases, cots_as_sender=self.cots_as_sender + sign * other.cots_as_sender,
+                        cots_as_receiver=self.cots_as_receiver + sign * other.cots_as_receiver)
+
+    def __add__(self, other: Snapshot) -> Snapshot:
+        return self._combine(other, 1)
+
+    def __sub__(self, other: Snapshot) -> Snapshot:
+        return self._combine(other, -1)
+
+
+@dataclass(slots=True)
+class NodeRecord:
+    """What one graph node (or layer) cost; several calls under one name add up."""
+
+    name: str
+    operator: str = ""
+    calls: int = 0
+    cost: Snapshot = field(default_factory=Snapshot)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"name": self.name, "operator": self.operator, "calls": self.calls, **asdict(self.cost)}
+
+
+NodeCallback = Callable[[str, str], None]
+
+
+class Ledger:
+    """Reads the counters of one party and attributes differences to nodes.
+
+    ``read`` returns the counters of now. ``on_node`` callbacks get ``(event, name)`` with event "start" or
+    "end"; they serve progress bars and must not raise.
+    """
+
+    def __init__(self, read: Callable[[], Snapshot]) -> None:
+        self._read = read
+        self.records: dict[str, NodeRecord] = {}
+        self.on_node: list[NodeCallback] = []
+        self._open: list[str] = []
+
+    def snapshot(self) -> Snapshot:
+        return self._read()
+
+    @contextmanager
+    def node(self, name: str, operator: str = "") -> Iterator[None]:
+        """Books what happens inside under ``name``; a node within a node is part of the outer one."""
+        outermost = not self._open
+        self._open.append(name)
+        if outermost:
+            self._notify("start", name)
+            before, start = self._read(), time.perf_counter()
+        try:
+            yield
+        finally:
+            self._open.pop()
+            if outermost:
+                self._book(name, operator, self._read() - before, time.perf_counter() - start)
+                self._notify("end", name)
+
+    def _book(self, name: str, operator: str, cost: Snapshot, seconds: float) -> None:
+        # Local tensor work belongs to the online phase, but only the caller's clock sees it.
+        elsewhere = cost.setup.seconds + cost.preprocess.seconds
+        online = PhaseCount(max(seconds - elsewhere, 0.0), cost.online.sent, cost.online.received,
+                            cost.online.depth)
+        cost = Snapshot(cost.setup, cost.preprocess, online, cost.cots_as_sender, cost.cots_as_receiver)
+        record = self.records.setdefault(name, NodeRecord(name, operator))
+        record.calls += 1
+        record.cost = record.cost + cost
+
+    def _notify(self, event: str, name: str) -> None:
+        for callback in self.on_node:
+            callback(event, name)
+
+    def reset_nodes(self) -> None:
+        """Forgets the records of nodes, not the totals."""
+        self.records.clear()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Totals and nodes as plain numbers, for JSON."""
+        return {"total": asdict(self.snapshot()), "nodes": [r.as_dict() for r in self.records.values()]}

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a connected channel to an open session of one party."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from privml import _core
+from privml.context import Numerics, Session
+from privml.engines.twopc import TwoPartyEngine
+from privml.errors import ConfigError
+from privml.session.handshake import Hello, common_seed, shake_hands
+from privml.session.ledger import Ledger, Snapshot
+
+ENGINES = ("twopc",)
+OT_PROVIDERS = ("softspoken", "ideal")
+
+# Called while waiting for the peer with the seconds waited so far.
+WaitCallback = Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None."""
+
+    engine: str = "twopc"
+    ot: str = "softspoken"
+    k: int = 4
+    program: str | None = None
+    formats: str | None = None
+    numerics: Numerics = Numerics()
+
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
+        if self.ot not in OT_PROVIDERS:
+            raise ConfigError(f"unknown OT provider '{self.ot}'; choose from {', '.join(OT_PROVIDERS)}")
+        if self.ot == "softspoken" and self.k not in (1, 2, 4, 8):
+            raise ConfigError(f"k must be 1, 2, 4 or 8, got {self.k}")
+
+    def hello(self, rank: int, role: str) -> Hello:
+        k = self.k if self.ot == "softspoken" else 0
+        return Hello(privml_version(), rank, self.engine, self.ot, k, role, self.program, self.formats,
+                     _describe(self.numerics))
+
+
+def open_session(channel: _core.Channel, rank: int, settings: Settings, *, role: str = "party",
+                 deadline: float = 60.0, test_seed: int | None = None) -> Session:
+    """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
+
+    ``deadline``: seconds that any later read may wait. ``test_seed`` makes the wire deterministic (tests only).
+    Raises HandshakeMismatch, ProtocolError, PeerDisconnected; the channel is closed then.
+    """
+    try:
+        ours = settings.hello(rank, role)
+        channel.set_deadline(min(deadline, 10.0))
+        theirs = shake_hands(channel, ours)
+        channel.set_deadline(deadline)
+        k = settings.k if settings.ot == "softspoken" else 0
+        core = _core.TwoPartySession(channel, rank, settings.ot, k, test_seed)
+    except BaseException:
+        channel.close()
+        raise
+    session = Session(TwoPartyEngine(core), settings.numerics, Ledger(lambda: Snapshot.of(core.counters())),
+                      on_close=core.close)
+    session.common_seed = common_seed(ours, theirs) if test_seed is None else test_seed
+    return session
+
+
+def reports_waiting(callback: WaitCallback | None) -> Callable[[], None] | None:
+    """The core's parameterless wait hook for a callback that wants the seconds waited."""
+    if callback is None:
+        return None
+    start = time.monotonic()
+    return lambda: callback(time.monotonic() - start)
+
+
+def privml_version() -> str:
+    try:
+        return version("privml")
+    except PackageNotFoundError:
+        return "source"
+
+
+def _describe(numerics: Numerics) -> str:
+    working, weight = numerics.working, numerics.weight
+    return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}"
+
+
+def hash_of(program: Any) -> tuple[str | None, str | None]:
+    """(program hash, formats hash) of a converted program, or of a plain hash in hex, or of None."""
+    if program is None or isinstance(program, str):
+        return program, None
+    return program.hash, program.formats_hash
