@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator needs to know beyond its arguments: the session, its numerics, and the node being computed.
+"""What an operator needs to know beyond its arguments: session, numerics, and the node being computed.
 
 Both are context variables, so threads that play different parties never see each other's.
 """
@@ -35,7 +35,8 @@ class Numerics:
     def __post_init__(self) -> None:
         if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
             raise ConfigError(
-                f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"
+                "numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, "
+                f"got bits={self.bits}, scale={self.scale}"
             )
 
     @property
@@ -53,8 +54,8 @@ class Numerics:
 class Session:
     """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
 
-    Anything with the same attributes serves as a session. ``ledger`` is for whoever records costs per node and
-    may be None. Used as a context manager it becomes the current session and is closed at the end.
+    Anything with the same attributes serves as a session. ``ledger`` is for whoever records costs per node
+    and may be None. Used as a context manager it becomes the current session and is closed at the end.
     """
 
     def __init__(
@@ -122,7 +123,8 @@ def current_session() -> Session:
     session = _session.get()
     if session is None:
         raise ConfigError(
-            "no session is open: wrap the code in `with privml.local(engine=...)` or `with privml.connect(...)`"
+            "no session is open: wrap the code in `with privml.local(engine=...)` "
+            "or `with privml.connect(...)`"
         )
     return session
 

@@ -28,7 +28,7 @@ def format_for(dtype: torch.dtype, working: FixedPoint) -> Format:
 def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
     """``value`` as ring elements (int64), or bits (uint8) for Boolean, rounded to nearest.
 
-    Raises InvalidInput, naming the first bad index but never its value, for NaN, infinity, or what does not fit.
+    Raises InvalidInput for NaN, infinity, or what does not fit, naming the first index but never its value.
     """
     if isinstance(fmt, Boolean):
         if value.dtype is not torch.bool and not bool(((value == 0) | (value == 1)).all()):
@@ -74,8 +74,8 @@ def encode_constant(
 ) -> torch.Tensor | int:
     """A public constant at ``scale``, rounded to nearest: int for a number, int64 tensor for a tensor.
 
-    Infinities and mask-like magnitudes saturate to +-2^(bits - headroom - 1), where comparisons with any value
-    below 2^(bits - 2) still fit the ring. Raises OverflowDetected when a finite value does not fit.
+    Infinities and mask-like magnitudes saturate to +-2^(bits - headroom - 1), where comparisons with any
+    value below 2^(bits - 2) still fit the ring. Raises OverflowDetected when a finite value does not fit.
     """
     limit = 1 << (bits - 1)
     saturated = 1 << (bits - headroom - 1)

@@ -23,7 +23,7 @@ def local(
     ledger: Any = None,
     **settings: Any,
 ) -> Session:
-    """A session in which this process plays all parties: ``with privml.local(engine="plain") as session: ...``.
+    """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
     ``bits``, ``scale``, ``weight_bits``, ``weight_scale``: see Numerics. ``settings`` go to the engine
     (``plain``: check_overflow=True, parties=2). Raises ConfigError for an unknown engine or setting.

@@ -29,9 +29,9 @@ def share(
     """A SecretTensor of ``x``, which only party ``owner`` needs to pass.
 
     The others pass None with ``shape`` and ``dtype`` (default float32), or any tensor of that shape, whose
-    values are ignored. ``format`` defaults to the session's FixedPoint for floating dtypes, Integer for integral
-    and Boolean for bool. Raises InvalidInput, before anything is sent, for a wrong shape or dtype, and for NaN,
-    infinities and values too large, naming the first index.
+    values are ignored. ``format`` defaults to the session's FixedPoint for floating dtypes, Integer for
+    integral and Boolean for bool. Raises InvalidInput, before anything is sent, for a wrong shape or dtype,
+    and for NaN, infinities and values too large, naming the first index.
     """
     session = session or current_session()
     if isinstance(x, SecretTensor):
@@ -71,7 +71,7 @@ def _check_kind(fmt: Format, dtype: torch.dtype) -> None:
 
 
 def reveal(x: SecretTensor, to: int | None = None) -> torch.Tensor | None:
-    """The value as a public tensor, to party ``to`` (None: to all parties); None at parties that learn nothing."""
+    """The value as a public tensor, to party ``to`` (None: to all); None at parties that learn nothing."""
     if not isinstance(x, SecretTensor):
         raise InvalidInput(f"reveal() of a {type(x).__name__}; it is public already")
     if torch.is_grad_enabled() and x.requires_grad:
@@ -112,10 +112,10 @@ def secret(
     *,
     session: Session | None = None,
 ) -> torch.nn.Module:
-    """Replaces the parameters and floating buffers of ``module`` by SecretTensors of party ``owner``, in place.
+    """Replaces parameters and floating buffers of ``module`` by SecretTensors of party ``owner``, in place.
 
-    Parties other than the owner pass a module of the same architecture; its values are ignored. Tied parameters
-    stay tied. ``format`` defaults to the session's weight format. Returns ``module``.
+    Parties other than the owner pass a module of the same architecture; its values are ignored. Tied
+    parameters stay tied. ``format`` defaults to the session's weight format. Returns ``module``.
     """
     session = session or current_session()
     fmt = format or session.weight

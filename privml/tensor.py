@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """SecretTensor: a torch.Tensor whose elements are shared between parties.
 
-The outer tensor has the logical shape and dtype and no storage; the ring elements lie in ``share``. Every ATen
-operator on it goes to the table of ``privml.dispatch``.
+The outer tensor has the logical shape and dtype and no storage; the ring elements lie in ``share``. Every
+ATen operator on it goes to the table of ``privml.dispatch``.
 """
 
 from __future__ import annotations
@@ -183,6 +183,4 @@ class SecretTensor(torch.Tensor):
 
 
 def _refuse(what: str) -> NoReturn:
-    raise SecretLeakError(
-        f"{what} would reveal a secret value; call privml.reveal(x, to=party) if that is wanted"
-    )
+    raise SecretLeakError(f"{what} would reveal a secret; call privml.reveal(x, to=party) if that is wanted")

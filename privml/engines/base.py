@@ -51,6 +51,12 @@ class Engine(abc.ABC):
 
         return OwnedEngine(self, party)
 
+    def knows(self, party: int) -> tuple[bool, ...]:
+        """Which of this process's components hold the value (the others zeros) in a share of Owned(party)."""
+        if self.rank is not None:
+            return (self.rank == party,) * self.components
+        return tuple(i * self.parties // self.components == party for i in range(self.components))
+
     # ---- in and out
     @abc.abstractmethod
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:

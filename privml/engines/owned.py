@@ -31,13 +31,10 @@ class OwnedEngine(Engine):
     def _each(self, function: Callable[..., Share], *shares: Share) -> Share:
         return tuple(function(*((c,) for c in parts))[0] for parts in zip(*shares, strict=True))
 
-    def _knows(self) -> bool:
-        return self.base.rank is None or self.base.rank == self.owner
-
     def indicator(self, shape: Sequence[int]) -> Share:
         """Bits that are 1 at the owner and 0 elsewhere."""
-        ones = torch.ones(tuple(shape), dtype=torch.uint8) if self._knows() else None
-        return self.base.input_bits(ones, shape, self.owner)
+        known = self.base.knows(self.owner)
+        return tuple(torch.full(tuple(shape), int(k), dtype=torch.uint8) for k in known)
 
     def _masked(self, bits: Share) -> Share:
         return tuple(c & i for c, i in zip(bits, self.indicator(bits[0].shape), strict=True))
@@ -50,10 +47,8 @@ class OwnedEngine(Engine):
         return self.base.input_bits(value, shape, owner)
 
     def public(self, value: torch.Tensor, bits: int) -> Share:
-        mine = value if self._knows() else None
-        if value.dtype is torch.uint8:
-            return self.base.input_bits(mine, value.shape, self.owner)
-        return self.base.input(mine, value.shape, self.owner, bits)
+        known = self.base.knows(self.owner)
+        return tuple(value.clone() if k else torch.zeros_like(value) for k in known)
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
         return self.base.reveal(a, bits, to)

@@ -32,6 +32,9 @@ class PlainEngine(Engine):
     def owned(self, party: int) -> Engine:
         return self
 
+    def knows(self, party: int) -> tuple[bool, ...]:
+        return (True,)
+
     # ---- in and out
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
         assert value is not None
@@ -184,7 +187,7 @@ class PlainEngine(Engine):
 
     # ---- overflow
     def _fit(self, value: torch.Tensor, bits: int, estimate: torch.Tensor | None = None) -> Share:
-        """``value`` (exact modulo 2^64) in the ring; ``estimate`` (float64) tells whether it wrapped before."""
+        """``value`` (exact modulo 2^64) in the ring; the float64 ``estimate`` tells whether it wrapped."""
         if not self.check_overflow:
             return (ring.wrap(value, bits),)
         if estimate is not None and estimate.numel():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exact products of int64 tensors modulo 2^64 through float64 kernels, and width helpers.
 
-A product is split into limbs so small that every partial sum is an integer below 2^53, where float64 is exact.
-The same partial sums give a float64 estimate of the true integer, from which a wrap is recognised.
+A product is split into limbs so small that every partial sum is an integer below 2^53, where float64 is
+exact. The same partial sums give a float64 estimate of the true integer, from which a wrap is recognised.
 """
 
 from __future__ import annotations
@@ -101,5 +101,5 @@ def _limbs(value: torch.Tensor, width: int, limb: int) -> list[tuple[int, torch.
 
 
 def wrapped(result: torch.Tensor, estimate: torch.Tensor) -> torch.Tensor:
-    """Where the int64 ``result`` differs from the true value, which ``estimate`` approximates to within 2^62."""
+    """Where int64 ``result`` differs from the true value, which ``estimate`` approximates to within 2^62."""
     return (estimate - result.double()).abs() > 2.0**63

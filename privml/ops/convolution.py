@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution of any rank up to two, transposed, grouped, dilated, and its gradients, by the engine's conv2d."""
+"""Convolution in one and two dimensions, transposed, grouped, dilated, and its gradients, by conv2d."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ _IN_PLACE_VIEWS = (
 
 def _refuse_public_target(what: str) -> SecretLeakError:
     return SecretLeakError(
-        f"{what} writes a secret into a public tensor, which would reveal it; make the destination secret first "
-        "(x.new_zeros(...) on a secret x, privml.share, privml.secret(module)), or privml.reveal the value"
+        f"{what} writes a secret into a public tensor, which would reveal it; make the destination secret "
+        "first (x.new_zeros(...) on a secret x, privml.share, privml.secret(module)), or reveal the value"
     )
 
 
@@ -66,8 +66,8 @@ def write(target: SecretTensor, source: Any) -> None:
 
 
 def _open_to_all(target: SecretTensor, source: SecretTensor) -> None:
-    """An owned tensor becomes shared: its value at the owner and zeros elsewhere already are a sharing, in any
-    ring at least as wide as the value."""
+    """An owned tensor becomes shared: the value at the owner and zeros elsewhere already are a sharing, in
+    any ring at least as wide as the value."""
     cell = target.cell
     fmt = cell.format
     cell.placement = SHARED
@@ -129,7 +129,6 @@ def constant_like(x: SecretTensor, value: torch.Tensor) -> SecretTensor:
 def _view_in_place(operator: OpOverload) -> None:
     @implements(operator)
     def rule(x: SecretTensor, *args: Any) -> SecretTensor:
-        x._share = tuple(component.alias() for component in x.share) if False else x.share
         for component in x.share:
             operator(component, *args)
         with torch.utils._mode_utils.no_dispatch():

@@ -13,8 +13,8 @@ from privml.errors import SecretLeakError
 aten = torch.ops.aten
 
 _INSTEAD = {
-    aten._local_scalar_dense.default: "float(), int(), bool(), .item() and `if` on a secret would reveal it; choose "
-    "with torch.where(condition, a, b), or privml.reveal(x, to=party) first",
+    aten._local_scalar_dense.default: "float(), int(), bool(), .item() and `if` on a secret would reveal "
+    "it; choose with torch.where(condition, a, b), or privml.reveal(x, to=party) first",
     aten.item.default: "item() would reveal a secret; call privml.reveal(x, to=party) first",
     aten.is_nonzero.default: "`if` on a secret would reveal it; choose with torch.where(condition, a, b)",
     aten.nonzero.default: "nonzero() has a shape that depends on the secret; work with the mask itself",

@@ -43,7 +43,7 @@ class Windows:
 def windows_of(
     x: torch.Tensor, rank: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Windows:
-    """torch's geometry: with ``ceil_mode`` a last partial window counts if it starts inside image or padding."""
+    """torch's geometry: with ``ceil_mode`` a last partial window counts if it starts in image or padding."""
     kernel, padding, dilation = (_tuple(v, rank) for v in (kernel, padding, dilation))
     stride = _tuple(stride, rank) if stride not in ((), [], None) else kernel
     size = tuple(x.shape[-rank:])

@@ -106,8 +106,8 @@ def _copying(operator: OpOverload) -> None:
 
 for _operator in (
     aten.clone.default, aten.flip.default, aten.roll.default, aten.repeat.default, aten.tril.default,
-    aten.triu.default, aten.slice_backward.default, aten.select_backward.default, aten.unfold_backward.default,
-    aten.diagonal_backward.default, aten.diag_embed.default, aten.pixel_shuffle.default,
+    aten.triu.default, aten.slice_backward.default, aten.select_backward.default,
+    aten.unfold_backward.default, aten.diagonal_backward.default, aten.diag_embed.default, aten.pixel_shuffle.default,
     aten.pixel_unshuffle.default, aten.channel_shuffle.default,
     aten.view_copy.default, aten.permute_copy.default, aten.transpose_copy.int, aten.t_copy.default,
     aten.expand_copy.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dims, aten.slice_copy.Tensor,
@@ -123,7 +123,7 @@ def to_copy(x: SecretTensor, dtype: torch.dtype | None = None, device: Any = Non
     share = x.share
     if device is not None and torch.device(device).type != share[0].device.type:
         raise SecretLeakError(
-            f"a secret tensor stays on the device of its engine ({share[0].device}); move it by choosing the engine"
+            f"a secret tensor stays on its engine's device ({share[0].device}); choose another engine instead"
         )
     if dtype is torch.bool and x.dtype is not torch.bool:
         return x != 0

@@ -122,10 +122,9 @@ def finish(
 ) -> SecretTensor:
     """Wraps a result in the format the current node asks for, or as it is."""
     output = current_node().output
-    if output is not None and isinstance(fmt, FixedPoint) and isinstance(output, FixedPoint):
-        if output.bits != fmt.bits or output.scale != fmt.scale:
-            share = convert(engine, share, fmt, output)
-            fmt = ring_format(output.bits, output.scale, True, fmt.nonnegative)
+    if isinstance(output, FixedPoint) and isinstance(fmt, FixedPoint):
+        share = convert(engine, share, fmt, output)
+        fmt = ring_format(output.bits, output.scale, True, fmt.nonnegative)
     return SecretTensor(share, fmt, placement, session, dtype)
 
 

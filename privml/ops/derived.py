@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for operators made of others: ``_foreach_*`` loops, torch decompositions that are known to serve, and
+functions that torch would otherwise send to fused kernels above dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch._decomp import get_decompositions
+from torch._ops import OpOverload
+
+from privml.dispatch import HINTS, Rule, intercepts, resolver
+
+aten = torch.ops.aten
+
+# Only what stays within the table: other decompositions lead to prims.* or compare every element with -inf.
+_DECOMPOSED = (
+    aten.mse_loss, aten.mse_loss_backward, aten.smooth_l1_loss, aten.smooth_l1_loss_backward, aten.huber_loss,
+    aten.huber_loss_backward, aten.hardsigmoid_backward, aten.hardswish_backward, aten._prelu_kernel_backward,
+    aten.embedding_dense_backward, aten.upsample_nearest2d_backward, aten.reflection_pad1d,
+    aten.reflection_pad2d, aten.replication_pad1d, aten.replication_pad2d, aten.trace, aten.addr,
+    aten.square, aten.linalg_vector_norm, aten.diagonal_copy,
+)  # fmt: skip
+_DECOMPOSITIONS = get_decompositions(_DECOMPOSED)
+
+
+@resolver
+def foreach_rule(operator: OpOverload) -> Rule | None:
+    """``aten._foreach_mul_.Scalar`` and its kin as loops over ``aten.mul_``."""
+    name = operator._schema.name.split("::")[1]
+    if not name.startswith("_foreach_"):
+        return None
+    packet = getattr(aten, name.removeprefix("_foreach_"), None)
+    if packet is None:
+        return None
+    listed = [str(a.type).startswith("List[") for a in operator._schema.arguments]
+    names = [a.name for a in operator._schema.arguments]
+    overloads = [getattr(packet, o) for o in packet.overloads()]
+    keyword_only = {a.name for o in overloads for a in o._schema.arguments if a.kwarg_only}
+
+    def rule(*args: Any, **kwargs: Any) -> Any:
+        results = []
+        for i in range(len(args[0])):
+            one = [a[i] if many else a for a, many in zip(args, listed, strict=False)]
+            keywords = {n: v for n, v in zip(names, one, strict=False) if n in keyword_only}
+            positional = [v for n, v in zip(names, one, strict=False) if n not in keyword_only]
+            results.append(packet(*positional, **keywords, **kwargs))
+        return None if name.endswith("_") else results
+
+    return rule
+
+
+@resolver
+def decomposition_rule(operator: OpOverload) -> Rule | None:
+    return _DECOMPOSITIONS.get(operator)
+
+
+@resolver
+def composite_rule(operator: OpOverload) -> Rule | None:
+    """Operators that torch itself defines by others; they arrive whole in inference mode and from graphs."""
+    if not isinstance(operator, OpOverload) or not operator._can_decompose():
+        return None
+    return operator.decompose
+
+
+# ---- above autograd
+@intercepts(torch.nn.functional.scaled_dot_product_attention, aten.scaled_dot_product_attention.default)
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    return aten._scaled_dot_product_attention_math(
+        query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa
+    )[0]
+
+
+@intercepts(torch.nn.functional.multi_head_attention_forward)
+def multi_head_attention(*args: Any, **kwargs: Any) -> Any:
+    """Nested calls are not intercepted: fused attention is switched off around them."""
+    with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+        return torch.nn.functional.multi_head_attention_forward(*args, **kwargs)
+
+
+def _without_mkldnn(function: Callable) -> None:
+    @intercepts(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with torch.backends.mkldnn.flags(enabled=False):
+            return function(*args, **kwargs)
+
+
+for _function in (torch._VF.lstm, aten.lstm.input):
+    _without_mkldnn(_function)
+
+_NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
+for _name in (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sigmoid", "tanh", "gelu", "silu", "elu", "erf",
+    "softplus", "mish", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "_softmax", "_log_softmax",
+    "_safe_softmax", "native_layer_norm", "native_group_norm",
+):  # fmt: skip
+    HINTS[_name] = _NONLINEAR
+HINTS["div"] = "division by a public number or tensor is supported, by a secret not yet"
+HINTS["native_batch_norm"] = HINTS["_native_batch_norm_legit"] = HINTS["batch_norm"] = (
+    "batch normalization is supported in eval mode; call model.eval()"
+)
+for _name in ("sort", "topk", "kthvalue", "median", "mode"):
+    HINTS[_name] = "order statistics other than the maximum and minimum are not supported"
+for _name in ("gather", "index", "index_select", "embedding", "scatter", "scatter_add", "index_put", "take"):
+    HINTS[_name] = "indices must be public; compare with each candidate (index == arange) and sum instead"

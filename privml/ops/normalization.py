@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Batch normalization with given statistics, as one product and one sum per element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.encoding import encode_factor
+from privml.ops.owner import in_clear, sole_owner
+from privml.ops.product import add_bias
+from privml.ops.values import (
+    engine_of,
+    expand,
+    finish_product,
+    is_secret,
+    join,
+    operand,
+    product_bits,
+    ring_format,
+    ring_operand,
+    working_format,
+)
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+def _gain(weight: torch.Tensor | None, variance: torch.Tensor, eps: float) -> torch.Tensor:
+    gain = torch.rsqrt(variance + eps)
+    return gain if weight is None else gain * weight
+
+
+def _offset(
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    mean: torch.Tensor,
+    variance: torch.Tensor,
+    eps: float,
+) -> torch.Tensor:
+    offset = -mean * _gain(weight, variance, eps)
+    return offset if bias is None else offset + bias
+
+
+def _coefficients(weight: Any, bias: Any, mean: Any, variance: Any, eps: float, x: SecretTensor) -> Any:
+    """y = gain * x + offset; computed in clear where the parameters are public or of one owner."""
+    values = (weight, bias, mean, variance)
+    if not any(is_secret(v) for v in values):
+        clear = [None if v is None else v.double() for v in values]
+        return _gain(clear[0], clear[3], eps), _offset(*clear, eps)
+    if sole_owner(values) is not None:
+        working = working_format(x.session)
+        fmt = ring_format(x.session.working.bits, working.scale, True)
+        return (
+            in_clear(lambda w, v: _gain(w, v, eps), mean.shape, fmt, weight, variance)
+            if is_secret(weight) or is_secret(variance)
+            else _gain(None if weight is None else weight.double(), variance.double(), eps),
+            in_clear(lambda *v: _offset(*v, eps), mean.shape, fmt, *values),
+        )
+    return _gain(weight, variance, eps), _offset(weight, bias, mean, variance, eps)
+
+
+def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
+    """gain[c] * x[n, c, ...] + offset[c] with a single truncation."""
+    session = x.session
+    shape = [1, -1] + [1] * (x.dim() - 2)
+    gain, offset = gain.view(shape), offset.view(shape)
+    share, fmt = ring_operand(x, session)
+    if is_secret(gain):
+        placement = join(x.placement, gain.placement)
+        engine = session.engine_for(placement)
+        factor, factor_format = ring_operand(gain, session)
+        bits = product_bits(session, (fmt, x.placement), (factor_format, gain.placement))
+        share = engine.multiply(
+            operand(share, fmt, x.placement),
+            operand(expand(factor, x.shape), factor_format, gain.placement),
+            bits,
+        )
+        scale = fmt.scale + factor_format.scale
+    else:
+        placement, engine = x.placement, engine_of(x)
+        bits = max(fmt.bits, working_format(session).bits)
+        if fmt.bits < bits:
+            share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative)
+        factor, shift = encode_factor(gain, working_format(session).scale, bits)
+        share = engine.multiply_public(share, factor.expand(x.shape), bits)
+        scale = fmt.scale + shift
+    engine, share, placement = add_bias(engine, share, bits, scale, placement, offset, session)
+    return finish_product(engine, share, bits, scale, placement, session, x.dtype)
+
+
+def normalize(
+    x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    if training or mean is None or not is_secret(x):
+        return NotImplemented
+    return affine_per_channel(x, *_coefficients(weight, bias, mean, variance, eps, x))
+
+
+@implements(aten.batch_norm.default)
+def batch_norm(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    variance: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = False,
+) -> Any:
+    return normalize(x, weight, bias, mean, variance, training, momentum, eps)
+
+
+@implements(aten.native_batch_norm.default, aten._native_batch_norm_legit.default)
+def native_batch_norm(
+    x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
+) -> Any:
+    """With the statistics empty, as in torch outside training."""
+    result = normalize(x, weight, bias, mean, variance, training, momentum, eps)
+    return result if result is NotImplemented else (result, torch.empty(0), torch.empty(0))
+
+
+@implements(aten._native_batch_norm_legit_no_training.default)
+def native_batch_norm_no_training(
+    x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
+) -> Any:
+    return native_batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
+
+
+@implements(aten._batch_norm_no_update.default)
+def batch_norm_no_update(
+    x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
+) -> Any:
+    result = native_batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
+    return result if result is NotImplemented else (*result, torch.empty(0, dtype=torch.uint8))
+
+
+# ---- dropout: identity outside training, a public mask in training
+@implements(aten.dropout.default, aten.feature_dropout.default)
+def dropout(x: SecretTensor, p: float, train: bool) -> SecretTensor:
+    if not train or p == 0:
+        return x.clone()
+    return native_dropout(x, p, train)[0]
+
+
+@implements(aten.native_dropout.default)
+def native_dropout(x: SecretTensor, p: float, train: bool | None) -> tuple[SecretTensor, torch.Tensor]:
+    """The mask is public and comes from torch's generator, which all parties seed alike."""
+    if not train or p == 0:
+        return x.clone(), torch.ones(x.shape, dtype=torch.bool)
+    mask = torch.rand(x.shape) >= p
+    return x * (mask / (1 - p)), mask
+
+
+@implements(aten.native_dropout_backward.default)
+def native_dropout_backward(grad: SecretTensor, mask: torch.Tensor, scale: float) -> SecretTensor:
+    return grad * (mask * scale)
