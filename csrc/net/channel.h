@@ -10,9 +10,9 @@
 
 namespace privml {
 
-// Payload bytes that crossed the channel, and the depth of this party's view: every frame carries its
-// sender's depth and reading one sets depth = max(depth, frame.depth + 1) (a Lamport clock), so the
-// depth counts one-way message hops on the critical path, also with lanes and threads.
+// Payload bytes that crossed the channel, and the depth of this party's view: every frame carries
+// its sender's depth and reading one sets depth = max(depth, frame.depth + 1) (a Lamport clock), so
+// the depth counts one-way message hops on the critical path, also with lanes and threads.
 struct Traffic {
   i64 sent = 0;
   i64 received = 0;

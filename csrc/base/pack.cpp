@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/pack.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace privml {
+namespace {
+
+u64 load_word(const u8* bytes) {
+  u64 word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+void store_word(u64 word, u8* bytes) { std::memcpy(bytes, &word, sizeof word); }
+
+// Eight bits, one per byte, into one byte and back.
+u8 gather_bits(u64 bytes) {
+  return static_cast<u8>(((bytes & 0x0101010101010101) * 0x0102040810204080) >> 56);
+}
+u64 spread_bits(u8 bits) {
+  const u64 copies = bits * u64{0x0101010101010101} & 0x8040201008040201;
+  return ((copies + 0x7f7f7f7f7f7f7f7f) >> 7) & 0x0101010101010101;
+}
+
+// Widths whose values fill whole bytes.
+template <class Value>
+void pack_whole_bytes(const Value* values, i64 count, int bytes, u8* out) {
+  for (i64 i = 0; i < count; ++i)
+    std::memcpy(out + i * bytes, values + i, static_cast<size_t>(bytes));
+}
+template <class Value>
+void unpack_whole_bytes(const u8* in, i64 count, int bytes, Value* values) {
+  for (i64 i = 0; i < count; ++i) {
+    values[i] = 0;
+    std::memcpy(values + i, in + i * bytes, static_cast<size_t>(bytes));
+  }
+}
+
+template <class Value>
+void pack_stream(const Value* values, i64 count, int width, u8* out) {
+  const u64 mask = low_mask(width);
+  u128 stock = 0;
+  int held = 0;
+  for (i64 i = 0; i < count; ++i) {
+    stock |= static_cast<u128>(values[i] & mask) << held;
+    held += width;
+    if (held >= 64) {
+      store_word(static_cast<u64>(stock), out);
+      out += 8;
+      stock >>= 64;
+      held -= 64;
+    }
+  }
+  for (; held > 0; held -= 8, stock >>= 8) *out++ = static_cast<u8>(stock);
+}
+
+template <class Value>
+void unpack_stream(const u8* bytes, i64 count, int width, Value* out) {
+  const u64 mask = low_mask(width);
+  const i64 total = packed_bytes(count, width);
+  i64 i = 0;
+  // Two overlapping words cover any value; stop where they would read past the end.
+  for (i64 bit = 0; i < count && bit / 8 + 16 <= total; ++i, bit += width) {
+    const u8* at = bytes + bit / 8;
+    const int shift = static_cast<int>(bit % 8);
+    const u64 high = shift == 0 ? 0 : load_word(at + 8) << (64 - shift);
+    out[i] = static_cast<Value>(((load_word(at) >> shift) | high) & mask);
+  }
+  for (; i < count; ++i) {
+    u8 tail[16] = {};
+    const i64 bit = i * width;
+    const i64 first = bit / 8;
+    std::memcpy(tail, bytes + first, static_cast<size_t>(std::min<i64>(16, total - first)));
+    u128 both;
+    std::memcpy(&both, tail, sizeof both);
+    out[i] = static_cast<Value>(static_cast<u64>(both >> (bit % 8)) & mask);
+  }
+}
+
+template <class Value>
+void pack_bits(const Value* values, i64 count, u8* out) {
+  i64 i = 0;
+  for (; i + 8 <= count; i += 8) {
+    u64 bytes = 0;
+    if constexpr (sizeof(Value) == 1) {
+      bytes = load_word(values + i);
+      out[i / 8] = gather_bits(bytes);
+    } else {
+      for (int j = 0; j < 8; ++j) bytes |= (values[i + j] & 1) << j;
+      out[i / 8] = static_cast<u8>(bytes);
+    }
+  }
+  if (i < count) {
+    u8 last = 0;
+    for (i64 j = i; j < count; ++j) last |= static_cast<u8>((values[j] & 1) << (j - i));
+    out[i / 8] = last;
+  }
+}
+
+template <class Value>
+void unpack_bits(const u8* bytes, i64 count, Value* out) {
+  i64 i = 0;
+  for (; i + 8 <= count; i += 8) {
+    if constexpr (sizeof(Value) == 1) {
+      store_word(spread_bits(bytes[i / 8]), out + i);
+    } else {
+      for (int j = 0; j < 8; ++j) out[i + j] = bytes[i / 8] >> j & 1;
+    }
+  }
+  for (; i < count; ++i) out[i] = bytes[i / 8] >> (i % 8) & 1;
+}
+
+template <class Value>
+void pack_any(const Value* values, i64 count, int width, u8* out) {
+  if (width == 1) return pack_bits(values, count, out);
+  if (width % 8 == 0) return pack_whole_bytes(values, count, width / 8, out);
+  pack_stream(values, count, width, out);
+}
+
+template <class Value>
+void unpack_any(const u8* bytes, i64 count, int width, Value* out) {
+  if (width == 1) return unpack_bits(bytes, count, out);
+  if (width % 8 == 0) return unpack_whole_bytes(bytes, count, width / 8, out);
+  unpack_stream(bytes, count, width, out);
+}
+
+}  // namespace
+
+void pack(const u64* values, i64 count, int width, u8* out) { pack_any(values, count, width, out); }
+void pack(const u8* values, i64 count, int width, u8* out) { pack_any(values, count, width, out); }
+void unpack(const u8* bytes, i64 count, int width, u64* out) {
+  unpack_any(bytes, count, width, out);
+}
+void unpack(const u8* bytes, i64 count, int width, u8* out) {
+  unpack_any(bytes, count, width, out);
+}
+
+}  // namespace privml

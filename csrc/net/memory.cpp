@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/memory.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "base/error.h"
+#include "net/framed.h"
+
+namespace privml {
+namespace {
+
+// One direction: whole frames queue up, the reader takes them one by one.
+struct Pipe {
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::deque<std::vector<u8>> frames;
+  bool closed = false;
+
+  void close() {
+    {
+      const std::lock_guard lock(mutex);
+      closed = true;
+    }
+    arrived.notify_all();
+  }
+};
+
+class MemoryTransport final : public Transport {
+ public:
+  MemoryTransport(std::shared_ptr<Pipe> out, std::shared_ptr<Pipe> in)
+      : out_(std::move(out)), in_(std::move(in)) {}
+  ~MemoryTransport() override { close(); }
+
+  void send(Bytes header, Bytes payload) override {
+    std::vector<u8> frame(header.begin(), header.end());
+    frame.insert(frame.end(), payload.begin(), payload.end());
+    {
+      const std::lock_guard lock(out_->mutex);
+      if (out_->closed) throw PeerDisconnected("the peer closed the in-memory connection");
+      out_->frames.push_back(std::move(frame));
+    }
+    out_->arrived.notify_one();
+  }
+
+  void receive(MutableBytes bytes, std::chrono::milliseconds deadline) override {
+    while (!bytes.empty()) {
+      if (taken_ == current_.size()) next_frame(deadline);
+      const size_t n = std::min(bytes.size(), current_.size() - taken_);
+      std::memcpy(bytes.data(), current_.data() + taken_, n);
+      taken_ += n;
+      bytes = bytes.subspan(n);
+    }
+  }
+
+  void close() override {
+    out_->close();
+    in_->close();
+  }
+
+ private:
+  void next_frame(std::chrono::milliseconds deadline) {
+    std::unique_lock lock(in_->mutex);
+    const bool ready =
+        in_->arrived.wait_for(lock, deadline, [&] { return !in_->frames.empty() || in_->closed; });
+    if (!ready)
+      throw PeerDisconnected("no answer from the in-memory peer within " +
+                             std::to_string(deadline.count()) + " ms");
+    if (in_->frames.empty()) throw PeerDisconnected("the peer closed the in-memory connection");
+    current_ = std::move(in_->frames.front());
+    in_->frames.pop_front();
+    taken_ = 0;
+  }
+
+  std::shared_ptr<Pipe> out_;
+  std::shared_ptr<Pipe> in_;
+  std::vector<u8> current_;
+  size_t taken_ = 0;
+};
+
+}  // namespace
+
+ChannelPair make_memory_channels() {
+  auto forth = std::make_shared<Pipe>();
+  auto back = std::make_shared<Pipe>();
+  return {std::make_unique<FramedChannel>(std::make_unique<MemoryTransport>(forth, back)),
+          std::make_unique<FramedChannel>(std::make_unique<MemoryTransport>(back, forth))};
+}
+
+}  // namespace privml
