@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposition of bit matrices with 128 rows.
+#pragma once
+
+#include "base/types.h"
+
+namespace privml {
+
+// `rows` holds 128 rows of `blocks` 16-byte blocks each, row after row; bit c of a row is bit c % 8
+// of its byte c / 8. out[c] (16 bytes, 128 * blocks of them) gets bit r of every row: its bit r is
+// bit c of row r. `rows` and `out` must not overlap.
+void transpose_128_rows(const u64* rows, i64 blocks, u64* out);
+
+template <class Block16>
+void transpose_128(const Block16* rows, i64 blocks, Block16* out) {
+  static_assert(sizeof(Block16) == 16);
+  transpose_128_rows(reinterpret_cast<const u64*>(rows), blocks, reinterpret_cast<u64*>(out));
+}
+
+}  // namespace privml
