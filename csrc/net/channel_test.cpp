@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "net/memory.h"
+#include "net/recorded.h"
+#include "net/shaped.h"
+#include "net/tcp.h"
+
+namespace privml {
+namespace {
+
+using namespace std::chrono_literals;
+
+ChannelPair tcp_pair() {
+  TcpListener listener("127.0.0.1", 0);
+  auto client = connect_tcp("127.0.0.1", listener.port(), 5s);
+  return {listener.accept(5s), std::move(client)};
+}
+
+class Channels : public ::testing::TestWithParam<bool> {
+ protected:
+  ChannelPair pair() { return GetParam() ? tcp_pair() : make_memory_channels(); }
+};
+
+std::vector<u8> pattern(size_t size, u8 start) {
+  std::vector<u8> bytes(size);
+  for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<u8>(start + i * 7 + i / 251);
+  return bytes;
+}
+
+TEST_P(Channels, BytesArriveInOrderAndAreCounted) {
+  auto [a, b] = pair();
+  const std::vector<size_t> sizes{1, 3, 0, 65535, 65536, 65537, 200000, 5};
+  std::thread writer([&a = a, &sizes] {
+    for (size_t s : sizes) a->write(pattern(s, static_cast<u8>(s)));
+    a->flush();
+  });
+  i64 total = 0;
+  for (size_t s : sizes) {
+    std::vector<u8> got(s);
+    b->read(got);
+    EXPECT_EQ(got, pattern(s, static_cast<u8>(s)));
+    total += static_cast<i64>(s);
+  }
+  writer.join();
+  EXPECT_EQ(a->traffic().sent, total);
+  EXPECT_EQ(b->traffic().received, total);
+  EXPECT_EQ(b->traffic().depth, 1);
+  EXPECT_EQ(a->traffic().depth, 0);
+}
+
+TEST_P(Channels, DepthCountsHopsOnTheCriticalPath) {
+  auto [a, b] = pair();
+  std::thread peer([&b = b] {
+    u8 x = 0;
+    b->read({&x, 1});
+    b->write({&x, 1});
+    b->read({&x, 1});
+    b->write({&x, 1});  // both write, then both read
+    b->read({&x, 1});
+  });
+  u8 x = 1;
+  a->write({&x, 1});
+  a->read({&x, 1});
+  a->write({&x, 1});
+  a->write({&x, 1});
+  a->read({&x, 1});
+  peer.join();
+  EXPECT_EQ(b->traffic().depth, 3);
+  EXPECT_EQ(a->traffic().depth, 4);
+}
+
+TEST_P(Channels, BothMayWriteMegabytesBeforeReading) {
+  auto [a, b] = pair();
+  const auto exchange = [](Channel& channel, u8 mine, u8 theirs) {
+    channel.write(pattern(20'000'000, mine));
+    std::vector<u8> got(20'000'000);
+    channel.read(got);
+    EXPECT_EQ(got, pattern(20'000'000, theirs));
+  };
+  std::thread peer([&, &b = b] { exchange(*b, 2, 1); });
+  exchange(*a, 1, 2);
+  peer.join();
+}
+
+TEST_P(Channels, ReadEndsAtTheDeadline) {
+  auto [a, b] = pair();
+  a->set_deadline(30ms);
+  u8 x;
+  EXPECT_THROW(a->read({&x, 1}), PeerDisconnected);
+}
+
+TEST_P(Channels, ReadEndsWhenThePeerCloses) {
+  auto [a, b] = pair();
+  b->write(pattern(10, 0));
+  b.reset();
+  std::vector<u8> got(11);
+  EXPECT_THROW(a->read(got), PeerDisconnected);
+}
+
+TEST_P(Channels, CloseWakesAReader) {
+  auto [a, b] = pair();
+  std::thread closer([&a = a] {
+    std::this_thread::sleep_for(20ms);
+    a->close();
+  });
+  u8 x;
+  EXPECT_THROW(a->read({&x, 1}), PeerDisconnected);
+  closer.join();
+}
+
+TEST_P(Channels, ShapedChannelsAddTheDelay) {
+  auto [a, b] = pair();
+  a = make_shaped(std::move(a), 20ms, 0);
+  b = make_shaped(std::move(b), 20ms, 0);
+  std::thread peer([&b = b] {
+    u8 x;
+    b->read({&x, 1});
+    b->write({&x, 1});
+    b->flush();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  u8 x = 1;
+  a->write({&x, 1});
+  a->read({&x, 1});
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 40ms);
+  EXPECT_EQ(a->traffic().depth, 2);
+  peer.join();
+}
+
+TEST_P(Channels, ShapedChannelsLimitTheBandwidth) {
+  auto [a, b] = pair();
+  b = make_shaped(std::move(b), 0ms, 8e6);  // a megabyte a second
+  std::thread writer([&a = a] {
+    a->write(pattern(50'000, 0));
+    a->flush();
+  });
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<u8> got(50'000);
+  b->read(got);
+  EXPECT_GE(std::chrono::steady_clock::now() - start, 50ms);
+  writer.join();
+}
+
+TEST_P(Channels, RecordedChannelsHashEachDirection) {
+  auto [first, second] = pair();
+  RecordedChannel a(std::move(first)), b(std::move(second));
+  const auto empty = a.sent_hash();
+  a.write(pattern(100, 3));
+  a.flush();
+  std::vector<u8> got(100);
+  b.read(got);
+  EXPECT_EQ(a.sent_hash(), b.received_hash());
+  EXPECT_NE(a.sent_hash(), empty);
+  EXPECT_EQ(a.received_hash(), empty);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Channels, ::testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "tcp" : "memory"; });
+
+TEST(Tcp, PortInUseIsNamed) {
+  TcpListener first("127.0.0.1", 0);
+  try {
+    TcpListener second("127.0.0.1", first.port());
+    FAIL() << "bound twice";
+  } catch (const InvalidArgument& error) {
+    EXPECT_NE(std::string(error.what()).find(std::to_string(first.port())), std::string::npos);
+  }
+}
+
+TEST(Tcp, NobodyThereEndsAtTheDeadline) {
+  int port = 0;
+  {
+    port = TcpListener("127.0.0.1", 0).port();
+  }
+  int waited = 0;
+  EXPECT_THROW(connect_tcp("127.0.0.1", port, 120ms, [&] { ++waited; }), PeerDisconnected);
+  EXPECT_EQ(waited, 1);
+}
+
+TEST(Tcp, ConnectWaitsForALateListener) {
+  int port = 0;
+  {
+    port = TcpListener("127.0.0.1", 0).port();
+  }
+  std::unique_ptr<Channel> accepted;
+  std::thread late([&] {
+    std::this_thread::sleep_for(100ms);
+    TcpListener listener("127.0.0.1", port);
+    accepted = listener.accept(5s);
+  });
+  const auto channel = connect_tcp("127.0.0.1", port, 5s);
+  late.join();
+  EXPECT_NE(accepted, nullptr);
+}
+
+TEST(Tcp, AcceptEndsAtTheDeadline) {
+  TcpListener listener("127.0.0.1", 0);
+  EXPECT_THROW(listener.accept(30ms), PeerDisconnected);
+}
+
+TEST(Tcp, GarbageIsAProtocolError) {
+  TcpListener listener("127.0.0.1", 0);
+  const int raw = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<u16>(listener.port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(raw, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const auto channel = listener.accept(5s);
+  const std::string text = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+  ASSERT_EQ(write(raw, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  u8 x;
+  EXPECT_THROW(channel->read({&x, 1}), ProtocolError);
+  close(raw);
+}
+
+TEST(Tcp, ImpossiblePortIsRefused) {
+  EXPECT_THROW(connect_tcp("127.0.0.1", 70000, 10ms), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace privml
