@@ -16,6 +16,7 @@ struct CostMeter {
   RcotCost rcot;
   std::array<i64, 2> bytes{};                 // sent by party 0 / 1, preprocessing included
   std::array<i64, 2> preprocess_bytes{};      // of these, for correlations
+  std::array<i64, 2> preprocess_depth{};      // of depth below, what reserve() added
   std::array<i64, 2> depth{};                 // Lamport clocks of party 0 / 1
   std::array<i64, 2> cots{};                  // drawn correlations, indexed by the sender's rank
   std::array<i64, 2> available{};             // stock of the two pools, indexed by the sender's rank

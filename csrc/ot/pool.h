@@ -12,23 +12,28 @@ namespace privml {
 class CotPool {
  public:
   explicit CotPool(std::unique_ptr<Rcot> source);
+  ~CotPool();
+  CotPool(CotPool&&) = default;
 
   OtRole role() const { return source_->role(); }
   Block delta() const { return source_->delta(); }
-  i64 available() const;
+  i64 available() const { return last_ - first_; }
   i64 granularity() const { return source_->granularity(); }
   i64 tile() const { return source_->tile(); }
 
+  // Space for `count` further correlations, so that extend() moves nothing.
+  void make_room(i64 count);
   // Extends by one tile or less (a multiple of the granularity) into the store.
   void extend(i64 count);
-  // Moves the next `count` correlations out; they can never be drawn again (the store is wiped behind).
-  // Throws InvalidArgument when fewer are available: callers reserve first.
+  // Moves the next `count` correlations out; they can never be drawn again (the store is wiped
+  // behind). Throws InvalidArgument when fewer are available: callers reserve first.
   void take(Block* out, i64 count);
 
  private:
   std::unique_ptr<Rcot> source_;
-  AlignedVector<Block> store_;
+  AlignedVector<Block> store_;  // its size is the capacity; [first_, last_) is in stock
   i64 first_ = 0;
+  i64 last_ = 0;
 };
 
 }  // namespace privml

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ot/pool.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace privml {
+namespace {
+
+i64 bytes(i64 blocks) { return blocks * static_cast<i64>(sizeof(Block)); }
+
+}  // namespace
+
+CotPool::CotPool(std::unique_ptr<Rcot> source) : source_(std::move(source)) {
+  expect(source_ != nullptr, "CotPool: needs a source of correlations");
+}
+
+CotPool::~CotPool() {
+  if (!store_.empty()) sodium_memzero(store_.data(), bytes(store_.size()));
+}
+
+void CotPool::make_room(i64 count) {
+  const i64 stock = available();
+  if (last_ + count <= static_cast<i64>(store_.size())) return;
+  if (stock + count <= static_cast<i64>(store_.size())) {
+    std::copy(store_.begin() + first_, store_.begin() + last_, store_.begin());
+    std::fill(store_.begin() + std::max(first_, stock), store_.begin() + last_, kZeroBlock);
+  } else {
+    AlignedVector<Block> larger(stock + count);
+    std::copy(store_.begin() + first_, store_.begin() + last_, larger.begin());
+    if (!store_.empty()) sodium_memzero(store_.data(), bytes(store_.size()));
+    store_ = std::move(larger);
+  }
+  first_ = 0;
+  last_ = stock;
+}
+
+void CotPool::extend(i64 count) {
+  make_room(count);
+  source_->extend(store_.data() + last_, count);
+  last_ += count;
+}
+
+void CotPool::take(Block* out, i64 count) {
+  expect(count >= 0 && count <= available(),
+         "CotPool::take: fewer correlations in stock than asked for; call reserve() first");
+  Block* stock = store_.data() + first_;
+  std::copy(stock, stock + count, out);
+  std::fill(stock, stock + count, kZeroBlock);
+  first_ += count;
+  if (first_ == last_) first_ = last_ = 0;
+}
+
+}  // namespace privml

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// One conformance test for every provider of random correlated OT, through the pools.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+
+#include "base/error.h"
+#include "ot/parties_testing.h"
+
+namespace privml::testing {
+namespace {
+
+using Blocks = std::vector<Block>;
+
+int popcount(Block b) { return std::popcount(b.lo) + std::popcount(b.hi); }
+
+// q (sender's) and t (receiver's) of one direction.
+struct Correlations {
+  Block delta{};
+  Blocks q, t;
+};
+
+// Draws `sizes` one after another in both directions; index is the sender's rank.
+std::array<Correlations, 2> draw_both(const OtConfig& config, const std::vector<i64>& sizes) {
+  std::array<Correlations, 2> drawn;
+  run_session(config, [&](Party& party) {
+    Correlations& as_sender = drawn[party.rank];
+    Blocks& t = drawn[1 - party.rank].t;
+    as_sender.delta = party.sender.delta();
+    for (i64 size : sizes) {
+      Blocks mine(size), theirs(size);
+      if (party.rank == 0) {
+        draw_as_sender(party, mine.data(), size);
+        draw_as_receiver(party, theirs.data(), size);
+      } else {
+        draw_as_receiver(party, theirs.data(), size);
+        draw_as_sender(party, mine.data(), size);
+      }
+      as_sender.q.insert(as_sender.q.end(), mine.begin(), mine.end());
+      t.insert(t.end(), theirs.begin(), theirs.end());
+    }
+  });
+  return drawn;
+}
+
+class RcotConformance : public ::testing::TestWithParam<OtConfig> {};
+
+TEST_P(RcotConformance, CorrelationsHoldForAllSizesAndRepeatedDraws) {
+  const i64 granularity = rcot_cost(GetParam()).granularity, tile = rcot_cost(GetParam()).tile;
+  const std::vector<i64> sizes{
+      1, 0, 7, granularity, granularity + 1, 1000, 2 * tile + 3, 5000, tile - 1, 1, 4097, 12345};
+  for (const Correlations& c : draw_both(GetParam(), sizes)) {
+    ASSERT_EQ(c.q.size(), c.t.size());
+    EXPECT_EQ(low_bit(c.delta), 1);
+    i64 ones = 0, bits = 0;
+    for (size_t i = 0; i < c.q.size(); ++i) {
+      ASSERT_EQ(low_bit(c.q[i]), 0) << i;
+      ASSERT_EQ(c.q[i] ^ select(low_bit(c.t[i]), c.delta), c.t[i]) << i;
+      ones += low_bit(c.t[i]);
+      bits += popcount(c.q[i]);
+    }
+    // Within 6 standard deviations of the binomial distribution.
+    const double n = static_cast<double>(c.q.size());
+    EXPECT_NEAR(static_cast<double>(ones), n / 2, 6 * std::sqrt(n) / 2);
+    EXPECT_NEAR(static_cast<double>(bits), n * 127 / 2, 6 * std::sqrt(n * 127) / 2);
+    std::set<std::pair<u64, u64>> distinct;
+    for (Block q : c.q) distinct.insert({q.lo, q.hi});
+    EXPECT_EQ(distinct.size(), c.q.size());
+  }
+}
+
+TEST_P(RcotConformance, DirectionsAreIndependent) {
+  const auto drawn = draw_both(GetParam(), {512});
+  EXPECT_FALSE(drawn[0].delta == drawn[1].delta);
+  for (int i = 0; i < 512; ++i) EXPECT_FALSE(drawn[0].q[i] == drawn[1].q[i]);
+}
+
+TEST_P(RcotConformance, OnlyTheSenderKnowsTheOffset) {
+  run_session(GetParam(), [](Party& party) {
+    EXPECT_EQ(party.sender.role(), OtRole::sender);
+    EXPECT_EQ(party.receiver.role(), OtRole::receiver);
+    EXPECT_THROW(party.receiver.delta(), InvalidArgument);
+  });
+}
+
+TEST_P(RcotConformance, PoolHandsOutOnceAndNeverMoreThanItHas) {
+  run_session(GetParam(), [](Party& party) {
+    reserve(party, 300, 300);
+    CotPool& pool = party.rank == 0 ? party.sender : party.receiver;
+    const i64 stock = pool.available();
+    EXPECT_GE(stock, 300);
+    Blocks out(stock + 1);
+    EXPECT_THROW(pool.take(out.data(), stock + 1), InvalidArgument);
+    EXPECT_THROW(pool.take(out.data(), -1), InvalidArgument);
+    pool.take(out.data(), 100);
+    pool.take(out.data() + 100, stock - 100);
+    EXPECT_EQ(pool.available(), 0);
+    EXPECT_THROW(pool.take(out.data(), 1), InvalidArgument);
+    std::set<std::pair<u64, u64>> distinct;
+    for (i64 i = 0; i < stock; ++i) distinct.insert({out[i].lo, out[i].hi});
+    EXPECT_EQ(std::ssize(distinct), stock);
+  });
+}
+
+TEST_P(RcotConformance, ExtendRefusesOddSizes) {
+  run_session(GetParam(), [](Party& party) {
+    EXPECT_THROW(party.sender.extend(party.sender.tile() + party.sender.granularity()),
+                 InvalidArgument);
+    if (party.sender.granularity() > 1) {
+      EXPECT_THROW(party.sender.extend(party.sender.granularity() - 1), InvalidArgument);
+    }
+    EXPECT_THROW(reserve(party, -1, 0), InvalidArgument);
+  });
+}
+
+TEST_P(RcotConformance, ReservedStockKeepsItsOrderWhenTheStoreMoves) {
+  // Party 0 draws piecewise between reservations, party 1 all at the end: the same correlations.
+  std::array<Blocks, 2> seen;
+  Block delta;
+  const std::vector<i64> pieces{3000, 9000, 1, 20000, 500};
+  run_session(GetParam(), [&](Party& party) {
+    Blocks& mine = seen[party.rank];
+    i64 total = 0;
+    for (i64 piece : pieces) {
+      total += piece;
+      if (party.rank == 0) {
+        delta = party.sender.delta();
+        reserve(party, piece + 100, 0);
+        mine.resize(total);
+        party.sender.take(mine.data() + total - piece, piece);
+      } else {
+        reserve(party, 0, piece + 100);
+        mine.resize(total);
+        party.receiver.take(mine.data() + total - piece, piece);
+      }
+    }
+  });
+  for (size_t i = 0; i < seen[0].size(); ++i) {
+    ASSERT_EQ(seen[0][i] ^ select(low_bit(seen[1][i]), delta), seen[1][i]) << i;
+  }
+}
+
+std::vector<OtConfig> all_providers() {
+  std::vector<OtConfig> configs{test_config("ideal")};
+  for (int k = 1; k <= 8; ++k) configs.push_back(test_config("softspoken", k));
+  return configs;
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, RcotConformance, ::testing::ValuesIn(all_providers()),
+                         [](const auto& info) {
+                           return info.param.provider + std::to_string(info.param.k) + "_" +
+                                  std::to_string(info.index);
+                         });
+
+TEST(SoftSpokenSession, RunsDifferAndOnlyATestSeedMakesThemEqual) {
+  const auto choices = [](const OtConfig& config) {
+    std::vector<u8> bits;
+    const auto drawn = draw_both(config, {256});
+    for (Block t : drawn[0].t) bits.push_back(low_bit(t));
+    bits.push_back(static_cast<u8>(drawn[0].delta.lo >> 8));
+    return bits;
+  };
+  const OtConfig fresh{"softspoken", 4, {}};
+  EXPECT_NE(choices(fresh), choices(fresh));
+  EXPECT_EQ(choices(test_config("softspoken")), choices(test_config("softspoken")));
+}
+
+TEST(OtSetup, RefusesWrongConfigurations) {
+  auto [channel, peer] = make_memory_channels();
+  EXPECT_THROW(make_party_resources(*channel, 2, test_config("softspoken")), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 0)), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 9)), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, test_config("silent")), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, {"ideal", 4, {}}), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace privml::testing

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ot/setup.h"
+
+#include <sodium.h>
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <string_view>
+
+#include "base/error.h"
+#include "ot/base_ot.h"
+#include "ot/ideal.h"
+#include "ot/softspoken.h"
+
+namespace privml {
+namespace {
+
+constexpr i64 kBaseOts = 128;
+using Digest = std::array<u8, 32>;
+
+Digest digest(std::string_view label, u8 rank, Bytes first, Bytes second) {
+  crypto_generichash_state state;
+  Digest out;
+  crypto_generichash_init(&state, nullptr, 0, out.size());
+  crypto_generichash_update(&state, reinterpret_cast<const u8*>(label.data()), label.size());
+  crypto_generichash_update(&state, &rank, 1);
+  crypto_generichash_update(&state, first.data(), first.size());
+  crypto_generichash_update(&state, second.data(), second.size());
+  crypto_generichash_final(&state, out.data(), out.size());
+  return out;
+}
+
+Digest exchange_digests(Channel& channel, const Digest& mine) {
+  Digest theirs;
+  channel.write(mine);
+  channel.read(theirs);
+  return theirs;
+}
+
+// Random bytes that neither party could choose.
+Digest toss_coins(Channel& channel, int rank, Prg& prg) {
+  constexpr std::string_view kCommitment = "privml coin toss commitment";
+  Digest mine;
+  prg.fill_bytes(mine);
+  const u8 peer = static_cast<u8>(1 - rank);
+  const Digest commitment =
+      exchange_digests(channel, digest(kCommitment, static_cast<u8>(rank), mine, {}));
+  const Digest theirs = exchange_digests(channel, mine);
+  if (digest(kCommitment, peer, theirs, {}) != commitment) {
+    throw SecurityAbort("coin toss: the peer's nonce does not match its commitment");
+  }
+  return digest("privml session", 0, rank == 0 ? mine : theirs, rank == 0 ? theirs : mine);
+}
+
+Block first_block(const Digest& bytes) {
+  Block block;
+  std::memcpy(&block, bytes.data(), sizeof(block));
+  return block;
+}
+
+Block tagged(Block seed, u64 tag) { return Prg({seed.lo, seed.hi ^ tag}).next_block(); }
+
+std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Block seed, Prg prg) {
+  // One seed per direction, named by the sender's rank.
+  const std::array<Block, 2> shared{tagged(seed, 4), tagged(seed, 5)};
+  return std::make_unique<PartyResources>(
+      channel, rank, CotPool(make_ideal_rcot(OtRole::sender, shared[rank])),
+      CotPool(make_ideal_rcot(OtRole::receiver, shared[1 - rank])), prg, tagged(seed, 6));
+}
+
+std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank, int k, Prg prg) {
+  const Digest session = toss_coins(channel, rank, prg);
+  const Block hash_key = first_block(digest("privml hash key", 0, session, {}));
+  Block delta = prg.next_block();
+  delta.lo |= 1;
+  // The sender of a correlated OT is the receiver of its base OTs; both directions go in step.
+  const int peer = 1 - rank;
+  BaseOtReceiver base_receiver(session, peer, softspoken_base_choices(delta, k));
+  base_receiver.write_request(channel, prg);
+  auto key_pairs = base_ot_send(channel, session, rank, kBaseOts, prg);
+  auto receiver = make_softspoken_receiver(channel, k, prg.next_block(), key_pairs);
+  auto keys = base_receiver.read_reply(channel);
+  auto sender = make_softspoken_sender(channel, k, delta, keys);
+  sodium_memzero(key_pairs.data(), key_pairs.size() * sizeof(key_pairs[0]));
+  sodium_memzero(keys.data(), keys.size() * sizeof(keys[0]));
+  sodium_memzero(&delta, sizeof(delta));
+  return std::make_unique<PartyResources>(channel, rank, CotPool(std::move(sender)),
+                                          CotPool(std::move(receiver)), prg, hash_key);
+}
+
+}  // namespace
+
+RcotCost rcot_cost(const OtConfig& config) {
+  if (config.provider == "ideal") return ideal_cost();
+  expect(config.provider == "softspoken", "OT provider must be \"softspoken\" or \"ideal\"");
+  return softspoken_cost(config.k);
+}
+
+PartyResources::PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver,
+                               Prg prg, Block hash_key)
+    : sender_(std::move(sender)),
+      receiver_(std::move(receiver)),
+      prg_(prg),
+      hash_(hash_key),
+      party_{rank, channel, sender_, receiver_, prg_, hash_, ledger_} {}
+
+PartyResources::~PartyResources() { sodium_memzero(static_cast<void*>(&prg_), sizeof(prg_)); }
+
+std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
+                                                     const OtConfig& config) {
+  expect(rank == 0 || rank == 1, "rank must be 0 or 1");
+  rcot_cost(config);
+  const bool ideal = config.provider == "ideal";
+  expect(!ideal || config.test_seed,
+         "the ideal OT provider is insecure and needs a test seed; use \"softspoken\"");
+  expect(sodium_init() >= 0, "libsodium could not be initialised");
+  const auto start = std::chrono::steady_clock::now();
+  const Traffic before = channel.traffic();
+  const Prg prg(config.test_seed ? tagged(*config.test_seed, 1 + static_cast<u64>(rank))
+                                 : os_random_block());
+  auto resources = ideal ? ideal_resources(channel, rank, *config.test_seed, prg)
+                         : softspoken_resources(channel, rank, config.k, prg);
+  const Traffic after = channel.traffic();
+  PhaseCount& book = resources->party().ledger.phases[static_cast<int>(Phase::setup)];
+  book.sent = after.sent - before.sent;
+  book.received = after.received - before.received;
+  book.depth = after.depth - before.depth;
+  book.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return resources;
+}
+
+void cost_party_resources(CostMeter& meter) {
+  if (meter.rcot.provider == "ideal") return;
+  constexpr i64 kNonce = sizeof(Digest);
+  meter.exchange(kNonce, kNonce);  // commitments
+  meter.exchange(kNonce, kNonce);  // openings
+  constexpr i64 kRequest = kBaseOts * kBaseOtRequestBytes;
+  constexpr i64 kReply = kBaseOts * kBaseOtReplyBytes + kSoftSpokenSeedBytes;
+  meter.exchange(kRequest, kRequest);
+  meter.exchange(kReply, kReply);
+}
+
+}  // namespace privml
