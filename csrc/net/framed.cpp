@@ -60,7 +60,7 @@ void FramedChannel::flush() {
 }
 
 void FramedChannel::read(MutableBytes bytes) {
-  if (incoming_.size() - consumed_ < bytes.size()) flush();
+  flush();
   while (!bytes.empty()) {
     if (consumed_ == incoming_.size()) receive_frame();
     const size_t n = std::min(bytes.size(), incoming_.size() - consumed_);
