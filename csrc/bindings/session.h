@@ -65,10 +65,14 @@ class TwoPartySession {
     std::atomic<bool>& busy_;
   };
 
+  py::dict metered() const;
+
   int rank_;
   std::shared_ptr<Channel> channel_;
+  Traffic opened_;  // what crossed the channel before the session
   std::unique_ptr<PartyResources> resources_;
   std::optional<CostMeter> meter_;
+  std::array<i64, 2> setup_bytes_{}, setup_depth_{};  // of the meter
   std::atomic<bool> busy_ = false;
   std::atomic<bool> closed_ = false;
   double seconds_ = 0;  // in protocols, preprocessing included

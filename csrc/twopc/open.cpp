@@ -4,8 +4,9 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/pack.h"
 #include "twopc/chunk.h"
-#include "twopc/lane_pack.h"
+
 
 namespace privml {
 namespace {
@@ -28,13 +29,13 @@ void open_ring(Party& party, std::span<const u64> x, int bits, int to, std::span
     const i64 count = std::min(kChunk, n - begin);
     wire.resize(packed_bytes(count, bits));
     if (learns(1 - party.rank, to)) {
-      lane_pack(x.data() + begin, count, bits, wire.data());
+      pack(x.data() + begin, count, bits, wire.data());
       party.channel.write(wire);
     }
     if (!learns(party.rank, to)) continue;
     party.channel.read(wire);
     u64* theirs = out.data() + begin;
-    lane_unpack(wire.data(), count, bits, theirs);
+    unpack(wire.data(), count, bits, theirs);
     for (i64 i = 0; i < count; ++i) {
       theirs[i] = static_cast<u64>(to_signed(x[begin + i] + theirs[i], bits));
     }

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -247,6 +248,8 @@ def create(ot: str = "softspoken", k: int = 4, delay_ms: float = 0.0, bandwidth_
     from privml import _core
     from privml.engines.twopc import TwoPartyEngine
 
+    if ot == "ideal" and test_seed is None:
+        test_seed = secrets.randbits(64)
     channels = _core.memory_pair(delay_ms, bandwidth_mbps)
 
     def close() -> None:

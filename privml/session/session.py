@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -60,23 +59,17 @@ def open_session(channel: _core.Channel, rank: int, settings: Settings, *, role:
         channel.set_deadline(min(deadline, 10.0))
         theirs = shake_hands(channel, ours)
         channel.set_deadline(deadline)
-        k = settings.k if settings.ot == "softspoken" else 0
-        core = _core.TwoPartySession(channel, rank, settings.ot, k, test_seed)
+        common = common_seed(ours, theirs) if test_seed is None else test_seed
+        if settings.ot == "ideal" and test_seed is None:
+            test_seed = common % 2**64  # the correlations' seed, which both parties know
+        core = _core.TwoPartySession(channel, rank, settings.ot, ours.k, test_seed)
     except BaseException:
         channel.close()
         raise
     session = Session(TwoPartyEngine(core), settings.numerics, Ledger(lambda: Snapshot.of(core.counters())),
                       on_close=core.close)
-    session.common_seed = common_seed(ours, theirs) if test_seed is None else test_seed
+    session.common_seed = common
     return session
-
-
-def reports_waiting(callback: WaitCallback | None) -> Callable[[], None] | None:
-    """The core's parameterless wait hook for a callback that wants the seconds waited."""
-    if callback is None:
-        return None
-    start = time.monotonic()
-    return lambda: callback(time.monotonic() - start)
 
 
 def privml_version() -> str:
@@ -91,7 +84,7 @@ def _describe(numerics: Numerics) -> str:
     return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}"
 
 
-def hash_of(program: Any) -> tuple[str | None, str | None]:
+def hashes_of(program: Any) -> tuple[str | None, str | None]:
     """(program hash, formats hash) of a converted program, or of a plain hash in hex, or of None."""
     if program is None or isinstance(program, str):
         return program, None

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// privml._core: the module, and the translation of the core's exceptions.
+#include <pybind11/pybind11.h>
+
+#include "base/error.h"
+
+namespace py = pybind11;
+
+namespace privml::bindings {
+
+void define_network(py::module_& m);
+void define_session(py::module_& m);
+void define_comparison_family(py::module_& m);
+void define_product_family(py::module_& m);
+
+namespace {
+
+// InvalidArgument is a std::invalid_argument, which pybind11 turns into ValueError by itself.
+void translate_exceptions() {
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    const auto raise = [](const char* name, const std::exception& error) {
+      py::set_error(py::module_::import("privml.errors").attr(name), error.what());
+    };
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const PeerDisconnected& error) {
+      raise("PeerDisconnected", error);
+    } catch (const ProtocolError& error) {
+      raise("ProtocolError", error);
+    } catch (const SecurityAbort& error) {
+      raise("SecurityAbort", error);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace privml::bindings
+
+PYBIND11_MODULE(_core, m) {
+  m.doc() = "The compiled core: channels, sessions, and the two-party protocols (submodule twopc).";
+  privml::bindings::translate_exceptions();
+  privml::bindings::define_network(m);
+  privml::bindings::define_session(m);
+  py::module_ twopc = m.def_submodule(
+      "twopc", "Protocols: the first argument is a TwoPartySession, both parties call alike.");
+  privml::bindings::define_comparison_family(twopc);
+  privml::bindings::define_product_family(twopc);
+}

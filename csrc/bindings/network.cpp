@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of channels. Waiting calls run without the interpreter lock.
+#include <pybind11/functional.h>
+
+#include <cmath>
+
+#include "bindings/arrays.h"
+#include "net/memory.h"
+#include "net/shaped.h"
+#include "net/tcp.h"
+
+namespace privml::bindings {
+namespace {
+
+// What one Python read may ask for at once.
+constexpr i64 kLongestRead = i64{1} << 30;
+
+std::chrono::milliseconds duration(double seconds) {
+  expect(std::isfinite(seconds) && seconds >= 0 && seconds < 1e9, "seconds must be in [0, 1e9)");
+  return std::chrono::milliseconds{static_cast<i64>(std::ceil(seconds * 1000))};
+}
+
+std::unique_ptr<Channel> shaped(std::unique_ptr<Channel> channel, double delay_ms,
+                                double bandwidth_mbps) {
+  if (delay_ms == 0 && bandwidth_mbps == 0) return channel;
+  expect(std::isfinite(delay_ms) && std::isfinite(bandwidth_mbps),
+         "delay and bandwidth must be finite");
+  const std::chrono::nanoseconds delay{static_cast<i64>(delay_ms * 1e6)};
+  return make_shaped(std::move(channel), delay, bandwidth_mbps * 1e6);
+}
+
+void define_channel(py::module_& m) {
+  using Release = py::call_guard<py::gil_scoped_release>;
+  py::class_<Channel, std::shared_ptr<Channel>>(m, "Channel",
+                                                "One ordered byte stream to one peer.")
+      .def(
+          "write",
+          [](Channel& channel, const py::bytes& data) {
+            const std::string_view view = data;
+            py::gil_scoped_release without_interpreter;
+            channel.write({reinterpret_cast<const u8*>(view.data()), view.size()});
+          },
+          "data"_a, "Queues bytes; they leave at the next flush or read.")
+      .def(
+          "read",
+          [](Channel& channel, i64 count) {
+            expect(count >= 0 && count <= kLongestRead, "count must be in [0, 2^30]");
+            std::string data(static_cast<std::size_t>(count), '\0');
+            {
+              py::gil_scoped_release without_interpreter;
+              channel.read({reinterpret_cast<u8*>(data.data()), data.size()});
+            }
+            return py::bytes(data);
+          },
+          "count"_a, "Exactly `count` bytes; raises PeerDisconnected after the deadline.")
+      .def("flush", &Channel::flush, Release())
+      .def("close", &Channel::close, Release())
+      .def(
+          "set_deadline",
+          [](Channel& channel, double seconds) { channel.set_deadline(duration(seconds)); },
+          "seconds"_a, "The longest time one read may wait.")
+      .def("traffic", [](const Channel& channel) {
+        const Traffic traffic = channel.traffic();
+        return py::dict("sent"_a = traffic.sent, "received"_a = traffic.received,
+                        "depth"_a = traffic.depth);
+      });
+}
+
+void define_listener(py::module_& m) {
+  py::class_<TcpListener>(m, "TcpListener",
+                          "A listening socket; port 0 takes any free port. ValueError if it cannot.")
+      .def(py::init<const std::string&, int>(), "host"_a, "port"_a)
+      .def_property_readonly("port", &TcpListener::port)
+      .def(
+          "accept",
+          [](TcpListener& listener, double deadline, double delay_ms, double bandwidth_mbps) {
+            const auto limit = duration(deadline);
+            py::gil_scoped_release without_interpreter;
+            return std::shared_ptr<Channel>(
+                shaped(listener.accept(limit), delay_ms, bandwidth_mbps));
+          },
+          "deadline"_a, "delay_ms"_a = 0.0, "bandwidth_mbps"_a = 0.0)
+      .def("close", &TcpListener::close);
+}
+
+}  // namespace
+
+void define_network(py::module_& m) {
+  define_channel(m);
+  define_listener(m);
+  m.def(
+      "memory_pair",
+      [](double delay_ms, double bandwidth_mbps) {
+        auto [first, second] = make_memory_channels();
+        return std::make_pair(
+            std::shared_ptr<Channel>(shaped(std::move(first), delay_ms, bandwidth_mbps)),
+            std::shared_ptr<Channel>(shaped(std::move(second), delay_ms, bandwidth_mbps)));
+      },
+      "delay_ms"_a = 0.0, "bandwidth_mbps"_a = 0.0, "Two connected channels in this process.");
+  m.def(
+      "connect_tcp",
+      [](const std::string& host, int port, double deadline,
+         const std::optional<std::function<void()>>& on_wait, double delay_ms,
+         double bandwidth_mbps) {
+        const auto limit = duration(deadline);
+        std::function<void()> hook;
+        if (on_wait) {
+          hook = [&on_wait] {
+            py::gil_scoped_acquire with_interpreter;
+            (*on_wait)();
+          };
+        }
+        py::gil_scoped_release without_interpreter;
+        return std::shared_ptr<Channel>(
+            shaped(connect_tcp(host, port, limit, hook), delay_ms, bandwidth_mbps));
+      },
+      "host"_a, "port"_a, "deadline"_a, "on_wait"_a = py::none(), "delay_ms"_a = 0.0,
+      "bandwidth_mbps"_a = 0.0, "Tries until the deadline; on_wait is called if nobody is there yet.");
+}
+
+}  // namespace privml::bindings

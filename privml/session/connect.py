@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of a real run: reach the peer over TCP and open a session."""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from privml import _core
+from privml.context import Numerics, Session
+from privml.errors import ConfigError, PeerDisconnected
+from privml.session.address import parse_address
+from privml.session.session import Settings, WaitCallback, hashes_of, open_session
+
+# Waiting happens in slices, so that an interrupt is seen soon.
+_SLICE_SECONDS = 0.5
+
+
+def connect(
+    rank: int,
+    *,
+    listen: str | None = None,
+    connect: str | None = None,
+    engine: str = "twopc",
+    ot: str = "softspoken",
+    k: int = 4,
+    program: Any = None,
+    numerics: Numerics | None = None,
+    deadline: float = 60.0,
+    on_wait: WaitCallback | None = None,
+    network: Mapping[str, float] | None = None,
+    test_seed: int | None = None,
+) -> Session:
+    """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
+
+    One party passes ``listen``, the other ``connect`` (both "host:port"), in either order of time: each waits
+    until ``deadline`` (seconds), which is also the longest any later read may wait. ``program``: a converted
+    program (or its hash) that both must hold. ``on_wait`` is called with the seconds waited while nobody is there.
+    ``network``: delay_ms and bandwidth_mbps to simulate, both parties on one machine.
+
+    Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
+    PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
+    """
+    if rank not in (0, 1):
+        raise ConfigError(f"rank must be 0 or 1, got {rank!r}")
+    if (listen is None) == (connect is None):
+        raise ConfigError("pass one of listen='host:port' and connect='host:port'")
+    program_hash, formats_hash = hashes_of(program)
+    settings = Settings(engine, ot, k, program_hash, formats_hash, numerics or Numerics())
+    address = listen or connect or ""
+    refuse_insecure(settings, address, test_seed)
+    if listen is not None:
+        with listening(listen) as listener:
+            channel = accept(listener, deadline, on_wait, network)
+    else:
+        channel = reach(address, deadline, on_wait, network)
+    return open_session(channel, rank, settings, deadline=deadline, test_seed=test_seed)
+
+
+class listening:  # noqa: N801 - used as a statement
+    """``with listening("host:port") as listener``; ConfigError when the port cannot be had."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            self.listener = _core.TcpListener(*parse_address(address))
+        except ConfigError:
+            raise
+        except ValueError as error:
+            raise ConfigError(f"{error}; choose another listen=host:port") from None
+
+    def __enter__(self) -> _core.TcpListener:
+        return self.listener
+
+    def __exit__(self, *exception: object) -> None:
+        self.listener.close()
+
+
+def accept(listener: _core.TcpListener, deadline: float | None, on_wait: WaitCallback | None = None,
+           network: Mapping[str, float] | None = None) -> _core.Channel:
+    """The next connection; ``deadline`` None waits for ever. Raises PeerDisconnected after the deadline."""
+    return _in_slices(lambda seconds: listener.accept(seconds, **(network or {})), deadline, on_wait,
+                      f"nobody connected to port {listener.port}")
+
+
+def reach(address: str, deadline: float, on_wait: WaitCallback | None = None,
+          network: Mapping[str, float] | None = None) -> _core.Channel:
+    """A connection to a listening peer, tried until the deadline. Raises PeerDisconnected after it."""
+    host, port = parse_address(address)
+    return _in_slices(lambda seconds: _core.connect_tcp(host, port, seconds, **(network or {})), deadline, on_wait,
+                      f"nobody listens on {address}")
+
+
+def _in_slices(attempt: Callable[[float], _core.Channel], deadline: float | None, on_wait: WaitCallback | None,
+               nobody: str) -> _core.Channel:
+    start = time.monotonic()
+    while True:
+        waited = time.monotonic() - start
+        left = _SLICE_SECONDS if deadline is None else min(_SLICE_SECONDS, deadline - waited)
+        try:
+            return attempt(max(left, 0.0))
+        except PeerDisconnected:
+            waited = time.monotonic() - start
+            if deadline is not None and waited >= deadline:
+                raise PeerDisconnected(f"{nobody} within {deadline:g} seconds") from None
+            if on_wait is not None:
+                on_wait(waited)
+
+
+def refuse_insecure(settings: Settings, address: str, test_seed: int | None) -> None:
+    """What is made for tests must not leave this machine."""
+    host = parse_address(address)[0]
+    if (settings.ot == "ideal" or test_seed is not None) and not _is_loopback(host):
+        what = "ot=ideal" if settings.ot == "ideal" else "test_seed"
+        raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
