@@ -42,9 +42,9 @@ void define_products(py::module_& m) {
         const auto a = view<u64>(x, "x");
         const auto b = view<u64>(y, "y");
         const auto factor = [](const Factors& f) {
-          return Factor{std::get<0>(f), std::get<1>(f), std::get<2>(f)};
+          return FactorFormat{std::get<0>(f), std::get<1>(f), std::get<2>(f)};
         };
-        const Factor fx = factor(x_format), fy = factor(y_format);
+        const FactorFormat fx = factor(x_format), fy = factor(y_format);
         expect(shape_of(x) == shape_of(y), "x and y: shapes differ");
         Result<u64> out(shape_of(x));
         session.run([&](Party& party) { multiply(party, a, fx, b, fy, ell, out.span); },
@@ -59,7 +59,7 @@ void define_products(py::module_& m) {
          std::pair<int, bool> y_format, int ell) {
         const auto a = view<u64>(x, "x");
         const auto b = view_if(y, "y");
-        const Factor fx{std::get<0>(x_format), std::get<1>(x_format), std::get<2>(x_format)};
+        const FactorFormat fx{std::get<0>(x_format), std::get<1>(x_format), std::get<2>(x_format)};
         const KnownFormat fy{y_format.first, y_format.second};
         check_length(b, {owner, fy.bits, fy.is_signed}, session.rank(), size(a), "y");
         Result<u64> out(shape_of(x));

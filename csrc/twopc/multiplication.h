@@ -15,7 +15,7 @@
 
 namespace privml {
 
-struct Factor {
+struct FactorFormat {
   int bits = 64;
   bool is_signed = true;
   bool nonnegative = false;  // the most significant bit is known to be 0: its wrap costs one AND
@@ -23,15 +23,15 @@ struct Factor {
 
 // Both operands shared, x in Z_{2^x.bits} and y in Z_{2^y.bits}.
 // Throws InvalidArgument on widths outside the range above or lengths that differ.
-void multiply(Party& party, std::span<const u64> x, Factor x_format, std::span<const u64> y,
-              Factor y_format, int ell, std::span<u64> out);
-void cost_multiply(CostMeter& meter, i64 count, Factor x_format, Factor y_format, int ell);
+void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::span<const u64> y,
+              FactorFormat y_format, int ell, std::span<u64> out);
+void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFormat y_format, int ell);
 
 // x shared, y known to party `owner` (the other party passes an empty span); max(m, n) <= ell <= m
 // + n.
-void multiply_owned(Party& party, int owner, std::span<const u64> x, Factor x_format,
+void multiply_owned(Party& party, int owner, std::span<const u64> x, FactorFormat x_format,
                     std::span<const u64> y, KnownFormat y_format, int ell, std::span<u64> out);
-void cost_multiply_owned(CostMeter& meter, int owner, i64 count, Factor x_format,
+void cost_multiply_owned(CostMeter& meter, int owner, i64 count, FactorFormat x_format,
                          KnownFormat y_format, int ell);
 
 }  // namespace privml
