@@ -8,9 +8,10 @@ from typing import Any
 
 from privml.context import Numerics, Session
 from privml.errors import ConfigError
+from privml.session.ledger import Ledger, Snapshot
 
 # Engine name -> "module:function"; the function takes the engine's settings and returns the engine.
-ENGINES = {"plain": "privml.engines.plain:create"}
+ENGINES = {"plain": "privml.engines.plain:create", "twopc": "privml.engines.joint:create"}
 
 
 def local(
@@ -26,7 +27,9 @@ def local(
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
     ``bits``, ``scale``, ``weight_bits``, ``weight_scale``: see Numerics. ``settings`` go to the engine
-    (``plain``: check_overflow=True, parties=2). Raises ConfigError for an unknown engine or setting.
+    (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, delay_ms=0, bandwidth_mbps=0,
+    deadline=60). ``ledger`` defaults to one that reads the engine's counters.
+    Raises ConfigError for an unknown engine or setting.
     """
     numerics = Numerics(bits, scale, weight_bits, weight_scale)
     if engine not in ENGINES:
@@ -37,4 +40,7 @@ def local(
         made = create(**settings)
     except TypeError as error:
         raise ConfigError(f"engine {engine!r}: {error}") from None
+    if ledger is None:
+        counters = getattr(made, "counters", None)
+        ledger = Ledger(Snapshot if counters is None else lambda: Snapshot.of(counters()))
     return Session(made, numerics, ledger, getattr(made, "close", None))
