@@ -70,6 +70,7 @@ class Session:
         self.working = self.numerics.working
         self.weight = self.numerics.weight
         self.ledger = ledger
+        self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
         self._on_close = on_close
         self._owned: dict[int, Engine] = {}
         self._tokens: list[Token] = []

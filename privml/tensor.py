@@ -171,8 +171,8 @@ class SecretTensor(torch.Tensor):
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise SecretLeakError(
-            "pickling (torch.save, multiprocessing) would write this process's shares, in one process the values "
-            "themselves; save a converted program, or privml.reveal() to its owner first"
+            "pickling (torch.save, multiprocessing) would write this process's shares, in one process the "
+            "values themselves; save a converted program, or privml.reveal() to its owner first"
         )
 
     def share_memory_(self) -> NoReturn:

@@ -76,8 +76,7 @@ class PlainEngine(Engine):
         return self._fit(result, bits)
 
     def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
-        constant = value if isinstance(value, torch.Tensor) else torch.tensor(value)
-        return self.add(a, (constant.expand(a[0].shape),), bits)
+        return self.add(a, (value,), bits)
 
     def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
         return self._fit(a[0] * factor, bits, a[0].double() * factor if self.check_overflow else None)

@@ -3,6 +3,7 @@
 
 from privml.ops import (
     activation,
+    averaging,
     compare,
     convolution,
     creation,
@@ -10,14 +11,17 @@ from privml.ops import (
     in_place,
     leak,
     linear,
+    maximum,
     normalization,
     pooling,
     product,
+    resize,
     structural,
 )
 
 __all__ = [
     "activation",
+    "averaging",
     "compare",
     "convolution",
     "creation",
@@ -25,8 +29,10 @@ __all__ = [
     "in_place",
     "leak",
     "linear",
+    "maximum",
     "normalization",
     "pooling",
     "product",
+    "resize",
     "structural",
 ]

@@ -10,8 +10,8 @@ import torch
 
 from privml.dispatch import implements
 from privml.engines.base import Share
-from privml.ops.compare import maximum_public
 from privml.ops.linear import neg, scale_public, sub
+from privml.ops.maximum import maximum_public
 from privml.ops.product import select
 from privml.ops.values import BOOLEAN, engine_of, finish, is_secret, like, ring_format, ring_value
 from privml.tensor import SecretTensor

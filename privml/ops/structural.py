@@ -107,7 +107,8 @@ def _copying(operator: OpOverload) -> None:
 for _operator in (
     aten.clone.default, aten.flip.default, aten.roll.default, aten.repeat.default, aten.tril.default,
     aten.triu.default, aten.slice_backward.default, aten.select_backward.default,
-    aten.unfold_backward.default, aten.diagonal_backward.default, aten.diag_embed.default, aten.pixel_shuffle.default,
+    aten.unfold_backward.default, aten.diagonal_backward.default, aten.diag_embed.default,
+    aten.pixel_shuffle.default,
     aten.pixel_unshuffle.default, aten.channel_shuffle.default,
     aten.view_copy.default, aten.permute_copy.default, aten.transpose_copy.int, aten.t_copy.default,
     aten.expand_copy.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dims, aten.slice_copy.Tensor,

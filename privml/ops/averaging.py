@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Average pooling: sums over windows and one product with public numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.ops.linear import mean, scale_public
+from privml.ops.values import engine_of, like, ring_value
+from privml.ops.windows import Windows, as_tuple, fold, pad, unfold, windows_of
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+@implements(aten.avg_pool2d.default)
+def avg_pool2d(
+    x: SecretTensor,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> SecretTensor:
+    w = windows_of(x, 2, kernel, stride, padding, 1, ceil_mode)
+    share, fmt = ring_value(x, x.dtype)
+    engine = engine_of(x)
+    columns = tuple(unfold(pad(c, w, 0), w) for c in share)
+    total = like(x, engine.sum(columns, [columns[0].dim() - 1], False, fmt.bits), fmt)
+    return scale_public(total, _inverse_count(w, count_include_pad, divisor_override), x.dtype)
+
+
+def _inverse_count(w: Windows, count_include_pad: bool, divisor: int | None) -> torch.Tensor | float:
+    """What each window's sum is multiplied by: torch counts declared padding, never the overhang."""
+    if divisor:
+        return 1.0 / divisor
+    if w.before == w.after and (count_include_pad or not any(w.before)):
+        return 1.0 / math.prod(w.kernel)
+    counted = torch.zeros([n + b + a for n, b, a in zip(w.size, w.before, w.after, strict=True)])
+    margins = w.before if count_include_pad else (0,) * len(w.size)
+    area = tuple(slice(b - m, b + n + m) for n, b, m in zip(w.size, w.before, margins, strict=True))
+    counted[area] = 1
+    return 1.0 / unfold(counted, w).sum(-1).double()
+
+
+@implements(aten.avg_pool2d_backward.default)
+def avg_pool2d_backward(
+    grad: SecretTensor,
+    x: Any,
+    kernel: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> SecretTensor:
+    w = windows_of(x, 2, kernel, stride, padding, 1, ceil_mode)
+    grad = scale_public(grad, _inverse_count(w, count_include_pad, divisor_override), grad.dtype)
+    window = math.prod(w.kernel)
+    return like(grad, tuple(fold(c.unsqueeze(-1).expand(*c.shape, window), w) for c in grad.share))
+
+
+@implements(aten.avg_pool1d.default)
+def avg_pool1d(
+    x: SecretTensor,
+    kernel: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> SecretTensor:
+    kernel, padding = as_tuple(kernel, 1), as_tuple(padding, 1)
+    stride = as_tuple(stride, 1) if stride not in ((), [], None) else kernel
+    return avg_pool2d(
+        x.unsqueeze(-2), (1, *kernel), (1, *stride), (0, *padding), ceil_mode, count_include_pad
+    ).squeeze(-2)
+
+
+def _bins(size: int, bins: int) -> torch.Tensor:
+    """0/1 matrix [bins, size] of torch's adaptive windows: floor(i n / m) up to ceil((i + 1) n / m)."""
+    matrix = torch.zeros(bins, size, dtype=torch.int64)
+    for i in range(bins):
+        matrix[i, i * size // bins : -(-(i + 1) * size // bins)] = 1
+    return matrix
+
+
+@implements(aten._adaptive_avg_pool2d.default, aten.adaptive_avg_pool2d.default)
+def adaptive_avg_pool2d(x: SecretTensor, size: Sequence[int]) -> SecretTensor:
+    height, width = x.shape[-2:]
+    rows, columns = size
+    if rows == columns == 1:
+        return mean(x, [-2, -1], True)
+    if height % rows == 0 and width % columns == 0:
+        return avg_pool2d(x, (height // rows, width // columns))
+    down, across = _bins(height, rows), _bins(width, columns)
+    flat = x.reshape(-1, height, width)
+    total = torch.matmul(torch.matmul(flat, across.t()).transpose(1, 2), down.t()).transpose(1, 2)
+    inverse = 1.0 / (down.sum(1, keepdim=True) * across.sum(1)).double()
+    return scale_public(total.reshape(*x.shape[:-2], rows, columns), inverse, x.dtype)
+
+
+@implements(aten._adaptive_avg_pool2d_backward.default)
+def adaptive_avg_pool2d_backward(grad: SecretTensor, x: Any) -> SecretTensor:
+    down, across = _bins(x.shape[-2], grad.shape[-2]), _bins(x.shape[-1], grad.shape[-1])
+    inverse = 1.0 / (down.sum(1, keepdim=True) * across.sum(1)).double()
+    scaled = scale_public(grad, inverse, grad.dtype).reshape(-1, *grad.shape[-2:])
+    spread = torch.matmul(torch.matmul(scaled, across).transpose(1, 2), down).transpose(1, 2)
+    return spread.reshape(x.shape)
+
+
+@implements(aten.adaptive_avg_pool1d.default)
+def adaptive_avg_pool1d(x: SecretTensor, size: Sequence[int]) -> SecretTensor:
+    return adaptive_avg_pool2d(x.unsqueeze(-2), [1, size[0]]).squeeze(-2)
