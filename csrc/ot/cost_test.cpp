@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The meter against real traffic and ledgers, and the wire traces of every function.
+#include "ot/cost.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "ot/derive.h"
+#include "ot/parties_testing.h"
+#include "ot/schedule.h"
+
+namespace privml::testing {
+namespace {
+
+struct Scenario {
+  std::string name;
+  std::function<void(Party&)> run;
+  std::function<void(CostMeter&)> cost;
+};
+
+void choose(Party& party, int sender, i64 count, std::vector<Block>& correlations) {
+  correlations.resize(count);
+  if (party.rank == sender) {
+    choose_send(party, correlations.data(), count);
+  } else {
+    choose_receive(party, std::vector<u8>(count, 1), correlations.data());
+  }
+}
+
+Scenario additive(int sender, i64 count, i64 length, int width) {
+  const auto run = [=](Party& party) {
+    std::vector<Block> correlations;
+    choose(party, sender, count, correlations);
+    std::vector<u64> in(count * length, 3), out(count * length);
+    if (party.rank == sender) {
+      additive_send(party, correlations.data(), in, length, width, out);
+    } else {
+      additive_receive(party, correlations.data(), std::vector<u8>(count, 1), length, width, out);
+    }
+  };
+  const auto cost = [=](CostMeter& meter) {
+    cost_choose(meter, sender, count);
+    cost_additive(meter, sender, count, length, width);
+  };
+  return {"additive_" + std::to_string(length) + "_" + std::to_string(width), run, cost};
+}
+
+Scenario one_of_n(int sender, i64 count, int m, int width) {
+  const auto run = [=](Party& party) {
+    std::vector<Block> correlations;
+    choose(party, sender, count * m, correlations);
+    if (party.rank == sender) {
+      one_of_n_send(party, correlations.data(), m, width, std::vector<u64>(count << m, 1));
+    } else {
+      std::vector<u64> out(count);
+      const u8 last = static_cast<u8>((1 << m) - 1);
+      one_of_n_receive(party, correlations.data(), std::vector<u8>(count, last), m, width, out);
+    }
+  };
+  const auto cost = [=](CostMeter& meter) {
+    cost_choose(meter, sender, count * m);
+    cost_one_of_n(meter, sender, count, m, width);
+  };
+  return {"one_of_n_" + std::to_string(m) + "_" + std::to_string(width), run, cost};
+}
+
+Scenario triples(i64 count, int width) {
+  const auto run = [=](Party& party) {
+    std::vector<u8> a(count), b(count), c(count);
+    bit_triples(party, count, width, a, b, c);
+  };
+  return {"bit_triples_" + std::to_string(width), run,
+          [=](CostMeter& meter) { cost_bit_triples(meter, count); }};
+}
+
+Scenario in_sequence(std::string name, std::vector<Scenario> parts) {
+  return {std::move(name),
+          [=](Party& party) {
+            for (const Scenario& part : parts) part.run(party);
+          },
+          [=](CostMeter& meter) {
+            for (const Scenario& part : parts) part.cost(meter);
+          }};
+}
+
+Scenario reservation(i64 sender0, i64 sender1) {
+  return {"reserve",
+          [=](Party& party) {
+            party.rank == 0 ? reserve(party, sender0, sender1) : reserve(party, sender1, sender0);
+          },
+          [=](CostMeter& meter) { meter.reserve(sender0, sender1); }};
+}
+
+Scenario drawing(int sender, i64 count) {
+  return {"draw",
+          [=](Party& party) {
+            std::vector<Block> out(count);
+            party.rank == sender ? draw_as_sender(party, out.data(), count)
+                                 : draw_as_receiver(party, out.data(), count);
+          },
+          [=](CostMeter& meter) { meter.draw(sender, count); }};
+}
+
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all{
+      additive(0, 1000, 1, 32), additive(1, 1001, 1, 37), additive(1, 33, 77, 13),
+      one_of_n(0, 1003, 4, 2),  one_of_n(1, 500, 4, 1),   one_of_n(0, 501, 3, 1),
+      one_of_n(1, 77, 8, 32),   one_of_n(0, 77, 6, 4),    one_of_n(1, 129, 1, 64),
+      triples(1000, 1),         triples(777, 2)};
+  all.push_back(in_sequence(
+      "everything",
+      {reservation(5000, 100), drawing(0, 4000), reservation(3000, 20000), one_of_n(0, 300, 4, 2),
+       one_of_n(1, 300, 4, 2), triples(2000, 2), additive(1, 2000, 1, 64), reservation(0, 0),
+       drawing(1, 1), drawing(0, 9000), triples(1, 1), additive(0, 5, 300, 32)}));
+  return all;
+}
+
+void expect_equal_cost(const OtConfig& config, const Scenario& scenario) {
+  const SessionRecord record = run_session(config, scenario.run);
+  CostMeter setup(rcot_cost(config));
+  cost_party_resources(setup);
+  CostMeter meter = setup;
+  scenario.cost(meter);
+  for (int rank : {0, 1}) {
+    const Ledger& ledger = record.ledger[rank];
+    const PhaseCount& booked_setup = ledger.phases[static_cast<int>(Phase::setup)];
+    EXPECT_EQ(booked_setup.sent, setup.bytes[rank]);
+    EXPECT_EQ(booked_setup.received, setup.bytes[1 - rank]);
+    EXPECT_EQ(booked_setup.depth, setup.depth[rank]);
+    EXPECT_EQ(record.traffic[rank].sent, meter.bytes[rank] - setup.bytes[rank]);
+    EXPECT_EQ(record.traffic[rank].received, meter.bytes[1 - rank] - setup.bytes[1 - rank]);
+    EXPECT_EQ(record.traffic[rank].depth, meter.depth[rank] - setup.depth[rank]);
+    const PhaseCount& preprocess = ledger.phases[static_cast<int>(Phase::preprocess)];
+    EXPECT_EQ(preprocess.sent, meter.preprocess_bytes[rank]);
+    EXPECT_EQ(preprocess.received, meter.preprocess_bytes[1 - rank]);
+    EXPECT_EQ(ledger.cots_as_sender, meter.cots[rank]);
+    EXPECT_EQ(ledger.cots_as_receiver, meter.cots[1 - rank]);
+    EXPECT_EQ(ledger.phases[static_cast<int>(Phase::online)].sent, 0);
+  }
+}
+
+class MeterEquality : public ::testing::TestWithParam<OtConfig> {};
+
+TEST_P(MeterEquality, BytesDepthAndCorrelationsOfEveryFunction) {
+  for (const Scenario& scenario : scenarios()) {
+    SCOPED_TRACE(scenario.name);
+    expect_equal_cost(GetParam(), scenario);
+  }
+}
+
+std::vector<OtConfig> measured_providers() {
+  std::vector<OtConfig> configs{test_config("ideal")};
+  for (int k : {1, 2, 4, 8}) configs.push_back(test_config("softspoken", k));
+  return configs;
+}
+
+INSTANTIATE_TEST_SUITE_P(Providers, MeterEquality, ::testing::ValuesIn(measured_providers()),
+                         [](const auto& info) {
+                           return info.param.provider + "_" + std::to_string(info.index);
+                         });
+
+TEST(Meter, BatchesOfALongReservation) {
+  // More than one batch in one direction, a fraction of one in the other.
+  const i64 n = 2 * kExtensionBatch + 1000;
+  expect_equal_cost(test_config("softspoken", 4),
+                    in_sequence("long", {reservation(n, 70000), drawing(0, n), drawing(1, 60000)}));
+}
+
+TEST(Meter, MessagesOfNoBytesCostNothing) {
+  CostMeter meter(rcot_cost(test_config("softspoken")));
+  meter.message(0, 0);
+  meter.exchange(0, 0);
+  EXPECT_EQ(meter.depth, (std::array<i64, 2>{0, 0}));
+  meter.exchange(0, 5);
+  EXPECT_EQ(meter.depth, (std::array<i64, 2>{1, 0}));
+  meter.message(0, 1);
+  EXPECT_EQ(meter.depth, (std::array<i64, 2>{1, 2}));
+  meter.exchange(1, 1);
+  EXPECT_EQ(meter.depth, (std::array<i64, 2>{3, 2}));
+  EXPECT_EQ(meter.bytes, (std::array<i64, 2>{2, 6}));
+}
+
+TEST(Meter, CountsCorrelationsOfAProtocol) {
+  const auto counts = count_correlations([](CostMeter& meter) {
+    cost_bit_triples(meter, 100);
+    cost_choose(meter, 1, i64{1} << 22);
+  });
+  EXPECT_EQ(counts, (std::array<i64, 2>{100, 100 + (i64{1} << 22)}));
+}
+
+TEST(Meter, CorrectionBytesPerCorrelation) {
+  for (const auto& [k, bits] : std::map<int, i64>{{1, 127}, {2, 63}, {3, 42}, {4, 31}, {8, 15}}) {
+    EXPECT_EQ(rcot_cost(test_config("softspoken", k)).extension_bytes(8192), bits * 8192 / 8);
+  }
+}
+
+// A change of these values is a change of the protocol on the wire.
+TEST(WireTrace, IsAFunctionOfTheTestSeeds) {
+  const Scenario everything = scenarios().back();
+  std::map<std::string, std::array<std::string, 2>> traces;
+  for (const OtConfig& config : measured_providers()) {
+    const std::string name = config.provider + std::to_string(config.k);
+    traces[name] = run_session(config, everything.run).sent_hash;
+    EXPECT_EQ(traces[name], run_session(config, everything.run).sent_hash) << name;
+  }
+  for (auto& [name, hashes] : traces)
+    std::printf("{\"%s\", {\"%s\", \"%s\"}},\n", name.c_str(), hashes[0].c_str(),
+                hashes[1].c_str());
+}
+
+}  // namespace
+}  // namespace privml::testing
