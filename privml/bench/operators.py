@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators that suites name: each prepares random inputs and returns the call to be timed.
+
+The inputs are uniform shares, so every protocol runs on typical data; numpy and the core are all this needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+Action = Callable[[], Any]
+Params = Mapping[str, Any]
+
+
+class Inputs:
+    """Uniform ring elements, bits and tables of one party."""
+
+    def __init__(self, rank: int) -> None:
+        self.random = np.random.default_rng(rank + 1)
+
+    def ring(self, bits: int, *shape: int) -> np.ndarray:
+        high = np.iinfo(np.uint64).max if bits == 64 else 2**bits - 1
+        return self.random.integers(0, high, size=shape, dtype=np.uint64, endpoint=True)
+
+    def bits(self, *shape: int) -> np.ndarray:
+        return self.random.integers(0, 2, size=shape, dtype=np.uint8)
+
+    def public(self, bits: int, *shape: int) -> np.ndarray:
+        return np.random.default_rng(0).integers(0, 2**bits, size=shape, dtype=np.uint64)
+
+
+def prepare(name: str, core: Any, session: Any, rank: int, n: int, params: Params) -> Action:
+    """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name."""
+    return OPERATORS[name](core, session, rank, Inputs(rank), n, params)
+
+
+def unary(function: str, *names: str) -> Callable[..., Action]:
+    """function(session, x of params['bits'] bits, *params)."""
+
+    def build(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+        x = inputs.ring(params["bits"], n)
+        arguments = [params[name] for name in ("bits", *names)]
+        return lambda: getattr(core, function)(session, x, *arguments)
+
+    return build
+
+
+def and_bits(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    a, b = inputs.bits(n), inputs.bits(n)
+    return lambda: core.and_bits(session, a, b)
+
+
+def multiplex(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    bit, x = inputs.bits(n), inputs.ring(params["bits"], n)
+    return lambda: core.multiplex(session, bit, x, params["bits"])
+
+
+def bits_to_ring(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    bit = inputs.bits(n)
+    return lambda: core.bits_to_ring(session, bit, params["bits"])
+
+
+def maximum_windows(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    x = inputs.ring(params["bits"] - 2, n, params["window"])
+    return lambda: core.maximum_last(session, x, params["bits"])
+
+
+def multiply(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    bits = params["bits"]
+    x, y, form = inputs.ring(bits, n), inputs.ring(bits, n), (bits, True, False)
+    return lambda: core.multiply(session, x, form, y, form, params["out_bits"])
+
+
+def lookup(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    table = inputs.public(params["out_bits"], 2 ** params["bits"])
+    index = inputs.ring(params["bits"], n)
+    return lambda: core.lookup(session, table, index, params["bits"], params["out_bits"])
+
+
+def transfer(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    bits, width = params["bits"], params["out_bits"]
+    mine = inputs.ring(width, n << bits) if rank == 0 else inputs.ring(bits, n).astype(np.uint8)
+    return lambda: core.transfer_one_of_n(session, 0, mine, bits, width)
+
+
+def matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    rows, inner, columns = params["rows"], params["inner"], params["columns"]
+    x = inputs.ring(params["out_bits"], rows * inner)
+    w = inputs.ring(params["bits"], inner * columns) if rank == 0 else None
+    shared, owned = (-1, params["out_bits"], True), (0, params["bits"], True)
+    return lambda: core.matmul(session, x, shared, w, owned, rows, inner, columns, params["out_bits"])
+
+
+def correlated_transfer(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """Random correlated transfers alone, one direction (party 0 sends)."""
+    return lambda: core.discard_correlations(session, 0, n)
+
+
+OPERATORS: dict[str, Callable[..., Action]] = {
+    "relu": unary("relu"),
+    "compare": unary("millionaires"),
+    "equal": unary("equal"),
+    "truncate": unary("truncate_arithmetic", "shift"),
+    "truncate_reduce": unary("truncate_reduce", "shift"),
+    "extend": unary("sign_extend", "out_bits"),
+    "nonzero_bit": unary("most_significant_nonzero_bit"),
+    "digits": unary("digits", "digit_bits"),
+    "and": and_bits,
+    "multiplex": multiplex,
+    "bits_to_ring": bits_to_ring,
+    "maximum_windows": maximum_windows,
+    "multiply": multiply,
+    "lookup": lookup,
+    "transfer": transfer,
+    "matmul": matmul,
+    "correlated_transfer": correlated_transfer,
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of a measurement, run as a script: ``party.py rank port task-as-json``; prints one JSON line.
+
+Loads the compiled core alone (no torch), so that the peak memory is the protocol's.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+SECONDS_TO_CONNECT = 30.0
+SECONDS_TO_ANSWER = 600.0
+
+
+def load(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"cannot load {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_core() -> ModuleType:
+    """The extension alone; its errors are those of privml/errors.py, which needs no torch either."""
+    package = HERE.parent
+    stub = ModuleType("privml")
+    stub.__path__ = [str(package)]
+    sys.modules["privml"] = stub
+    return load("privml._core", next(package.glob("_core*.so")))
+
+
+def connect(core: ModuleType, rank: int, port: int, network: dict[str, Any]) -> Any:
+    shape = (network["delay_ms"], network["bandwidth_mbps"])
+    if rank == 0:
+        listener = core.TcpListener("127.0.0.1", port)
+        print(f"port {listener.port}", flush=True)
+        channel = listener.accept(SECONDS_TO_CONNECT, *shape)
+    else:
+        channel = core.connect_tcp("127.0.0.1", port, SECONDS_TO_CONNECT, None, *shape)
+    channel.set_deadline(SECONDS_TO_ANSWER)
+    return channel
+
+
+def difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    return {key: after[key] - before[key] for key in after}
+
+
+def meet(channel: Any) -> None:
+    """Both parties are here before a clock starts."""
+    channel.write(b"x")
+    channel.read(1)
+
+
+def main() -> None:
+    rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
+    core = load_core()
+    operators = load("privml_bench_operators", HERE / "operators.py")
+    channel = connect(core, rank, port, task["network"])
+    session = core.TwoPartySession(channel, rank, task["provider"], task["k"])
+    n = task["n"]
+    action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
+    action()
+    runs = []
+    for _ in range(task["repeats"]):
+        meet(channel)
+        before, start = session.counters(), time.perf_counter()
+        action()
+        meet(channel)
+        seconds = time.perf_counter() - start
+        after = session.counters()
+        phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
+        # The meeting bytes pass outside the session's calls but over its channel.
+        phases["online"]["sent"] -= 1 if task["repeats"] else 0
+        runs.append({"seconds": seconds, "phases": {"setup": after["setup"], **phases}})
+    runs.sort(key=lambda run: run["seconds"])
+    report = runs[len(runs) // 2]
+    report["peak_rss_bytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    print(json.dumps(report), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml bench suite=twopc [op=relu32] [ot.k=8] [network=wan]``: one JSON line per operator, and a table."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from privml.bench.runner import measure
+from privml.cli import console
+from privml.errors import ConfigError
+
+COLUMNS = ["operator", "n", "bytes", "per second", "depth", "preprocess s", "online s", "peak memory"]
+
+
+def run(config: DictConfig) -> None:
+    operators: dict[str, Any] = OmegaConf.to_container(config.suite.operators, resolve=True)  # type: ignore[assignment]
+    if config.op is not None:
+        chosen = str(config.op).split("+")
+        unknown = [op for op in chosen if op not in operators]
+        if unknown:
+            raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(operators)}")
+        operators = {op: operators[op] for op in chosen}
+    if config.threads != 1:
+        raise ConfigError("operators run on one thread per party: set threads=1")
+    records = []
+    with console.progress("bench", config.quiet) as step:
+        for index, (name, row) in enumerate(operators.items()):
+            step(index, len(operators), name)
+            records.append(measure(task_of(config, name, row)))
+        step(len(operators), len(operators), "done")
+    save(config, records)
+    console.out.print(summary(config, records))
+
+
+def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "suite": config.suite.name,
+        "op": name,
+        "operator": row["operator"],
+        "n": int(config.n or row["n"]),
+        "params": row["params"],
+        "provider": config.ot.provider,
+        "k": config.ot.k,
+        "network": OmegaConf.to_container(config.network),
+        "repeats": config.repeats,
+    }
+
+
+def save(config: DictConfig, records: list[dict[str, Any]]) -> None:
+    """Appends to one file per suite, transfer provider and network; also prints the lines when not on a terminal."""
+    directory = Path(config.results)
+    directory.mkdir(parents=True, exist_ok=True)
+    file = directory / f"{config.suite.name}-{records[0]['ot']}-{config.network.name}.jsonl"
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    with file.open("a") as stream:
+        for record in records:
+            line = json.dumps({"time": now, **record})
+            stream.write(line + "\n")
+            if not console.out.is_terminal:
+                print(line, flush=True)
+
+
+def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
+    title = f"{config.suite.name}, {records[0]['ot']}, {config.network.name}, one thread per party"
+    rows = []
+    for record in records:
+        phases = record["phases"]
+        rows.append([
+            record["op"],
+            f"{record['n']:,}",
+            f"{record['bytes_per_op']:,.1f}",
+            f"{record['ops_per_second']:,.0f}" if record["ops_per_second"] >= 10 else f"{record['ops_per_second']:.3f}",
+            f"{phases['preprocess']['depth'] + phases['online']['depth']}",
+            f"{phases['preprocess']['seconds']:.3f}",
+            f"{phases['online']['seconds']:.3f}",
+            console.size(record["peak_rss_bytes"]),
+        ])
+    return console.table(title, COLUMNS, rows)
