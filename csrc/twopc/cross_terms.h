@@ -68,4 +68,11 @@ void matrix_cross_term(Party& party, int left_holder, std::span<const u64> mine,
 void cost_matrix_cross_term(CostMeter& meter, int left_holder, const MatrixShape& shape,
                             KnownFormat left, KnownFormat right, int ell, ChoiceSide side);
 
+// Both cross terms of a product of shared matrices: each party passes its own words of x and y.
+void matrix_cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y,
+                        const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
+                        ChoiceSide side, std::span<u64> out);
+void cost_matrix_cross_terms(CostMeter& meter, const MatrixShape& shape, KnownFormat left,
+                             KnownFormat right, int ell, ChoiceSide side);
+
 }  // namespace privml

@@ -6,6 +6,7 @@
 // the top bit is
 //                local (SiRNN, Rathee et al., S&P 2021, section II-B, B2A).
 // Leakage        none beyond length and width. Assumption: correlated OT. Party 0 sends.
+// z and out must not overlap.
 // Cost           width - 1 correlations and width (width - 1) / 2 bits per word, one round trip.
 #pragma once
 

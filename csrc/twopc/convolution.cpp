@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/convolution.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.h"
+#include "twopc/convolution_plan.h"
+#include "twopc/dense.h"
+#include "twopc/vector_products.h"
+
+namespace privml {
+namespace {
+
+constexpr i64 kBatchWords = i64{1} << 22;  // operands and sums that are gathered at once
+
+void check(Operand in, Operand kernel, const ConvolutionShape& s, int ell) {
+  expect(ell >= 1 && ell <= 64, "convolution: ell must lie in 1..64");
+  expect(s.batch >= 0 && s.in_channels >= 1 && s.height >= 1 && s.width >= 1 && s.out_channels >= 1 &&
+             s.kernel_height >= 1 && s.kernel_width >= 1 && s.groups >= 1,
+         "convolution: sizes must be positive");
+  expect(s.in_channels % s.groups == 0 && s.out_channels % s.groups == 0,
+         "convolution: groups must divide both channel counts");
+  expect(s.stride_y >= 1 && s.stride_x >= 1 && s.dilation_y >= 1 && s.dilation_x >= 1 && s.pad_top >= 0 &&
+             s.pad_left >= 0 && s.pad_bottom >= 0 && s.pad_right >= 0,
+         "convolution: strides and dilations must be positive, padding not negative");
+  expect(s.height + s.pad_top + s.pad_bottom > s.dilation_y * (s.kernel_height - 1) &&
+             s.width + s.pad_left + s.pad_right > s.dilation_x * (s.kernel_width - 1),
+         "convolution: the kernel is larger than the padded input");
+  for (const Operand& operand : {in, kernel}) {
+    expect(operand.owner >= kShared && operand.owner <= 1,
+           "convolution: owner must be kShared, 0 or 1");
+    expect(operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
+           "convolution: shared operands have ell bits, owned ones 1..ell");
+  }
+}
+
+bool has(int rank, Operand operand) { return operand.owner == kShared || operand.owner == rank; }
+
+// Modulo 2^ell the shares of a signed value need no sign.
+KnownFormat known(Operand operand) {
+  return {operand.bits, operand.owner != kShared && operand.is_signed};
+}
+
+// Products with choices and correlations as the plan names them.
+struct Roles {
+  std::array<bool, 2> choosers;  // party r's choices meet the other party's correlations
+  KnownFormat choice, correlation;
+};
+
+Roles roles(Operand choice, Operand correlation) {
+  Roles roles{{}, known(choice), known(correlation)};
+  for (int r : {0, 1}) roles.choosers[r] = has(r, choice) && has(1 - r, correlation);
+  return roles;
+}
+
+// Calls visit(first, last) for runs of a plan whose operands stay bounded.
+template <class Visit>
+void in_runs(const std::vector<IndexedProduct>& plan, Visit&& visit) {
+  for (size_t first = 0; first < plan.size();) {
+    size_t last = first;
+    i64 words = 0;
+    for (; last < plan.size() && words < kBatchWords; ++last) {
+      const IndexedProduct& p = plan[last];
+      words += p.rows() * p.inner + p.inner * p.columns() + p.rows() * p.columns();
+    }
+    visit(first, last);
+    first = last;
+  }
+}
+
+std::vector<ProductBlock> blocks_of(std::span<const IndexedProduct> plan) {
+  std::vector<ProductBlock> blocks;
+  for (const IndexedProduct& p : plan) blocks.push_back({p.rows(), p.inner, p.columns()});
+  return blocks;
+}
+
+void gather_choices(const IndexedProduct& p, std::span<const u64> from, std::vector<u64>& to) {
+  for (i64 row : p.choice_row)
+    for (i64 c = 0; c < p.inner; ++c) to.push_back(from[row + c * p.choice_stride]);
+}
+
+void gather_correlations(const IndexedProduct& p, std::span<const u64> from, std::vector<u64>& to) {
+  for (i64 c = 0; c < p.inner; ++c)
+    for (i64 column : p.correlation_column) to.push_back(from[column + c * p.correlation_stride]);
+}
+
+// Adds the rows x columns sums to their places; returns what follows them.
+const u64* scatter(const IndexedProduct& p, const u64* sums, u64 mask, std::span<u64> out) {
+  for (i64 row : p.out_row)
+    for (i64 column : p.out_column) out[row + column] = (out[row + column] + *sums++) & mask;
+  return sums;
+}
+
+void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const Roles& roles,
+                    std::span<const u64> choices, std::span<const u64> correlations, int ell,
+                    std::span<u64> out) {
+  const bool chooses = roles.choosers[party.rank], sends = roles.choosers[1 - party.rank];
+  in_runs(plan, [&](size_t first, size_t last) {
+    const std::span<const IndexedProduct> run{plan.data() + first, last - first};
+    std::vector<u64> x, y;
+    i64 size = 0;
+    for (const IndexedProduct& p : run) {
+      if (chooses) gather_choices(p, choices, x);
+      if (sends) gather_correlations(p, correlations, y);
+      size += p.rows() * p.columns();
+    }
+    std::vector<u64> sums(size);
+    vector_products(party, blocks_of(run), {roles.choice.bits, roles.choice.is_signed, ell}, x, y, sums);
+    const u64* next = sums.data();
+    for (const IndexedProduct& p : run) next = scatter(p, next, low_mask(ell), out);
+  });
+}
+
+void add_local(const ConvolutionShape& shape, std::span<const u64> in, std::span<const u64> kernel, int ell,
+               std::span<u64> out) {
+  std::vector<u64> x, y, sums;
+  for (const IndexedProduct& p : plan_by_kernel(shape)) {
+    x.clear();
+    y.clear();
+    gather_choices(p, kernel, x);
+    gather_correlations(p, in, y);
+    sums.assign(p.rows() * p.columns(), 0);
+    add_product(x, y, {p.rows(), p.inner, p.columns()}, ell, sums);
+    scatter(p, sums.data(), low_mask(ell), out);
+  }
+}
+
+bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell, ConvolutionChoice choice) {
+  if (choice != ConvolutionChoice::automatic) return choice == ConvolutionChoice::kernel;
+  const PlanSize size = plan_size(s);
+  return cross_term_bits(size.kernel_choices, size.elements, kernel.bits, ell) <=
+         cross_term_bits(size.pixel_choices, size.elements, in.bits, ell);
+}
+
+}  // namespace
+
+void convolution(Party& party, Operand in_format, std::span<const u64> in, Operand kernel_format,
+                 std::span<const u64> kernel, const ConvolutionShape& shape, int ell, std::span<u64> out,
+                 ConvolutionChoice choice) {
+  check(in_format, kernel_format, shape, ell);
+  const bool has_in = has(party.rank, in_format), has_kernel = has(party.rank, kernel_format);
+  expect(!has_in || std::ssize(in) == shape.in_count(), "convolution: input does not match the shape");
+  expect(!has_kernel || std::ssize(kernel) == shape.kernel_count(),
+         "convolution: kernel does not match the shape");
+  expect(std::ssize(out) == shape.out_count(), "convolution: output does not match the shape");
+  const std::vector<u64> pixels = has_in ? ring_elements(in, known(in_format), ell) : std::vector<u64>{};
+  const std::vector<u64> weights =
+      has_kernel ? ring_elements(kernel, known(kernel_format), ell) : std::vector<u64>{};
+  std::fill(out.begin(), out.end(), 0);
+  if (by_kernel(shape, in_format, kernel_format, ell, choice)) {
+    const Roles r = roles(kernel_format, in_format);
+    if (r.choosers[0] || r.choosers[1])
+      cross_products(party, plan_by_kernel(shape), r, weights, pixels, ell, out);
+  } else {
+    const Roles r = roles(in_format, kernel_format);
+    if (r.choosers[0] || r.choosers[1])
+      cross_products(party, plan_by_pixels(shape), r, pixels, weights, ell, out);
+  }
+  if (has_in && has_kernel) add_local(shape, pixels, weights, ell, out);
+}
+
+void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format,
+                      const ConvolutionShape& shape, int ell, ConvolutionChoice choice) {
+  const bool kernel_chooses = by_kernel(shape, in_format, kernel_format, ell, choice);
+  const Roles r =
+      kernel_chooses ? roles(kernel_format, in_format) : roles(in_format, kernel_format);
+  if (!r.choosers[0] && !r.choosers[1]) return;
+  const auto plan = kernel_chooses ? plan_by_kernel(shape) : plan_by_pixels(shape);
+  in_runs(plan, [&](size_t first, size_t last) {
+    cost_vector_products(meter, {r.choosers[1], r.choosers[0]},
+                         blocks_of({plan.data() + first, last - first}),
+                         {r.choice.bits, r.choice.is_signed, ell});
+  });
+}
+
+}  // namespace privml

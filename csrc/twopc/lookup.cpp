@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/lookup.h"
+
+#include <vector>
+
+#include "base/error.h"
+#include "base/multiversion.h"
+#include "ot/derive.h"
+#include "twopc/chunk.h"
+#include "twopc/cross_terms.h"
+#include "twopc/lookup_two_level.h"
+#include "twopc/rotate.h"
+#include "twopc/xor_to_additive.h"
+
+namespace privml {
+namespace {
+
+enum class Sharing { additive, boolean };
+
+void check(std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
+           std::span<u64> out) {
+  expect(index_bits >= 1 && index_bits <= 8, "lookup: index_bits must lie in 1..8");
+  expect(width >= 1 && width <= 64, "lookup: width must lie in 1..64");
+  expect(std::ssize(table) == i64{1} << index_bits, "lookup: the table must have 2^index_bits entries");
+  expect(index.size() == out.size(), "lookup: index and output lengths differ");
+}
+
+// messages[i * 2^bits + j] = table[(index_i + j) mod 2^bits] - mask_i, or ^ mask_i.
+PRIVML_TARGET_CLONES
+void rotated_messages(const u64* table, const u64* index, const u64* mask, i64 count, int bits,
+                      bool additive, u64* messages) {
+  u64 turned[512];
+  const i64 size = i64{1} << bits;
+  for (i64 i = 0; i < count; ++i, messages += size) {
+    rotate_table(table, bits, index[i], turned);
+    if (additive) {
+      for (i64 j = 0; j < size; ++j) messages[j] = turned[j] - mask[i];
+    } else {
+      for (i64 j = 0; j < size; ++j) messages[j] = turned[j] ^ mask[i];
+    }
+  }
+}
+
+i64 direct_bits(int index_bits, int width) {
+  return index_bits * kCorrelationBits + (i64{width} << index_bits);
+}
+
+// Bits of XOR-shared words made additive.
+i64 conversion_bits(int width) { return (width - 1) * kCorrelationBits + i64{width} * (width - 1) / 2; }
+
+bool two_levels(int index_bits, int width, Sharing sharing) {
+  if (index_bits < 2) return false;
+  const i64 extra = sharing == Sharing::additive ? conversion_bits(width) : 0;
+  return two_level_bits(best_levels(index_bits, width), width) + extra < direct_bits(index_bits, width);
+}
+
+// Party 0 sends for the first half, party 1 for the rest.
+void direct(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
+            Sharing sharing, std::span<u64> out) {
+  const size_t half = (index.size() + 1) / 2;
+  const std::span<const u64> parts[2] = {index.first(half), index.subspan(half)};
+  const std::span<u64> results[2] = {out.first(half), out.subspan(half)};
+  const std::span<const u64> sent = parts[party.rank], picked = parts[1 - party.rank];
+  const std::span<u64> mask = results[party.rank];
+
+  std::vector<u8> choices(picked.size());
+  for (size_t i = 0; i < picked.size(); ++i)
+    choices[i] = static_cast<u8>(picked[i] & low_mask(index_bits));
+  std::vector<Block> t(picked.size() * index_bits), q(sent.size() * index_bits);
+  choose_digits_receive(party, choices, index_bits, t.data());
+  choose_send(party, q.data(), std::ssize(q));
+
+  std::vector<u64> messages(sent.size() << index_bits);
+  party.prg.fill_ring(mask, width);
+  rotated_messages(table.data(), sent.data(), mask.data(), std::ssize(sent), index_bits,
+                   sharing == Sharing::additive, messages.data());
+  one_of_n_send(party, q.data(), index_bits, width, messages);
+  one_of_n_receive(party, t.data(), choices, index_bits, width, results[1 - party.rank]);
+}
+
+void cost_direct(CostMeter& meter, i64 count, int index_bits, int width) {
+  const i64 half = (count + 1) / 2, rest = count - half;
+  meter.draw(0, half * index_bits);
+  meter.draw(1, rest * index_bits);
+  meter.exchange(packed_bytes(rest * index_bits, 1), packed_bytes(half * index_bits, 1));
+  meter.exchange(packed_bytes(half << index_bits, width), packed_bytes(rest << index_bits, width));
+}
+
+void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+                  int width, Sharing sharing, std::span<u64> out) {
+  if (!two_levels(index_bits, width, sharing))
+    return direct(party, table, index, index_bits, width, sharing, out);
+  const LookupLevels levels = best_levels(index_bits, width);
+  if (sharing == Sharing::boolean) return lookup_two_level(party, table, index, levels, width, out);
+  std::vector<u64> words(out.size());
+  lookup_two_level(party, table, index, levels, width, words);
+  xor_to_additive(party, words, width, out);
+}
+
+void cost_chunk(CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
+  if (!two_levels(index_bits, width, sharing)) return cost_direct(meter, count, index_bits, width);
+  cost_lookup_two_level(meter, count, best_levels(index_bits, width), width);
+  if (sharing == Sharing::additive) cost_xor_to_additive(meter, count, width);
+}
+
+i64 chunk_limit(int index_bits) { return kChunk >> (index_bits > 4 ? index_bits - 4 : 0); }
+
+void run(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
+         Sharing sharing, std::span<u64> out) {
+  check(table, index, index_bits, width, out);
+  std::vector<u64> entries(table.begin(), table.end());
+  for (u64& entry : entries) entry &= low_mask(width);
+  in_chunks(
+      party, std::ssize(index),
+      [&](CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
+      [&](i64 begin, i64 n) {
+        lookup_chunk(party, entries, index.subspan(begin, n), index_bits, width, sharing,
+                     out.subspan(begin, n));
+      },
+      chunk_limit(index_bits));
+}
+
+void cost(CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
+  cost_in_chunks(
+      meter, count, [&](CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
+      chunk_limit(index_bits));
+}
+
+void cost_transfer_chunk(CostMeter& meter, int sender, i64 count, int index_bits, int width) {
+  cost_choose(meter, sender, count * index_bits);
+  cost_one_of_n(meter, sender, count, index_bits, width);
+}
+
+}  // namespace
+
+void lookup(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
+            std::span<u64> out) {
+  run(party, table, index, index_bits, width, Sharing::additive, out);
+}
+
+void cost_lookup(CostMeter& meter, i64 count, int index_bits, int width) {
+  cost(meter, count, index_bits, width, Sharing::additive);
+}
+
+void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+                int width, std::span<u64> out) {
+  run(party, table, index, index_bits, width, Sharing::boolean, out);
+}
+
+void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width) {
+  cost(meter, count, index_bits, width, Sharing::boolean);
+}
+
+void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits, int width) {
+  expect(index_bits >= 1 && index_bits <= 8 && width >= 1 && width <= 64,
+         "transfer_one_of_n: index_bits must lie in 1..8, width in 1..64");
+  expect(messages.size() % (size_t{1} << index_bits) == 0,
+         "transfer_one_of_n: 2^index_bits messages per instance");
+  in_chunks(
+      party, std::ssize(messages) >> index_bits,
+      [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, party.rank, n, index_bits, width); },
+      [&](i64 begin, i64 n) {
+        std::vector<Block> q(n * index_bits);
+        choose_send(party, q.data(), std::ssize(q));
+        one_of_n_send(party, q.data(), index_bits, width,
+                      messages.subspan(begin << index_bits, n << index_bits));
+      },
+      chunk_limit(index_bits));
+}
+
+void transfer_one_of_n_receive(Party& party, std::span<const u8> choices, int index_bits, int width,
+                               std::span<u64> out) {
+  expect(index_bits >= 1 && index_bits <= 8 && width >= 1 && width <= 64,
+         "transfer_one_of_n: index_bits must lie in 1..8, width in 1..64");
+  expect(choices.size() == out.size(), "transfer_one_of_n: lengths differ");
+  in_chunks(
+      party, std::ssize(choices),
+      [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, 1 - party.rank, n, index_bits, width); },
+      [&](i64 begin, i64 n) {
+        std::vector<Block> t(n * index_bits);
+        choose_digits_receive(party, choices.subspan(begin, n), index_bits, t.data());
+        one_of_n_receive(party, t.data(), choices.subspan(begin, n), index_bits, width,
+                         out.subspan(begin, n));
+      },
+      chunk_limit(index_bits));
+}
+
+void cost_transfer_one_of_n(CostMeter& meter, int sender, i64 count, int index_bits, int width) {
+  cost_in_chunks(
+      meter, count,
+      [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, sender, n, index_bits, width); },
+      chunk_limit(index_bits));
+}
+
+}  // namespace privml

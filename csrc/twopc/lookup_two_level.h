@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two-level form of lookup(): far fewer messages than one transfer of the whole table.
+//
+// Functionality  out = XOR shares of table[index], index = index_0 + index_1 mod 2^(row_bits + column_bits).
+// Method         the low digits of both shares add up to s < 2^(column_bits + 1); one 1-of-2^column_bits OT gives
+//                XOR shares of the one-hot vector of s. Each party applies it to the public table with rows
+//                h = sum of the high digits: column[h] = XOR over s of one_hot[s] & table[h * 2^column_bits + s].
+//                Both shares of the column are then looked up at h, one 1-of-2^row_bits OT each way.
+// Cost           column_bits + 2 row_bits correlations, 2^column_bits * (2^(column_bits + 1) - 1) and
+//                2 * 2^row_bits * width bits; depth 3.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+struct LookupLevels {
+  int row_bits;
+  int column_bits;  // at most 5
+};
+
+// The split of index_bits with the fewest bits on the wire, and those bits per element.
+LookupLevels best_levels(int index_bits, int width);
+i64 two_level_bits(LookupLevels levels, int width);
+
+void lookup_two_level(Party& party, std::span<const u64> table, std::span<const u64> index,
+                      LookupLevels levels, int width, std::span<u64> out);
+void cost_lookup_two_level(CostMeter& meter, i64 count, LookupLevels levels, int width);
+
+}  // namespace privml
