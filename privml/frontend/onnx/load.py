@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a file, bytes or a ModelProto to one checked graph: one opset, no functions, shapes inferred."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import checker, helper, inliner, numpy_helper, shape_inference, version_converter
+
+from privml.errors import CorruptFile, InvalidInput, UnsupportedOperator
+from privml.frontend.onnx.table import CONTROL, TABLE
+from privml.frontend.onnx.weights import detach
+
+# Models of older opsets are brought to this one; newer ones keep theirs (the rules know what changed since).
+TARGET_OPSET = 21
+_MINIMUM_IR = 8
+
+
+@dataclass(slots=True)
+class Loaded:
+    """``model``: the graph without its large weights; ``arrays``: all initializers and fixed inputs;
+    ``inputs``: what remains to be passed, in order."""
+
+    model: onnx.ModelProto
+    arrays: dict[str, np.ndarray]
+    inputs: list[onnx.ValueInfoProto]
+
+
+def load(
+    source: onnx.ModelProto | bytes | str | os.PathLike,
+    fixed: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | None]],
+) -> Loaded:
+    """Reads, checks and normalizes a model; see OnnxModule for the arguments and what is raised."""
+    model, folder = _read(source)
+    skeleton, arrays = detach(model, folder)
+    weights = set(arrays)
+    _set_inputs(skeleton, arrays, fixed, shapes)
+    skeleton.ir_version = max(skeleton.ir_version, _MINIMUM_IR)
+    _one_name_for_the_default_domain(skeleton)
+    if not skeleton.opset_import:
+        raise CorruptFile("not an ONNX model: it names no operator set")
+    unknown = [n for n in all_nodes(skeleton.graph) if not _has_schema(n, skeleton)]
+    if not unknown:
+        try:
+            checker.check_model(skeleton)
+        except checker.ValidationError as error:
+            raise CorruptFile(f"not a valid ONNX model: {error}") from None
+        skeleton = _bring_to_target(_inline_local(skeleton))
+        skeleton = _inline_composites(skeleton)
+    skeleton = infer(skeleton)
+    inputs = [value for value in skeleton.graph.input if value.name not in weights and value.name not in fixed]
+    return Loaded(skeleton, arrays, inputs)
+
+
+def _read(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+    if isinstance(source, onnx.ModelProto):
+        return source, None
+    folder = None if isinstance(source, (bytes, bytearray)) else Path(source).parent
+    try:
+        if folder is None:
+            model = onnx.load_model_from_string(bytes(source))
+        else:
+            model = onnx.load_model(os.fspath(source), load_external_data=False)
+    except (DecodeError, UnicodeDecodeError) as error:
+        what = "the bytes are" if folder is None else f"{os.fspath(source)} is"
+        raise CorruptFile(f"{what} not an ONNX model: {error}") from None
+    return model, folder
+
+
+def _set_inputs(
+    model: onnx.ModelProto,
+    arrays: dict[str, np.ndarray],
+    fixed: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int | None]],
+) -> None:
+    """Turns fixed inputs into constants and overrides the declared shapes of others."""
+    graph = model.graph
+    inputs = {value.name: value for value in graph.input}
+    for name in [*fixed, *shapes]:
+        if name not in inputs and name not in arrays:
+            raise InvalidInput(f"the model has no input {name!r}; it has {', '.join(map(repr, inputs))}")
+    for name, value in fixed.items():
+        array = value.numpy() if hasattr(value, "numpy") else np.asarray(value)
+        if name in inputs:
+            graph.input.remove(inputs[name])
+        for tensor in [t for t in graph.initializer if t.name == name]:
+            graph.initializer.remove(tensor)
+        arrays[name] = array
+        graph.initializer.append(numpy_helper.from_array(array, name))
+    for name, shape in shapes.items():
+        kind = inputs[name].type.tensor_type
+        sizes = [f"{name}_{i}" if size is None else size for i, size in enumerate(shape)]
+        inputs[name].CopyFrom(helper.make_tensor_value_info(name, kind.elem_type, sizes))
+
+
+def _one_name_for_the_default_domain(model: onnx.ModelProto) -> None:
+    for owner in [model, *model.functions]:
+        for opset in owner.opset_import:
+            opset.domain = "" if opset.domain == "ai.onnx" else opset.domain
+    for body in [model.graph, *model.functions]:
+        for node in all_nodes(body):
+            node.domain = "" if node.domain == "ai.onnx" else node.domain
+
+
+def all_nodes(graph: Any) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph or function, and those of the graphs in their attributes."""
+    for node in graph.node:
+        yield node
+        for attribute in node.attribute:
+            for inner in [attribute.g, *attribute.graphs] if attribute.type in (5, 10) else []:
+                yield from all_nodes(inner)
+
+
+def opset_of(model: onnx.ModelProto, domain: str = "") -> int | None:
+    return next((o.version for o in model.opset_import if o.domain == domain), None)
+
+
+def _has_schema(node: onnx.NodeProto, model: onnx.ModelProto) -> bool:
+    """Whether ONNX, or a function of the model, defines the operator."""
+    if any(f.domain == node.domain and f.name == node.op_type for f in model.functions):
+        return True
+    if node.domain not in ("", "ai.onnx.ml"):
+        return (node.domain, node.op_type) in TABLE
+    version = opset_of(model, node.domain)
+    return version is None or onnx.defs.has(node.op_type, version, node.domain)
+
+
+def _inline_local(model: onnx.ModelProto) -> onnx.ModelProto:
+    if not model.functions:
+        return model
+    return _try("inlining the model's functions", inliner.inline_local_functions, model, True)
+
+
+def _bring_to_target(model: onnx.ModelProto) -> onnx.ModelProto:
+    version = opset_of(model)
+    if version is None or version >= TARGET_OPSET:
+        return model
+    what = f"conversion from opset {version} to {TARGET_OPSET}"
+    return _try(what, version_converter.convert_version, model, TARGET_OPSET)
+
+
+def _inline_composites(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Replaces operators without a rule by their bodies, as ONNX defines them, until none is left to replace.
+
+    One that cannot be inlined is left in place, to be reported with the others."""
+    failed: set[tuple[str, str]] = set()
+    for _ in range(10):
+        names = {(n.domain, n.op_type) for n in all_nodes(model.graph)} - set(TABLE) - failed
+        composite = sorted(n for n in names if n[1] not in CONTROL and _is_function(n, model))
+        if not composite:
+            break
+        for name in composite:
+            try:
+                model = inliner.inline_selected_functions(
+                    infer(model), [name], exclude=False, inline_schema_functions=True
+                )
+            except Exception:
+                failed.add(name)
+    return model
+
+
+def _is_function(name: tuple[str, str], model: onnx.ModelProto) -> bool:
+    try:
+        schema = onnx.defs.get_schema(name[1], opset_of(model, name[0]) or 1, name[0])
+    except onnx.defs.SchemaError:
+        return False
+    return schema.has_function or schema.has_context_dependent_function
+
+
+def infer(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types and shapes of its values; what a stale file declared of them is forgotten."""
+    del model.graph.value_info[:]
+    return _try("shape inference", shape_inference.infer_shapes, model, False, False, True)
+
+
+def _try(what: str, step: Any, *args: Any) -> Any:
+    try:
+        return step(*args)
+    except Exception as error:
+        first = str(error).strip().split("\n")[0]
+        raise UnsupportedOperator(f"{what} failed: {first}") from None
