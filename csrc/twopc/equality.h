@@ -3,10 +3,11 @@
 //
 // Functionality  XOR shares of [x0 = x1], or of [x0 + x1 = 0 mod 2^bits], 1 <= bits <= 64.
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
-// Method         the Hamming distance of x0 and x1 by one additive correlated OT per bit, modulo
-//                the least power of two above `bits`; this is zero iff x0 = x1, which one 1-of-2^m
-//                OT of m <= 7 bits decides. Widths up to 7 go to that OT directly.
-// Cost           at most bits + 7 correlations per instance; depth 4 (2 for widths up to 7).
+// Method         the number of differing positions, by one private product of bits per position
+//                (private_product.h) modulo the least power of two above it; this is zero iff
+//                x0 = x1, which 1-of-2^m OTs on the few bits of the count decide. Narrow numbers go
+//                to those OTs directly.
+// Cost           at most bits + 7 correlations per instance; depth at most 4.
 #pragma once
 
 #include "ot/cost.h"

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a comparison is cut into digits and which digits are joined when: public data, a function of
+// the widths alone.
+#pragma once
+
+#include <vector>
+
+#include "base/types.h"
+
+namespace privml {
+
+// What is asked about numbers of `bits` bits: [x0 > x1] (`greater`) and [x0 = x1] (`equality`), at
+// least one of them; with 0 < split < bits also the same for the low `split` bits alone.
+struct ComparisonShape {
+  int bits = 64;
+  int split = 0;
+  bool equality = false;
+  bool greater = true;
+};
+
+// One digit, decided by one 1-of-2^bits OT whose messages hold what is asked of the digit.
+struct Digit {
+  int offset;
+  int bits;
+  bool greater;
+  bool equality;
+  int word_bits() const { return (greater && equality ? 2 : 1) << bits; }
+};
+
+// Joins the states of two neighbouring ranges of digits; the result replaces the state at `high`.
+struct Join {
+  int high;
+  int low;
+  bool greater;
+  bool equality;  // whether the equality of the joined range is used later
+};
+
+struct ComparisonPlan {
+  std::vector<Digit> digits;              // least significant first
+  std::vector<std::vector<Join>> levels;  // the joins of one level are independent
+  int low_root = 0;                       // where the state of the low `split` bits stands
+  int root = 0;                           // where the state of the whole stands
+};
+
+// Throws InvalidArgument unless 1 <= bits <= 64 and 0 <= split < bits.
+ComparisonPlan plan_comparison(const ComparisonShape& shape);
+
+}  // namespace privml
