@@ -36,7 +36,7 @@ u8 sub_byte(u8 x) {
   return y ^ rotl(y, 1) ^ rotl(y, 2) ^ rotl(y, 3) ^ rotl(y, 4) ^ 0x63;
 }
 
-void expand_key(Block key, std::array<Block, 11>& round_keys) {
+void expand_key_portable(Block key, std::array<Block, 11>& round_keys) {
   u8 w[176];
   std::memcpy(w, &key, 16);
   u8 rcon = 1;
@@ -92,6 +92,32 @@ void run_portable(const std::array<Block, 11>& keys, const Block* in, Block* out
 }
 
 #if defined(__x86_64__)
+// ---- AES-NI: the next round key from the last one (FIPS 197, section 5.2).
+template <int RoundConstant>
+[[gnu::always_inline, gnu::target("aes,sse4.1")]] inline __m128i next_round_key(__m128i key) {
+  const __m128i word = _mm_shuffle_epi32(_mm_aeskeygenassist_si128(key, RoundConstant), 0xff);
+  key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
+  key = _mm_xor_si128(key, _mm_slli_si128(key, 8));
+  return _mm_xor_si128(key, word);
+}
+
+__attribute__((target("aes,sse4.1"))) void expand_key_aesni(Block key,
+                                                            std::array<Block, 11>& round_keys) {
+  __m128i k[11];
+  k[0] = _mm_load_si128(reinterpret_cast<const __m128i*>(&key));
+  k[1] = next_round_key<0x01>(k[0]);
+  k[2] = next_round_key<0x02>(k[1]);
+  k[3] = next_round_key<0x04>(k[2]);
+  k[4] = next_round_key<0x08>(k[3]);
+  k[5] = next_round_key<0x10>(k[4]);
+  k[6] = next_round_key<0x20>(k[5]);
+  k[7] = next_round_key<0x40>(k[6]);
+  k[8] = next_round_key<0x80>(k[7]);
+  k[9] = next_round_key<0x1b>(k[8]);
+  k[10] = next_round_key<0x36>(k[9]);
+  for (int r = 0; r < 11; ++r) _mm_store_si128(reinterpret_cast<__m128i*>(&round_keys[r]), k[r]);
+}
+
 constexpr int kLanes = 8;
 
 __attribute__((target("aes,sse4.1"))) void run_aesni(const std::array<Block, 11>& keys,
@@ -179,6 +205,31 @@ void run(AesBackend, const std::array<Block, 11>& keys, const Block* in, Block* 
   run_portable(keys, in, out, count, feedforward);
 }
 #endif
+
+// Whole groups of 16 counters, made in registers; the low word must not overflow.
+__attribute__((target("vaes,avx2"))) i64 count_vaes256(const std::array<Block, 11>& keys,
+                                                       Block first, Block* out, i64 count) {
+  __m256i k[11];
+  for (int r = 0; r < 11; ++r)
+    k[r] = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(&keys[r])));
+  const long long lo = static_cast<long long>(first.lo), hi = static_cast<long long>(first.hi);
+  __m256i counter = _mm256_set_epi64x(hi, lo + 1, hi, lo);
+  const __m256i two = _mm256_set_epi64x(0, 2, 0, 2);
+  i64 i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    __m256i s[kLanes];
+    for (int j = 0; j < kLanes; ++j) {
+      s[j] = _mm256_xor_si256(counter, k[0]);
+      counter = _mm256_add_epi64(counter, two);
+    }
+    for (int r = 1; r < 10; ++r)
+      for (int j = 0; j < kLanes; ++j) s[j] = _mm256_aesenc_epi128(s[j], k[r]);
+    for (int j = 0; j < kLanes; ++j)
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i + 2 * j),
+                          _mm256_aesenclast_epi128(s[j], k[10]));
+  }
+  return i;
+}
 }  // namespace
 
 bool aes_backend_supported(AesBackend backend) {
@@ -209,7 +260,13 @@ AesBackend best_aes_backend() {
   return best;
 }
 
-Aes128::Aes128(Block key, AesBackend backend) : backend_(backend) { expand_key(key, round_keys_); }
+Aes128::Aes128(Block key, AesBackend backend) : backend_(backend) {
+  if (backend == AesBackend::portable) {
+    expand_key_portable(key, round_keys_);
+  } else {
+    expand_key_aesni(key, round_keys_);
+  }
+}
 
 void Aes128::encrypt(const Block* in, Block* out, i64 count) const {
   run(backend_, round_keys_, in, out, count, false);
@@ -221,7 +278,10 @@ void Aes128::encrypt_feedforward(const Block* in, Block* out, i64 count) const {
 
 void Aes128::encrypt_counter(Block first, Block* out, i64 count) const {
   constexpr i64 kTile = 256;
-  for (i64 done = 0; done < count; done += kTile) {
+  const bool in_registers =
+      backend_ == AesBackend::vaes256 && first.lo <= ~u64{0} - static_cast<u64>(count);
+  const i64 start = in_registers ? count_vaes256(round_keys_, first, out, count) : 0;
+  for (i64 done = start; done < count; done += kTile) {
     const i64 n = count - done < kTile ? count - done : kTile;
     for (i64 i = 0; i < n; ++i) {
       const u64 lo = first.lo + static_cast<u64>(done + i);

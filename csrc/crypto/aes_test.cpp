@@ -77,14 +77,21 @@ TEST(Aes, BackendsAgreeAtEveryLength) {
 }
 
 TEST(Aes, CounterCarriesIntoTheUpperHalf) {
-  const Block first{~u64{0} - 2, 41};
-  std::vector<Block> counters(6), expected(6), out(6);
-  for (u64 i = 0; i < 6; ++i) counters[i] = i < 3 ? Block{first.lo + i, 41} : Block{i - 3, 42};
-  for (AesBackend backend : supported()) {
-    const Aes128 aes(Block{5, 6}, backend);
-    aes.encrypt(counters.data(), expected.data(), 6);
-    aes.encrypt_counter(first, out.data(), 6);
-    EXPECT_EQ(out, expected);
+  for (u64 before_carry : {0, 3, 16, 40, 1000}) {
+    for (i64 count : {1, 6, 16, 33, 300}) {
+      const Block first{u64{0} - before_carry, 41};
+      std::vector<Block> counters(count), expected(count), out(count);
+      for (i64 i = 0; i < count; ++i) {
+        const u64 lo = first.lo + static_cast<u64>(i);
+        counters[i] = {lo, first.hi + (lo < first.lo)};
+      }
+      for (AesBackend backend : supported()) {
+        const Aes128 aes(Block{5, 6}, backend);
+        aes.encrypt(counters.data(), expected.data(), count);
+        aes.encrypt_counter(first, out.data(), count);
+        EXPECT_EQ(out, expected) << before_carry << " " << count;
+      }
+    }
   }
 }
 

@@ -1,35 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/vole_fold.h"
 
-#include <cstring>
-
 #include "base/error.h"
 #include "base/multiversion.h"
 
 namespace privml {
 namespace {
 
-typedef u64 Vector __attribute__((vector_size(32)));
+// Two blocks; they are aligned as blocks are.
+typedef u64 Vector __attribute__((vector_size(32), aligned(16), may_alias));
 
-// Adds neighbours pairwise: the right neighbours of level b are the rows with bit b set.
+// Sums 2^Bits rows into `total` and the upper half of each subtree into the plane of its bit; depth
+// first, so that only one partial sum per bit is live.
+template <int Bits>
+[[gnu::always_inline]] inline void fold_subtree(const u8* rows, i64 row_bytes, Vector* planes,
+                                                Vector& total) {
+  if constexpr (Bits == 0) {
+    total = *reinterpret_cast<const Vector*>(rows);
+  } else {
+    Vector upper;
+    fold_subtree<Bits - 1>(rows, row_bytes, planes, total);
+    fold_subtree<Bits - 1>(rows + (row_bytes << (Bits - 1)), row_bytes, planes, upper);
+    planes[Bits - 1] ^= upper;
+    total ^= upper;
+  }
+}
+
 template <int Digit>
 [[gnu::always_inline]] inline void fold_columns(const u8* rows, i64 row_bytes, u8* total,
                                                 u8* planes) {
-  constexpr int kRows = 1 << Digit;
   for (i64 at = 0; at < row_bytes; at += sizeof(Vector)) {
-    Vector v[kRows];
-    for (int x = 0; x < kRows; ++x) std::memcpy(&v[x], rows + x * row_bytes + at, sizeof(Vector));
+    Vector plane[Digit + 1], sum;
+#pragma GCC unroll 4
     for (int b = 0; b < Digit; ++b) {
-      u8* to = planes + b * row_bytes + at;
-      Vector plane;
-      std::memcpy(&plane, to, sizeof(plane));
-      for (int x = 0; x < kRows >> (b + 1); ++x) {
-        plane ^= v[2 * x + 1];
-        v[x] = v[2 * x] ^ v[2 * x + 1];
-      }
-      std::memcpy(to, &plane, sizeof(plane));
+      plane[b] = *reinterpret_cast<const Vector*>(planes + b * row_bytes + at);
     }
-    std::memcpy(total + at, &v[0], sizeof(Vector));
+    fold_subtree<Digit>(rows + at, row_bytes, plane, sum);
+#pragma GCC unroll 4
+    for (int b = 0; b < Digit; ++b) {
+      *reinterpret_cast<Vector*>(planes + b * row_bytes + at) = plane[b];
+    }
+    *reinterpret_cast<Vector*>(total + at) = sum;
   }
 }
 
