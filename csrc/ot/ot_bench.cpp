@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Throughput of the OT layer, two threads on this machine. Usage: ot_bench [seconds per line]
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "net/tcp.h"
+#include "ot/derive.h"
+#include "ot/parties_testing.h"
+
+namespace privml::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+ChannelPair open_channels(bool tcp) {
+  if (!tcp) return make_memory_channels();
+  TcpListener listener("127.0.0.1", 0);
+  ChannelPair pair;
+  std::thread client(
+      [&] { pair.second = connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(5)); });
+  pair.first = listener.accept(std::chrono::seconds(5));
+  client.join();
+  return pair;
+}
+
+// One timed piece of work; prepare(party) makes the work of a party and runs before the clock
+// starts.
+struct Bench {
+  const char* name;
+  i64 operations;
+  std::function<std::function<void()>(Party&)> prepare;
+};
+
+void run_bench(const Bench& bench, int k, bool tcp, double budget) {
+  auto [first, second] = open_channels(tcp);
+  const std::array<Channel*, 2> channels{first.get(), second.get()};
+  std::array<double, 2> best{1e9, 1e9}, setup{};
+  i64 bytes = 0;
+  run_pair(
+      [&](int rank) {
+        Channel& channel = *channels[rank];
+        const auto resources = make_party_resources(channel, rank, {"softspoken", k, {}});
+        Party& party = resources->party();
+        setup[rank] = party.ledger.phases[0].seconds;
+        u8 again = 1;
+        for (const auto start = Clock::now(); again;) {
+          const auto work = bench.prepare(party);
+          // Both parties start together; party 0 decides when to stop.
+          again = seconds_since(start) < budget;
+          if (rank == 0) {
+            channel.write({&again, 1});
+            channel.read({&again, 1});
+          } else {
+            channel.read({&again, 1});
+            channel.write({&again, 1});
+            channel.flush();
+          }
+          const Traffic before = channel.traffic();
+          const auto begin = Clock::now();
+          work();
+          channel.flush();
+          best[rank] = std::min(best[rank], seconds_since(begin));
+          const Traffic after = channel.traffic();
+          if (rank == 0) bytes = after.sent + after.received - before.sent - before.received;
+        }
+      },
+      [&] {
+        for (Channel* channel : channels) channel->close();
+      });
+  const double n = static_cast<double>(bench.operations);
+  const double slower = std::max(best[0], best[1]);
+  std::printf(
+      "%-22s k=%d %-6s %8.2f M/s  party 0 %7.2f ns  party 1 %7.2f ns  %7.2f B  setup %.1f ms\n",
+      bench.name, k, tcp ? "tcp" : "memory", n / slower / 1e6, best[0] / n * 1e9, best[1] / n * 1e9,
+      static_cast<double>(bytes) / n, setup[0] * 1e3);
+  std::fflush(stdout);
+}
+
+// Party 0 sends, in tiles as a stream would.
+Bench streaming(i64 n) {
+  return {"cot one way", n, [n](Party& party) {
+            return [n, &party] {
+              static thread_local std::vector<Block> out(8192);
+              for (i64 done = 0; done < n; done += 8192) {
+                if (party.rank == 0) {
+                  draw_as_sender(party, out.data(), 8192);
+                } else {
+                  draw_as_receiver(party, out.data(), 8192);
+                }
+              }
+            };
+          }};
+}
+
+Bench reserving(i64 n) {
+  return {"reserve both ways", 2 * n, [n](Party& party) {
+            std::vector<Block> rest(std::max(party.sender.available(), party.receiver.available()));
+            party.sender.take(rest.data(), party.sender.available());
+            party.receiver.take(rest.data(), party.receiver.available());
+            return [n, &party] { reserve(party, n, n); };
+          }};
+}
+
+// Correlations are chosen before the clock starts, so that only the transfer is timed.
+std::shared_ptr<std::vector<Block>> chosen(Party& party, const std::vector<u8>& choices) {
+  auto blocks = std::make_shared<std::vector<Block>>(choices.size());
+  if (party.rank == 0) {
+    choose_send(party, blocks->data(), std::ssize(choices));
+  } else {
+    choose_receive(party, choices, blocks->data());
+  }
+  party.channel.flush();
+  return blocks;
+}
+
+Bench choosing(i64 n) {
+  return {"choose", n, [n](Party& party) {
+            auto blocks = std::make_shared<std::vector<Block>>(n);
+            party.rank == 0 ? reserve(party, n, 0) : reserve(party, 0, n);
+            return [n, &party, blocks, choices = std::vector<u8>(n, 1)] {
+              if (party.rank == 0) {
+                choose_send(party, blocks->data(), n);
+              } else {
+                choose_receive(party, choices, blocks->data());
+              }
+            };
+          }};
+}
+
+Bench rows(i64 n, int width, const char* name) {
+  return {name, n, [n, width](Party& party) {
+            auto blocks = chosen(party, std::vector<u8>(4 * n, 1));
+            auto table = std::make_shared<std::vector<u32>>(n, 7);
+            return
+                [=, &party, choices = std::vector<u8>(n, 15), out = std::vector<u8>(n)]() mutable {
+                  if (party.rank == 0) {
+                    one_of_n_send_rows(party, blocks->data(), 4, width, *table);
+                  } else {
+                    one_of_n_receive_rows(party, blocks->data(), choices, 4, width, out);
+                  }
+                };
+          }};
+}
+
+Bench messages(i64 n, int m, int width, const char* name) {
+  return {name, n, [=](Party& party) {
+            auto blocks = chosen(party, std::vector<u8>(m * n, 1));
+            auto table = std::make_shared<std::vector<u64>>(n << m, 7);
+            const u8 choice = static_cast<u8>((1 << m) - 1);
+            return [=, &party, choices = std::vector<u8>(n, choice),
+                    out = std::vector<u64>(n)]() mutable {
+              if (party.rank == 0) {
+                one_of_n_send(party, blocks->data(), m, width, *table);
+              } else {
+                one_of_n_receive(party, blocks->data(), choices, m, width, out);
+              }
+            };
+          }};
+}
+
+Bench additive(i64 n, i64 length, int width, const char* name) {
+  return {name, n * length, [=](Party& party) {
+            auto blocks = chosen(party, std::vector<u8>(n, 1));
+            auto x = std::make_shared<std::vector<u64>>(n * length, 7);
+            return [=, &party, choices = std::vector<u8>(n, 1),
+                    out = std::vector<u64>(n * length)]() mutable {
+              if (party.rank == 0) {
+                additive_send(party, blocks->data(), *x, length, width, out);
+              } else {
+                additive_receive(party, blocks->data(), choices, length, width, out);
+              }
+            };
+          }};
+}
+
+Bench triples(i64 n) {
+  return {"bit triples, width 2", n, [n](Party& party) {
+            reserve(party, n, n);
+            return [n, &party, a = std::vector<u8>(n), b = std::vector<u8>(n),
+                    c = std::vector<u8>(n)]() mutable { bit_triples(party, n, 2, a, b, c); };
+          }};
+}
+
+void run_all(double budget) {
+  constexpr i64 kMany = i64{1} << 20;
+  for (bool tcp : {false, true}) {
+    for (int k : {1, 2, 4, 8}) {
+      run_bench(streaming(kMany), k, tcp, budget);
+      run_bench(reserving(kMany / 4), k, tcp, budget);
+    }
+    const std::vector<Bench> derived{choosing(kMany),
+                                     rows(kMany / 8, 2, "1-of-16, 2 bits, rows"),
+                                     rows(kMany / 8, 1, "1-of-16, 1 bit, rows"),
+                                     messages(kMany / 8, 4, 2, "1-of-16, 2 bits"),
+                                     messages(kMany / 64, 8, 32, "1-of-256, 32 bits"),
+                                     additive(kMany, 1, 32, "additive, 32 bits"),
+                                     additive(kMany / 512, 512, 32, "additive x512, 32 bits"),
+                                     triples(kMany)};
+    for (const Bench& bench : derived) run_bench(bench, 4, tcp, budget);
+  }
+}
+
+}  // namespace
+}  // namespace privml::testing
+
+int main(int argc, char** argv) {
+  privml::testing::run_all(argc > 1 ? std::atof(argv[1]) : 1.0);
+  return 0;
+}
