@@ -8,6 +8,7 @@ ATen operator on it goes to the table of ``privml.dispatch``.
 from __future__ import annotations
 
 import copy
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -36,7 +37,7 @@ class SecretTensor(torch.Tensor):
     """``share``: the engine's tensors; ``format``, ``placement``, ``session``: see ``privml.formats`` and
     ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator."""
 
-    __slots__ = ("_aux", "_share", "cell", "session")
+    __slots__ = ("_aux", "_operand", "_share", "cell", "session")
 
     @staticmethod
     def __new__(
@@ -64,7 +65,7 @@ class SecretTensor(torch.Tensor):
         else:
             self = _new_wrapper(cls, tuple(shape), dtype=dtype, device="cpu", requires_grad=requires_grad)
         self._share = share
-        self._aux = None
+        self._aux = self._operand = None
         self.cell = Cell(format, placement) if cell is None else cell
         self.session = session
         return self
@@ -98,9 +99,7 @@ class SecretTensor(torch.Tensor):
 
     # ---- torch protocols
     @classmethod
-    def __torch_function__(
-        cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         function = FUNCTIONS.get(func)
         with torch._C.DisableTorchFunctionSubclass():
             if function is not None:
@@ -129,10 +128,8 @@ class SecretTensor(torch.Tensor):
         raise AttributeError(f"SecretTensor has no attribute {name!r}")
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        where = (
-            "shared" if not isinstance(self.placement, Owned) else f"owned by party {self.placement.party}"
-        )
-        text = f"SecretTensor(shape={tuple(self.shape)}, dtype={self.dtype}, {self.format}, {where}"
+        where = "shared" if not isinstance(self.placement, Owned) else f"owned by party {self.placement.party}"
+        text = f"SecretTensor(shape={tuple(self.shape)}, dtype={self.dtype}, {_short(self.format)}, {where}"
         return text + (", requires_grad=True)" if self.requires_grad else ")")
 
     __str__ = __repr__
@@ -146,9 +143,7 @@ class SecretTensor(torch.Tensor):
         if id(self) in memo:
             return memo[id(self)]
         share = tuple(component.clone() for component in self.share)
-        result = SecretTensor(
-            share, self.format, self.placement, self.session, self.dtype, self.requires_grad
-        )
+        result = SecretTensor(share, self.format, self.placement, self.session, self.dtype, self.requires_grad)
         if isinstance(self, torch.nn.Parameter):
             result._is_param = True
         memo[id(self)] = result
@@ -169,6 +164,13 @@ class SecretTensor(torch.Tensor):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _refuse("DLPack export")
 
+    __dlpack_device__ = __dlpack__
+
+    def apply_(self, *args: Any) -> NoReturn:
+        _refuse("calling a Python function on every element")
+
+    map_ = map2_ = apply_
+
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise SecretLeakError(
             "pickling (torch.save, multiprocessing) would write this process's shares, in one process the "
@@ -180,6 +182,12 @@ class SecretTensor(torch.Tensor):
             "share_memory_() would hand other processes memory that a SecretTensor does not have; "
             "open a session in each process instead"
         )
+
+
+def _short(fmt: Format) -> str:
+    """The format without what has its default value."""
+    told = [f for f in dataclasses.fields(fmt) if f.name in ("bits", "scale") or getattr(fmt, f.name) != f.default]
+    return f"{type(fmt).__name__}({', '.join(f'{f.name}={getattr(fmt, f.name)}' for f in told)})"
 
 
 def _refuse(what: str) -> NoReturn:

@@ -77,9 +77,9 @@ def avg_pool1d(
 ) -> SecretTensor:
     kernel, padding = as_tuple(kernel, 1), as_tuple(padding, 1)
     stride = as_tuple(stride, 1) if stride not in ((), [], None) else kernel
-    return avg_pool2d(
-        x.unsqueeze(-2), (1, *kernel), (1, *stride), (0, *padding), ceil_mode, count_include_pad
-    ).squeeze(-2)
+    return avg_pool2d(x.unsqueeze(-2), (1, *kernel), (1, *stride), (0, *padding), ceil_mode, count_include_pad).squeeze(
+        -2
+    )
 
 
 def _bins(size: int, bins: int) -> torch.Tensor:

@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements
+from privml.dispatch import implements, intercepts
 from privml.encoding import encode_threshold
 from privml.engines.base import Engine, Share
+from privml.errors import SecretLeakError
 from privml.formats import Boolean, Placement
 from privml.ops.linear import dims_of, is_bits, sub
 from privml.ops.product import mul
@@ -53,9 +54,7 @@ def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Eng
         share = expand(share, torch.broadcast_shapes(share[0].shape, threshold.shape))
     if secret is a:
         share = (
-            share
-            if isinstance(threshold, int) and threshold == 0
-            else engine.add_public(share, -threshold, fmt.bits)
+            share if isinstance(threshold, int) and threshold == 0 else engine.add_public(share, -threshold, fmt.bits)
         )
     else:
         share = engine.add_public(engine.negate(share, fmt.bits), threshold, fmt.bits)
@@ -123,9 +122,18 @@ def never(x: SecretTensor) -> torch.Tensor:
     return torch.zeros(x.shape, dtype=torch.bool)
 
 
-@implements(aten.isfinite.default)
+@intercepts(torch.isfinite, torch.Tensor.isfinite, aten.isfinite.default)
 def always(x: SecretTensor) -> torch.Tensor:
+    """Ring elements are finite; torch would compare every element with infinity to find out."""
     return torch.ones(x.shape, dtype=torch.bool)
+
+
+@intercepts(torch.nn.functional.one_hot, aten.one_hot.default)
+def one_hot(x: SecretTensor, num_classes: int = -1) -> SecretTensor:
+    """Compares with every class; the number of classes has to be given, the largest one is secret."""
+    if num_classes < 0:
+        raise SecretLeakError("one_hot of a secret needs num_classes: the largest class is secret")
+    return (x.unsqueeze(-1) == torch.arange(num_classes)).to(torch.int64)
 
 
 # ---- logic
@@ -216,6 +224,11 @@ def all_(x: SecretTensor, dim: Any = None, keepdim: bool = False) -> SecretTenso
     return logical_not(any_(logical_not(as_bits(x)), dim, keepdim))
 
 
+@implements(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
+def count_nonzero(x: SecretTensor, dim: Any = None) -> SecretTensor:
+    return torch.sum(as_bits(x), dims_of(x, dim))
+
+
 # ---- selection
 @implements(aten.where.self)
 def where(condition: Any, a: Any, b: Any) -> SecretTensor:
@@ -223,9 +236,7 @@ def where(condition: Any, a: Any, b: Any) -> SecretTensor:
     if not is_secret(condition):
         return _where_public(condition, a, b, dtype)
     if not is_secret(a) and not is_secret(b):
-        return (
-            mul(condition, torch.sub(a, b)) + b if dtype is not torch.bool else _where_bits(condition, a, b)
-        )
+        return mul(condition, torch.sub(a, b)) + b if dtype is not torch.bool else _where_bits(condition, a, b)
     if dtype is torch.bool:
         return _where_bits(condition, a, b)
     return mul(condition, sub(a, b)) + b
@@ -251,9 +262,7 @@ def _where_public(condition: torch.Tensor, a: Any, b: Any, dtype: torch.dtype) -
             share = secret.share
         engine = session.engine_for(placement)
         sa, sb = (
-            (share if v is secret else v.share)
-            if is_secret(v)
-            else constant(as_number(v), v.shape, fmt, engine)
+            (share if v is secret else v.share) if is_secret(v) else constant(as_number(v), v.shape, fmt, engine)
             for v in (a, b)
         )
         fmt = fmt if isinstance(fmt, Boolean) else plain_format(fmt)
@@ -269,9 +278,7 @@ def _where_public(condition: torch.Tensor, a: Any, b: Any, dtype: torch.dtype) -
 @implements(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
 def where_scalar(condition: Any, a: Any, b: Any) -> SecretTensor:
     kind = next((v.dtype for v in (a, b) if isinstance(v, torch.Tensor)), torch.get_default_dtype())
-    return where(
-        condition, *(v if isinstance(v, torch.Tensor) else torch.tensor(v, dtype=kind) for v in (a, b))
-    )
+    return where(condition, *(v if isinstance(v, torch.Tensor) else torch.tensor(v, dtype=kind) for v in (a, b)))
 
 
 @implements(aten.masked_fill.Scalar, aten.masked_fill.Tensor)

@@ -77,9 +77,7 @@ def convolve(
     session = (x if is_secret(x) else weight).session
     engine, share, bits, scale, placement = _raw(x, weight, stride, padding, dilation, groups, session)
     if bias is not None:
-        engine, share, placement = add_bias(
-            engine, share, bits, scale, placement, bias.view(1, -1, 1, 1), session
-        )
+        engine, share, placement = add_bias(engine, share, bits, scale, placement, bias.view(1, -1, 1, 1), session)
     return finish_product(engine, share, bits, scale, placement, session, result_dtype(x, weight))
 
 
@@ -129,13 +127,8 @@ def _public_input(
     image, scale = public_factor(x, session)
     share, fmt, bits = widened(weight, session)
     kernel = list(weight.shape[2:])
-    columns = torch.nn.functional.unfold(
-        image.double(), kernel, list(dilation), list(padding), list(stride)
-    ).long()
-    out = [
-        (x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1
-        for i in range(2)
-    ]
+    columns = torch.nn.functional.unfold(image.double(), kernel, list(dilation), list(padding), list(stride)).long()
+    out = [(x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2)]
     batch, channels = x.shape[0], weight.shape[0]
     columns = columns.view(batch, groups, -1, columns.shape[-1])
     rows = tuple(c.reshape(1, groups, channels // groups, -1).expand(batch, -1, -1, -1) for c in share)

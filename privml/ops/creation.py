@@ -41,16 +41,12 @@ def full_like(x: SecretTensor, value: Any, dtype: torch.dtype | None = None, **o
 
 
 @implements(aten.new_zeros.default, aten.new_empty.default)
-def new_zeros(
-    x: SecretTensor, size: Sequence[int], dtype: torch.dtype | None = None, **options: Any
-) -> SecretTensor:
+def new_zeros(x: SecretTensor, size: Sequence[int], dtype: torch.dtype | None = None, **options: Any) -> SecretTensor:
     return filled(x, size, 0, dtype)
 
 
 @implements(aten.new_ones.default)
-def new_ones(
-    x: SecretTensor, size: Sequence[int], dtype: torch.dtype | None = None, **options: Any
-) -> SecretTensor:
+def new_ones(x: SecretTensor, size: Sequence[int], dtype: torch.dtype | None = None, **options: Any) -> SecretTensor:
     return filled(x, size, 1, dtype)
 
 

@@ -12,6 +12,9 @@ from torch._decomp import get_decompositions
 from torch._ops import OpOverload
 
 from privml.dispatch import HINTS, Rule, intercepts, resolver
+from privml.ops.creation import filled
+from privml.ops.values import is_secret
+from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
@@ -89,15 +92,28 @@ def multi_head_attention(*args: Any, **kwargs: Any) -> Any:
         return torch.nn.functional.multi_head_attention_forward(*args, **kwargs)
 
 
-def _without_mkldnn(function: Callable) -> None:
+def _recurrent(function: Callable) -> None:
+    """Without the fused kernel; a public initial state becomes secret because gates are added to it in place."""
+
     @intercepts(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(x: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_secret(x) and isinstance(state, torch.Tensor) and state.dtype.is_floating_point:
+            state = _secret_state(x, state)
+        elif is_secret(x) and isinstance(state, (tuple, list)):
+            state = [_secret_state(x, s) for s in state]
         with torch.backends.mkldnn.flags(enabled=False):
-            return function(*args, **kwargs)
+            return function(x, state, *args, **kwargs)
 
 
-for _function in (torch._VF.lstm, aten.lstm.input):
-    _without_mkldnn(_function)
+def _secret_state(x: SecretTensor, state: torch.Tensor) -> torch.Tensor:
+    return state if is_secret(state) else filled(x, state.shape, state, state.dtype)
+
+
+for _function in (
+    torch._VF.lstm, torch._VF.gru, torch._VF.rnn_tanh, torch._VF.rnn_relu,
+    aten.lstm.input, aten.gru.input, aten.rnn_tanh.input, aten.rnn_relu.input,
+):  # fmt: skip
+    _recurrent(_function)
 
 _NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
 for _name in (
@@ -110,6 +126,11 @@ HINTS["div"] = "division by a public number or tensor is supported, by a secret 
 HINTS["native_batch_norm"] = HINTS["_native_batch_norm_legit"] = HINTS["batch_norm"] = (
     "batch normalization is supported in eval mode; call model.eval()"
 )
+HINTS["pow"] = "only constant nonnegative integer exponents are supported"
+for _name in ("floor_divide", "remainder", "fmod", "round", "frac"):
+    HINTS[_name] = "of the roundings floor, ceil, trunc and .long() are supported"
+for _name in ("std", "std_mean"):
+    HINTS[_name] = "square roots of shared values need a protocol that no engine offers yet"
 for _name in ("sort", "topk", "kthvalue", "median", "mode"):
     HINTS[_name] = "order statistics other than the maximum and minimum are not supported"
 for _name in ("gather", "index", "index_select", "embedding", "scatter", "scatter_add", "index_put", "take"):

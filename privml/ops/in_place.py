@@ -107,15 +107,11 @@ def set_(*args: Any, **kwargs: Any) -> Any:
 @intercepts(torch.Tensor.data.__set__)
 def set_data(target: Any, value: Any) -> Any:
     """``p.data = v``: torch would swap the outer tensor alone and keep the old share."""
-    if not is_secret(target):
-        if is_secret(value):
-            raise _refuse_public_target("assigning .data")
-        return NotImplemented
     if not is_secret(value):
         value = constant_like(target, value)
     torch.Tensor.data.__set__(target, value)
     target._share, target.cell, target.session = value._share, value.cell, value.session
-    target._aux = None
+    target._aux = target._operand = None
     return None
 
 
@@ -181,9 +177,7 @@ def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = Fa
 
 @implements(aten.scatter.src)
 def scatter(x: Any, dim: int, index: Any, source: Any) -> Any:
-    return (
-        NotImplemented if is_secret(index) else _scattered(x, source, lambda a, b: a.scatter(dim, index, b))
-    )
+    return NotImplemented if is_secret(index) else _scattered(x, source, lambda a, b: a.scatter(dim, index, b))
 
 
 @implements(aten.scatter.value)
@@ -196,11 +190,28 @@ def scatter_value(x: Any, dim: int, index: Any, value: Any) -> Any:
 
 @implements(aten.scatter_add.default)
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
-    return (
-        NotImplemented
-        if is_secret(index)
-        else _scattered(x, source, lambda a, b: a.scatter_add(dim, index, b))
-    )
+    return NotImplemented if is_secret(index) else _scattered(x, source, lambda a, b: a.scatter_add(dim, index, b))
+
+
+@implements(aten.index_add.default)
+def index_add(x: Any, dim: int, index: Any, source: Any, *, alpha: float = 1) -> Any:
+    if is_secret(index):
+        return NotImplemented
+    source = source if alpha == 1 else source * alpha
+    return _scattered(x, source, lambda a, b: a.index_add(dim, index, b))
+
+
+@implements(aten.index_copy.default)
+def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
+    return NotImplemented if is_secret(index) else _scattered(x, source, lambda a, b: a.index_copy(dim, index, b))
+
+
+@implements(aten.index_fill.int_Scalar)
+def index_fill(x: SecretTensor, dim: int, index: Any, value: Any) -> Any:
+    if is_secret(index):
+        return NotImplemented
+    shape = [*x.shape[:dim], len(index), *x.shape[dim % x.dim() + 1 :]]
+    return index_copy(x, dim, index, torch.full(shape, value, dtype=x.dtype))
 
 
 @implements(aten.slice_scatter.default)
@@ -252,13 +263,9 @@ def in_place_rule(operator: OpOverload) -> Rule | None:
         if result is NotImplemented:
             return result
         if out is None and result.shape != target.shape:
-            raise RuntimeError(
-                f"{operator}: a result of shape {list(result.shape)} does not fit {list(target.shape)}"
-            )
+            raise RuntimeError(f"{operator}: a result of shape {list(result.shape)} does not fit {list(target.shape)}")
         if not torch.can_cast(result.dtype, target.dtype):
-            raise RuntimeError(
-                f"{operator}: a {result.dtype} result cannot be written to a {target.dtype} tensor"
-            )
+            raise RuntimeError(f"{operator}: a {result.dtype} result cannot be written to a {target.dtype} tensor")
         write(target, result)
         if is_secret(result):
             target.aux = result.aux

@@ -78,9 +78,7 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
     dtype = result_dtype(a, b)
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return finish(
-            engine, engine.subtract(sa, sb, fmt.bits), plain_format(fmt), placement, a.session, dtype
-        )
+        return finish(engine, engine.subtract(sa, sb, fmt.bits), plain_format(fmt), placement, a.session, dtype)
     if is_secret(a):
         return add_public(a, -b, dtype)
     return add_public(neg(b), a, dtype)
@@ -163,9 +161,7 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
         share, fmt = ring_value(x, dtype)
         share, value = _broadcast_factor(share, value)
         keeps_sign = not isinstance(value, torch.Tensor) and value >= 0
-        share = (
-            share if isinstance(value, int) and value == 1 else engine.multiply_public(share, value, fmt.bits)
-        )
+        share = share if isinstance(value, int) and value == 1 else engine.multiply_public(share, value, fmt.bits)
         return finish(engine, share, fmt if keeps_sign else plain_format(fmt), x.placement, session, dtype)
     power_of_two = not isinstance(value, torch.Tensor) and abs(value) == 1
     share, fmt = ring_value(x, dtype) if power_of_two else ring_operand(x, session)

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 
 from privml.dispatch import implements
 from privml.encoding import encode_factor
+from privml.ops.linear import dims_of, mean
 from privml.ops.owner import in_clear, sole_owner
 from privml.ops.product import add_bias
 from privml.ops.values import (
@@ -131,11 +133,27 @@ def native_batch_norm_no_training(
 
 
 @implements(aten._batch_norm_no_update.default)
-def batch_norm_no_update(
-    x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
-) -> Any:
+def batch_norm_no_update(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float) -> Any:
     result = native_batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
     return result if result is NotImplemented else (*result, torch.empty(0, dtype=torch.uint8))
+
+
+# ---- moments
+@implements(aten.var_mean.correction)
+def var_mean(
+    x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[SecretTensor, SecretTensor]:
+    dims = dims_of(x, dim)
+    count = math.prod(x.shape[d] for d in dims)
+    center = mean(x, dims, True)
+    total = torch.sum(torch.square(x - center), dims, keepdim)
+    divisor = max(count - (1 if correction is None else correction), 0)
+    return total / divisor, center if keepdim else center.squeeze(dims)
+
+
+@implements(aten.var.correction)
+def var(x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> SecretTensor:
+    return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]
 
 
 # ---- dropout: identity outside training, a public mask in training

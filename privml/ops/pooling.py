@@ -34,9 +34,7 @@ def _max_windows(x: SecretTensor, w: Windows) -> Share:
         return tuple(unfold(c, w) for c in x.share)
     inside = pad(torch.ones(w.size, dtype=torch.bool), w, 0)
     border = engine.public(torch.full(inside.shape, lowest), x.format.bits)
-    return tuple(
-        unfold(torch.where(inside, pad(c, w, 0), b), w) for c, b in zip(x.share, border, strict=True)
-    )
+    return tuple(unfold(torch.where(inside, pad(c, w, 0), b), w) for c, b in zip(x.share, border, strict=True))
 
 
 def _max_pool(x: SecretTensor, w: Windows) -> SecretTensor:

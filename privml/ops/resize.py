@@ -20,13 +20,9 @@ def _nearest(size: int, to: int, scale: float | None, exact: bool) -> torch.Tens
     return ((torch.arange(to) + (0.5 if exact else 0.0)) * step).floor().long().clamp(max=size - 1)
 
 
-def _resize(
-    x: SecretTensor, size: Sequence[int], scales: Sequence[float | None], exact: bool
-) -> SecretTensor:
+def _resize(x: SecretTensor, size: Sequence[int], scales: Sequence[float | None], exact: bool) -> SecretTensor:
     first = x.dim() - len(size)
-    picks = [
-        _nearest(x.shape[first + i], n, s, exact) for i, (n, s) in enumerate(zip(size, scales, strict=True))
-    ]
+    picks = [_nearest(x.shape[first + i], n, s, exact) for i, (n, s) in enumerate(zip(size, scales, strict=True))]
     share = x.share
     for i, pick in enumerate(picks):
         share = tuple(c.index_select(first + i, pick) for c in share)

@@ -86,9 +86,7 @@ def detach(x: SecretTensor) -> SecretTensor:
     if type(x._share) is tuple:
         result = _alias(x, tuple([torch.ops.aten.alias(component) for component in x.share]))
     else:
-        result = SecretTensor(
-            lambda: x.share, x.format, x.placement, x.session, x.dtype, cell=x.cell, shape=x.shape
-        )
+        result = SecretTensor(lambda: x.share, x.format, x.placement, x.session, x.dtype, cell=x.cell, shape=x.shape)
     result._aux = x._aux  # autograd saves outputs through detach
     return result
 
@@ -150,6 +148,31 @@ def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
     if fmt.scale:
         share = engine.truncate(share, fmt.bits, fmt.scale, fmt.nonnegative)
     return like(x, share, ring_format(fmt.bits, 0, False, fmt.nonnegative), dtype)
+
+
+@implements(aten.floor.default)
+def floor(x: SecretTensor) -> SecretTensor:
+    """The truncation of fixed point is a floor already."""
+    fmt, engine = x.format, engine_of(x)
+    if not fmt.scale:
+        return x.clone()
+    share = engine.truncate(x.share, fmt.bits, fmt.scale, nonnegative(fmt))
+    return like(x, engine.multiply_public(share, 1 << fmt.scale, fmt.bits))
+
+
+@implements(aten.ceil.default)
+def ceil(x: SecretTensor) -> SecretTensor:
+    return -floor(-x)
+
+
+@implements(aten.trunc.default)
+def trunc(x: SecretTensor) -> SecretTensor:
+    return x.to(torch.int64).to(x.dtype)
+
+
+@implements(aten.nan_to_num.default)
+def nan_to_num(x: SecretTensor, nan: Any = None, posinf: Any = None, neginf: Any = None) -> SecretTensor:
+    return x.clone()  # ring elements are finite
 
 
 # ---- several tensors into one
@@ -243,10 +266,13 @@ def index(x: Any, indices: Sequence[Any]) -> Any:
 
 
 @implements(aten.embedding.default)
-def embedding(
-    weight: Any, indices: Any, padding_idx: int = -1, scale_grad: bool = False, sparse: bool = False
-) -> Any:
+def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad: bool = False, sparse: bool = False) -> Any:
     return NotImplemented if is_secret(indices) else _gathered(weight, lambda c: c[indices])
+
+
+@implements(aten.is_pinned.default)
+def is_pinned(x: SecretTensor, device: Any = None) -> bool:
+    return False
 
 
 @implements(aten.is_same_size.default)

@@ -73,15 +73,11 @@ def join(a: Placement, b: Placement) -> Placement:
     return a if a is b or a == b else SHARED
 
 
-def wrap(
-    share: Share, fmt: Format, placement: Placement, session: Session, dtype: torch.dtype
-) -> SecretTensor:
+def wrap(share: Share, fmt: Format, placement: Placement, session: Session, dtype: torch.dtype) -> SecretTensor:
     return SecretTensor(share, fmt, placement, session, dtype)
 
 
-def like(
-    x: SecretTensor, share: Share, fmt: Format | None = None, dtype: torch.dtype | None = None
-) -> SecretTensor:
+def like(x: SecretTensor, share: Share, fmt: Format | None = None, dtype: torch.dtype | None = None) -> SecretTensor:
     """A new tensor in the session and placement of ``x``."""
     return SecretTensor(share, x.format if fmt is None else fmt, x.placement, x.session, dtype or x.dtype)
 
@@ -161,7 +157,10 @@ def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
     working = working_format(session)
     if fmt.scale > working.scale:
         to = ring_format(fmt.bits, working.scale, True, fmt.nonnegative)
-        return convert(engine_of(x), x.share, fmt, to), to
+        known = x._operand  # truncated already, for another product
+        if known is None or known[0] != (x.cell.version, to):
+            known = x._operand = ((x.cell.version, to), convert(engine_of(x), x.share, fmt, to))
+        return known[1], to
     return x.share, fmt
 
 
@@ -206,9 +205,7 @@ def broadcast(a: torch.Tensor, b: torch.Tensor) -> torch.Size:
     return a.shape if a.shape == b.shape else torch.broadcast_shapes(a.shape, b.shape)
 
 
-def align(
-    a: SecretTensor, b: SecretTensor, dtype: torch.dtype
-) -> tuple[Share, Share, RingFormat, Placement, Engine]:
+def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, Share, RingFormat, Placement, Engine]:
     """Both operands in one ring format and shape: the larger scale, the wider ring."""
     session = a.session
     placement = join(a.placement, b.placement)
@@ -239,7 +236,5 @@ def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
         return x.share, fmt
     working = x.session.working
     bits = working.bits if isinstance(fmt, Boolean) else fmt.bits
-    to = ring_format(
-        bits, working.scale if dtype.is_floating_point else 0, dtype.is_floating_point, nonnegative(fmt)
-    )
+    to = ring_format(bits, working.scale if dtype.is_floating_point else 0, dtype.is_floating_point, nonnegative(fmt))
     return convert(engine_of(x), x.share, fmt, to), to

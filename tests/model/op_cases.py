@@ -103,9 +103,7 @@ case("select_scatter", lambda x, y: x.select_scatter(y[0], 0, 2), X, Y)
 case("upsample_nearest", lambda x: F.interpolate(x, scale_factor=2), real(1, 2, 3, 4))
 case("upsample_nearest_size", lambda x: F.interpolate(x, size=(5, 3)), real(1, 2, 3, 4))
 case("upsample_nearest_1d", lambda x: F.interpolate(x, size=7), real(1, 2, 4))
-case(
-    "upsample_nearest_exact", lambda x: F.interpolate(x, size=(5, 3), mode="nearest-exact"), real(1, 2, 3, 4)
-)
+case("upsample_nearest_exact", lambda x: F.interpolate(x, size=(5, 3), mode="nearest-exact"), real(1, 2, 3, 4))
 
 # ---- linear
 case("add", lambda x, y: x + y, X, Y)
@@ -139,6 +137,15 @@ case("div_negative", lambda x: x / -3.7, X, ulp=2)
 case("div_public", lambda x: x / torch.tensor([1.0, 3.0, 7.0, 0.5]), X, ulp=10)
 case("div_integers", lambda n: n / 4, whole(7), ulp=1)
 case("lerp", lambda x, y: torch.lerp(x, y, 0.25), X, Y, ulp=2)
+
+case("floor", torch.floor, real(9))
+case("ceil", torch.ceil, real(9))
+case("trunc", torch.trunc, real(9))
+case("index_add", lambda x, y: x.index_add(0, torch.tensor([2, 0, 2]), y, alpha=2), X, Y)
+case("index_copy", lambda x, y: x.index_copy(1, torch.tensor([3, 0]), y[:, :2]), X, Y)
+case("index_fill", lambda x: x.index_fill(1, torch.tensor([3, 0]), 0.5), X)
+case("count_nonzero", lambda x: x.count_nonzero(1), X)
+case("one_hot", lambda n: F.one_hot(n, 4), whole(5, low=0, high=4))
 
 # ---- products
 case("mul", lambda x, y: x * y, X, Y, ulp=1)
@@ -200,9 +207,7 @@ case(
 )
 case("conv_transpose2d", lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1),
      IMAGE, real(4, 3, 3, 3), real(3), ulp=1)  # fmt: skip
-case(
-    "conv_transpose2d_groups", lambda x, w: F.conv_transpose2d(x, w, groups=2), IMAGE, real(4, 3, 2, 2), ulp=1
-)
+case("conv_transpose2d_groups", lambda x, w: F.conv_transpose2d(x, w, groups=2), IMAGE, real(4, 3, 2, 2), ulp=1)
 case("conv_transpose2d_crop", lambda x, w: F.conv_transpose2d(x, w, padding=2, dilation=1), IMAGE,
      real(4, 3, 2, 2), ulp=1)  # fmt: skip
 case("conv_transpose1d", lambda x, w: F.conv_transpose1d(x, w, stride=3), real(2, 4, 5), real(4, 3, 2), ulp=1)
@@ -304,6 +309,9 @@ case("batch_norm_public", lambda x: F.batch_norm(
     torch.tensor([0.0, 1.0, -1.0])), PICTURE, ulp=16)  # fmt: skip
 case("batch_norm_no_affine", lambda x: F.batch_norm(x, torch.zeros(4), torch.full((4,), 0.5)), X, ulp=12)
 case("dropout_eval", lambda x: F.dropout(x, 0.5, training=False), X)
+
+case("var", lambda x: x.var(1), X, ulp=12)
+case("var_mean", lambda x: torch.stack(torch.var_mean(x, [0, 2], correction=0)), V, ulp=12)
 
 # ---- losses
 case("mse_loss", lambda x, y: F.mse_loss(x, y), X, Y, ulp=4)

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    torch.set_num_threads(1)

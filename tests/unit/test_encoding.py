@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+import math
+from fractions import Fraction
+
+import pytest
+import torch
+
+from privml.encoding import decode, encode_constant, encode_factor, encode_input, encode_threshold
+from privml.errors import InvalidInput, OverflowDetected
+from privml.formats import Boolean, FixedPoint, Float, Integer
+
+FORMAT = FixedPoint(16, 8)
+
+
+def test_input_rounds_to_nearest_and_back():
+    x = torch.tensor([0.0, 1 / 256, -0.3, 127.99, -128.0])
+    ring = encode_input(x, FORMAT)
+    assert ring.tolist() == [0, 1, -77, 32765, -32768]
+    assert (decode(ring, FORMAT, torch.float32) - x).abs().max() <= 2**-9
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_input_names_the_index_of_what_is_not_a_number(bad):
+    x = torch.zeros(2, 3)
+    x[1, 2] = bad
+    with pytest.raises(InvalidInput, match=r"index \(1, 2\).*NaN or infinite"):
+        encode_input(x, FORMAT)
+
+
+@pytest.mark.parametrize("bad", [128.0, -128.01, 3e38])
+def test_input_too_large(bad):
+    x = torch.tensor([[1.0, bad], [bad, 0.0]])
+    with pytest.raises(InvalidInput, match=r"index \(0, 1\) \(and 1 more\).*\[-128, 128\)") as error:
+        encode_input(x, FORMAT)
+    assert str(bad) not in str(error.value)  # the value itself is a secret
+
+
+def test_input_of_other_kinds():
+    assert encode_input(torch.tensor([3, -4]), Integer(8)).tolist() == [3, -4]
+    with pytest.raises(InvalidInput, match=r"index \(1,\)"):
+        encode_input(torch.tensor([3, 128]), Integer(8))
+    with pytest.raises(InvalidInput, match="outside"):
+        encode_input(torch.tensor([-1.0]), FixedPoint(16, 8, nonnegative=True))
+    assert encode_input(torch.tensor([True, False]), Boolean()).dtype is torch.uint8
+    with pytest.raises(InvalidInput, match="0 and 1"):
+        encode_input(torch.tensor([2]), Boolean())
+    with pytest.raises(InvalidInput, match="floating-point engine"):
+        encode_input(torch.zeros(1), Float())
+
+
+def test_constants():
+    assert encode_constant(0.3, 16, 8) == 77
+    assert encode_constant(-3, 16, 8) == -768
+    assert encode_constant(torch.tensor([0.3, 2.0]), 16, 8).tolist() == [77, 512]
+    assert encode_constant(torch.tensor([5, -6]), 16, 8).tolist() == [1280, -1536]
+
+
+def test_masks_saturate_where_comparisons_are_sound():
+    mask = torch.tensor([0.0, -math.inf, torch.finfo(torch.float32).min, math.inf])
+    assert encode_constant(mask, 16, 8).tolist() == [0, -(2**13), -(2**13), 2**13]
+    assert encode_constant(-math.inf, 16, 8) == -(2**13)
+    assert encode_constant(-math.inf, 16, 8, headroom=3) == -(2**12)
+
+
+@pytest.mark.parametrize("constant", [200.0, -129, torch.tensor([1.0, 200.0]), torch.tensor([300])])
+def test_constants_too_large(constant):
+    with pytest.raises(OverflowDetected, match="needs .* bits at scale 8, the ring has 16"):
+        encode_constant(constant, 16, 8)
+
+
+@pytest.mark.parametrize("constant", [math.nan, torch.tensor([1.0, math.nan])])
+def test_nan_constant(constant):
+    with pytest.raises(InvalidInput, match="NaN"):
+        encode_constant(constant, 16, 8)
+    with pytest.raises(InvalidInput, match="NaN"):
+        encode_threshold(constant, 16, 8, True)
+
+
+@pytest.mark.parametrize("factor", [3, -7, 0.5, 0.75, -2.0, 1e-4, 1 / 3, 1 / 49, 0.9, -1.7, 12345.678])
+def test_factor_is_exact_or_close(factor):
+    ring, shift = encode_factor(factor, 16, 64)
+    exact = Fraction(factor)
+    assert abs(Fraction(ring, 2**shift) - exact) <= abs(exact) * Fraction(1, 2**16)
+    if exact.denominator <= 2**8:
+        assert Fraction(ring, 2**shift) == exact
+    assert ring % 2 == 1 or shift == 0
+
+
+def test_factor_tensor():
+    ring, shift = encode_factor(torch.tensor([0.5, 0.25, -0.75]), 16, 64)
+    assert (ring.tolist(), shift) == ([2, 1, -3], 2)
+    ring, shift = encode_factor(torch.tensor([4.0, 6.0]), 16, 64)
+    assert (ring.tolist(), shift) == ([4, 6], 0)
+    assert encode_factor(torch.zeros(2), 16, 64)[1] == 0
+    with pytest.raises(InvalidInput, match="NaN or infinite"):
+        encode_factor(1.0 / torch.tensor([1.0, 0.0]), 16, 64)
+
+
+def test_thresholds_keep_the_order():
+    for value in (0.3, -0.3, 1.0, 100.0, -2.5):
+        up, down = (encode_threshold(value, 16, 8, u) for u in (True, False))
+        for ring in range(-800, 800):
+            x = Fraction(ring, 256)
+            assert (x < Fraction(value)) == (ring < up)
+            assert (x > Fraction(value)) == (ring > down)
+    assert encode_threshold(math.inf, 16, 8, True) == 2**14
+    assert encode_threshold(torch.tensor([-math.inf, 0.3]), 16, 8, True).tolist() == [-(2**14), 77]
