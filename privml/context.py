@@ -35,8 +35,7 @@ class Numerics:
     def __post_init__(self) -> None:
         if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
             raise ConfigError(
-                "numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, "
-                f"got bits={self.bits}, scale={self.scale}"
+                f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"
             )
 
     @property
@@ -124,8 +123,7 @@ def current_session() -> Session:
     session = _session.get()
     if session is None:
         raise ConfigError(
-            "no session is open: wrap the code in `with privml.local(engine=...)` "
-            "or `with privml.connect(...)`"
+            "no session is open: wrap the code in `with privml.local(engine=...)` or `with privml.connect(...)`"
         )
     return session
 

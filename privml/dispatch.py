@@ -28,9 +28,7 @@ def implements(*operators: OpOverload) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for operator in operators:
             if operator in TABLE:
-                raise RuntimeError(
-                    f"{operator} has two rules: {TABLE[operator].__name__} and {rule.__name__}"
-                )
+                raise RuntimeError(f"{operator} has two rules: {TABLE[operator].__name__} and {rule.__name__}")
             TABLE[operator] = rule
         return rule
 

@@ -35,9 +35,7 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
             raise InvalidInput("a Boolean input may hold only 0 and 1 (or True and False)")
         return value.to(torch.uint8)
     if isinstance(fmt, Float):
-        raise InvalidInput(
-            f"inputs of format {fmt} are shared by the floating-point engine, not as ring elements"
-        )
+        raise InvalidInput(f"inputs of format {fmt} are shared by the floating-point engine, not as ring elements")
     if value.dtype.is_floating_point:
         scaled = value.detach().double() * 2.0**fmt.scale
         bad = ~torch.isfinite(scaled)
@@ -69,9 +67,7 @@ def _where(bad: torch.Tensor) -> str:
     return f"input index {index} (and {count - 1} more) is" if count > 1 else f"input index {index} is"
 
 
-def encode_constant(
-    value: torch.Tensor | float, bits: int, scale: int, headroom: int = 2
-) -> torch.Tensor | int:
+def encode_constant(value: torch.Tensor | float, bits: int, scale: int, headroom: int = 2) -> torch.Tensor | int:
     """A public constant at ``scale``, rounded to nearest: int for a number, int64 tensor for a tensor.
 
     Infinities and mask-like magnitudes saturate to +-2^(bits - headroom - 1), where comparisons with any
@@ -171,9 +167,7 @@ def decode(ring: torch.Tensor, fmt: Format, dtype: torch.dtype) -> torch.Tensor:
     return ring.to(dtype)
 
 
-def encode_threshold(
-    value: torch.Tensor | float, bits: int, scale: int, round_up: bool
-) -> torch.Tensor | int:
+def encode_threshold(value: torch.Tensor | float, bits: int, scale: int, round_up: bool) -> torch.Tensor | int:
     """The smallest ring value >= ``value`` (``round_up``) or the largest <= it, saturated to +-2^(bits - 2).
 
     With it an order relation between a secret and a real constant is exact, infinities included.

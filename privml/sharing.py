@@ -100,9 +100,7 @@ class _Reveal(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        return (
-            grad if isinstance(grad, SecretTensor) else filled(ctx.like, grad.shape, grad, grad.dtype)
-        ), None
+        return (grad if isinstance(grad, SecretTensor) else filled(ctx.like, grad.shape, grad, grad.dtype)), None
 
 
 def secret(
@@ -126,16 +124,12 @@ def secret(
                 if tensor is None or isinstance(tensor, SecretTensor) or not tensor.dtype.is_floating_point:
                     continue
                 if id(tensor) not in done:
-                    done[id(tensor)] = _secret_parameter(
-                        tensor, f"{name}.{key}".strip("."), owner, fmt, session
-                    )
+                    done[id(tensor)] = _secret_parameter(tensor, f"{name}.{key}".strip("."), owner, fmt, session)
                 table[key] = done[id(tensor)]
     return module
 
 
-def _secret_parameter(
-    tensor: torch.Tensor, name: str, owner: int, fmt: Format, session: Session
-) -> SecretTensor:
+def _secret_parameter(tensor: torch.Tensor, name: str, owner: int, fmt: Format, session: Session) -> SecretTensor:
     try:
         value = share(tensor.detach(), owner, fmt, session=session)
     except InvalidInput as error:

@@ -103,9 +103,7 @@ class OwnedEngine(Engine):
         groups: int,
         bits: int,
     ) -> Share:
-        return self._each(
-            lambda a: self._clear.conv2d_public(a, w, stride, padding, dilation, groups, bits), x
-        )
+        return self._each(lambda a: self._clear.conv2d_public(a, w, stride, padding, dilation, groups, bits), x)
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
@@ -114,9 +112,7 @@ class OwnedEngine(Engine):
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._each(lambda x: self._clear.truncate(x, bits, shift), a)
 
-    def extend(
-        self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
         return self._each(lambda x: self._clear.extend(x, bits, to_bits, signed), a)
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:

@@ -85,9 +85,7 @@ class PlainEngine(Engine):
         if not dims:
             return a
         result = a[0].sum(tuple(dims), keepdim)
-        return self._fit(
-            result, bits, a[0].double().sum(tuple(dims), keepdim) if self.check_overflow else None
-        )
+        return self._fit(result, bits, a[0].double().sum(tuple(dims), keepdim) if self.check_overflow else None)
 
     # ---- products
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
@@ -133,9 +131,7 @@ class PlainEngine(Engine):
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return (a[0] >> min(shift, 63),)
 
-    def extend(
-        self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
         return a if signed else (a[0] & ((1 << bits) - 1) if bits < 64 else a[0],)
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:

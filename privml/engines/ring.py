@@ -53,9 +53,7 @@ def conv2d(
     return bilinear(convolution(stride, padding, dilation, groups), x, w, w[0].numel())[0]
 
 
-def convolution(
-    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
-) -> Bilinear:
+def convolution(stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Bilinear:
     """The float64 kernel of a 2-D convolution as a function of input and weight."""
     return lambda x, w: F.conv2d(x, w, None, tuple(stride), tuple(padding), tuple(dilation), groups)
 

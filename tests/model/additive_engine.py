@@ -50,9 +50,7 @@ class AdditiveEngine(Engine):
             own = a.share[a.owner]
             assert torch.equal(own, ring.wrap(own, a.bits)), "an owned share is not sign-extended"
         value = self._open(a.share, a.bits)
-        assert not a.nonnegative or not (value[0] < 0).any(), (
-            "a negative value was promised to be nonnegative"
-        )
+        assert not a.nonnegative or not (value[0] < 0).any(), "a negative value was promised to be nonnegative"
         return type(a)(value, a.bits, a.owner, a.signed, a.nonnegative)
 
     # ---- in and out
