@@ -11,6 +11,8 @@ from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Format, Owned, Placement
 
@@ -71,6 +73,7 @@ class Session:
         self.ledger = ledger
         self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
         self._on_close = on_close
+        self._generator: torch.Generator | None = None
         self._owned: dict[int, Engine] = {}
         self._tokens: list[Token] = []
 
@@ -91,6 +94,12 @@ class Session:
         if engine is None:
             engine = self._owned[placement.party] = self.engine.owned(placement.party)
         return engine
+
+    def public_generator(self) -> torch.Generator | None:
+        """Source of randomness all parties share: from the common seed, else (None) torch's global one."""
+        if self.common_seed is not None and self._generator is None:
+            self._generator = torch.Generator().manual_seed(self.common_seed % 2**63)
+        return self._generator
 
     def close(self) -> None:
         """Release channels, threads and keys; idempotent."""

@@ -22,7 +22,7 @@ aten = torch.ops.aten
 _DECOMPOSED = (
     aten.mse_loss, aten.mse_loss_backward, aten.smooth_l1_loss, aten.smooth_l1_loss_backward, aten.huber_loss,
     aten.huber_loss_backward, aten.hardsigmoid_backward, aten.hardswish_backward, aten._prelu_kernel_backward,
-    aten.embedding_dense_backward, aten.upsample_nearest2d_backward, aten.reflection_pad1d,
+    aten.upsample_nearest2d_backward, aten.reflection_pad1d,
     aten.reflection_pad2d, aten.replication_pad1d, aten.replication_pad2d, aten.trace, aten.addr,
     aten.square, aten.linalg_vector_norm, aten.diagonal_copy,
 )  # fmt: skip

@@ -154,25 +154,3 @@ def var_mean(
 @implements(aten.var.correction)
 def var(x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> SecretTensor:
     return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]
-
-
-# ---- dropout: identity outside training, a public mask in training
-@implements(aten.dropout.default, aten.feature_dropout.default)
-def dropout(x: SecretTensor, p: float, train: bool) -> SecretTensor:
-    if not train or p == 0:
-        return x.clone()
-    return native_dropout(x, p, train)[0]
-
-
-@implements(aten.native_dropout.default)
-def native_dropout(x: SecretTensor, p: float, train: bool | None) -> tuple[SecretTensor, torch.Tensor]:
-    """The mask is public and comes from torch's generator, which all parties seed alike."""
-    if not train or p == 0:
-        return x.clone(), torch.ones(x.shape, dtype=torch.bool)
-    mask = torch.rand(x.shape) >= p
-    return x * (mask / (1 - p)), mask
-
-
-@implements(aten.native_dropout_backward.default)
-def native_dropout_backward(grad: SecretTensor, mask: torch.Tensor, scale: float) -> SecretTensor:
-    return grad * (mask * scale)

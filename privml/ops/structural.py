@@ -270,6 +270,18 @@ def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad: bool
     return NotImplemented if is_secret(indices) else _gathered(weight, lambda c: c[indices])
 
 
+@implements(aten.embedding_dense_backward.default)
+def embedding_dense_backward(grad: Any, indices: Any, count: int, padding_idx: int, scale_grad: bool) -> Any:
+    if is_secret(indices) or scale_grad:
+        return NotImplemented
+    rows = grad.reshape(-1, grad.shape[-1])
+    flat = indices.reshape(-1)
+    if padding_idx >= 0:
+        rows, flat = rows[flat != padding_idx], flat[flat != padding_idx]
+    share = tuple(c.new_zeros(count, c.shape[-1]).index_add_(0, flat, c) for c in rows.share)
+    return like(rows, share, plain_format(rows.format))
+
+
 @implements(aten.is_pinned.default)
 def is_pinned(x: SecretTensor, device: Any = None) -> bool:
     return False

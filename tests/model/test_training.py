@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients and optimizers on secret tensors, on every engine, against float64."""
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from op_cases import real, whole
+from torch import nn
+
+import privml
+
+
+def gradient_case(function, *inputs, tolerance=2e-3):
+    return function, inputs, tolerance
+
+
+GRADIENTS = {
+    "linear": gradient_case(lambda x, w, b: F.linear(x, w, b), real(3, 4), real(2, 4), real(2)),
+    "mul": gradient_case(lambda x, y: x * y, real(3, 4), real(3, 4)),
+    "broadcast": gradient_case(lambda x, y: x * y + y, real(3, 4), real(4)),
+    "matmul": gradient_case(lambda x, y: torch.bmm(x, y), real(2, 3, 4), real(2, 4, 2)),
+    "conv2d": gradient_case(lambda x, w, b: F.conv2d(x, w, b), real(2, 3, 5, 6), real(4, 3, 3, 2), real(4)),
+    "conv2d_stride": gradient_case(
+        lambda x, w: F.conv2d(x, w, stride=2, padding=1), real(2, 3, 6, 5), real(4, 3, 3, 3)
+    ),
+    "conv2d_dilation": gradient_case(
+        lambda x, w: F.conv2d(x, w, dilation=2, padding=(1, 2)), real(2, 3, 6, 5), real(4, 3, 2, 2)
+    ),
+    "conv2d_groups": gradient_case(
+        lambda x, w, b: F.conv2d(x, w, b, groups=2, stride=(2, 1)), real(2, 4, 6, 5), real(6, 2, 3, 2), real(6)
+    ),
+    "conv1d": gradient_case(lambda x, w: F.conv1d(x, w, stride=2, padding=1), real(2, 3, 7), real(4, 3, 3)),
+    "relu": gradient_case(torch.relu, real(9) + 2**-10),
+    "relu_in_place": gradient_case(lambda x: F.relu(x * 2, inplace=True), real(9) + 2**-10),
+    "leaky_relu": gradient_case(lambda x: F.leaky_relu(x, 0.1), real(9) + 2**-10),
+    "relu6": gradient_case(F.relu6, real(9, size=9.0) + 2**-10),
+    "hardsigmoid": gradient_case(F.hardsigmoid, real(9, size=5.0) + 2**-10),
+    "hardswish": gradient_case(F.hardswish, real(9, size=5.0) + 2**-10),
+    "abs": gradient_case(torch.abs, real(9) + 2**-10),
+    "clamp": gradient_case(lambda x: x.clamp(-1, 2), real(9)),
+    "where": gradient_case(lambda x, y: torch.where(x > y, x * 2, y), real(9), real(9)),
+    "max_pool2d": gradient_case(lambda x: F.max_pool2d(x, 2), real(2, 3, 6, 4)),
+    "max_pool2d_overlap": gradient_case(lambda x: F.max_pool2d(x, 3, 2, 1), real(2, 3, 7, 6)),
+    "avg_pool2d": gradient_case(lambda x: F.avg_pool2d(x, 2), real(2, 3, 6, 4)),
+    "avg_pool2d_padding": gradient_case(lambda x: F.avg_pool2d(x, 3, 2, 1), real(2, 3, 7, 6)),
+    "adaptive_avg_pool2d": gradient_case(lambda x: F.adaptive_avg_pool2d(x, (2, 3)), real(2, 3, 5, 7)),
+    "mean_and_slices": gradient_case(lambda x: x[:, 1:].mean(1) + x[0, 0], real(3, 4)),
+    "cat_and_stack": gradient_case(lambda x, y: torch.stack([torch.cat([x, y]), torch.cat([y, x])]), real(3), real(3)),
+    "embedding": gradient_case(lambda w: F.embedding(torch.tensor([2, 0, 2]), w), real(3, 4)),
+    "index": gradient_case(lambda x: x[torch.tensor([2, 0, 2])], real(3, 4)),
+    "prelu": gradient_case(lambda x, w: F.prelu(x, w), real(2, 3, 4) + 2**-10, real(3)),
+    "mse_loss": gradient_case(F.mse_loss, real(3, 4), real(3, 4)),
+    "huber_loss": gradient_case(F.huber_loss, real(3, 4), real(3, 4)),
+    "pow": gradient_case(lambda x: x**3, real(5, size=2.0)),
+    "dropout": gradient_case(lambda x: F.dropout(x * 1.0, 0.5, training=False), real(5)),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradient(name, open_session):
+    function, inputs, tolerance = GRADIENTS[name]
+    leaves = [v.double().requires_grad_() for v in inputs]
+    out = function(*leaves)
+    probe = torch.linspace(-1, 1, out.numel(), dtype=torch.float64).view(out.shape)
+    probe = (probe * 64).round() / 64
+    (out * probe).sum().backward()
+    with open_session():
+        secrets = [privml.share(v.clone().requires_grad_(), owner=i % 2) for i, v in enumerate(inputs)]
+        (function(*secrets) * probe.float()).sum().backward()
+        for secret, leaf in zip(secrets, leaves, strict=True):
+            assert secret.grad.shape == leaf.shape
+            assert (privml.reveal(secret.grad).double() - leaf.grad).abs().max() < tolerance
+
+
+def small_net():
+    torch.manual_seed(5)
+    return nn.Sequential(
+        nn.Conv2d(1, 3, 3), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(27, 8), nn.LeakyReLU(),
+        nn.Linear(8, 4),
+    )  # fmt: skip
+
+
+OPTIMIZERS = {
+    "sgd": lambda p: torch.optim.SGD(p, 0.1),
+    "momentum": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, weight_decay=1e-2),
+    "nesterov": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, nesterov=True),
+    "foreach": lambda p: torch.optim.SGD(p, 0.05, momentum=0.9, foreach=True),
+    "dampening": lambda p: torch.optim.SGD(p, 0.05, momentum=0.5, dampening=0.25, maximize=False),
+}
+
+
+def train(net, optimizer, wrap, steps=5):
+    generator = torch.Generator().manual_seed(1)
+    optimizer = OPTIMIZERS[optimizer](net.parameters())
+    losses = []
+    for _ in range(steps):
+        x, y = torch.randn(6, 1, 8, 8, generator=generator), torch.randn(6, 4, generator=generator)
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(wrap(x)), wrap(y))
+        loss.backward()
+        optimizer.step()
+        losses.append((privml.reveal(loss) if isinstance(loss, privml.SecretTensor) else loss).item())
+    return torch.tensor(losses)
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_training_follows_float(optimizer, open_session):
+    clear = small_net()
+    expected = train(clear, optimizer, lambda v: v)
+    with open_session():
+        secret = privml.secret(small_net(), owner=0)
+        losses = train(secret, optimizer, lambda v: privml.share(v, owner=1))
+        assert (losses - expected).abs().max() < 5e-3 and losses[-1] != losses[0]
+        for mine, theirs in zip(secret.parameters(), clear.parameters(), strict=True):
+            assert isinstance(mine, nn.Parameter)
+            assert (privml.reveal(mine) - theirs).abs().max() < 5e-3
+
+
+def test_clipping_and_accumulation(open_session):
+    net = small_net()
+    x, y = torch.randn(4, 1, 8, 8), torch.randn(4, 4)
+    with open_session():
+        secret = privml.secret(copy.deepcopy(net))
+        for module, wrap in ((net, lambda v: v), (secret, privml.share)):
+            for _ in range(2):
+                F.mse_loss(module(wrap(x)), wrap(y)).backward()
+            nn.utils.clip_grad_value_(module.parameters(), 0.05)
+        for mine, theirs in zip(secret.parameters(), net.parameters(), strict=True):
+            assert (privml.reveal(mine.grad) - theirs.grad).abs().max() < 1e-3
+        secret.zero_grad(set_to_none=False)
+        assert all(privml.reveal(p.grad).eq(0).all() for p in secret.parameters())
+
+
+def test_the_backward_of_relu_and_pooling_compares_nothing(open_session):
+    """Their by-products survive autograd's saving, and stand in for a second comparison."""
+    with open_session() as session:
+        x = privml.share(real(1, 1, 4, 4).requires_grad_())
+        y = F.max_pool2d(torch.relu(x * 1.5), 2).sum()
+        compared = []
+        for name in ("less_than_zero", "max_last", "relu"):
+            engine = session.engine_for(x.placement)
+            setattr(engine, name, lambda *a, n=name: compared.append(n))
+        y.backward()
+        assert compared == [] and isinstance(x.grad, privml.SecretTensor)
+
+
+@pytest.mark.parametrize("form", ["function", "module", "operator"])
+def test_dropout_masks_are_what_all_parties_draw(form, open_session):
+    x0 = whole(200).float() + 0.5
+    apply = {
+        "function": lambda x: F.dropout(x, 0.5),
+        "module": nn.Dropout(0.5),
+        "operator": lambda x: torch.ops.aten.native_dropout(x, 0.5, True)[0],
+    }[form]
+    results = []
+    for _ in range(2):
+        with open_session() as session:
+            session.common_seed = 11
+            x = privml.share(x0.clone().requires_grad_())
+            y = apply(x)
+            y.sum().backward()
+            results.append(privml.reveal(y).detach())
+            kept = results[-1] != 0
+            assert torch.equal(privml.reveal(x.grad), 2.0 * kept) and torch.equal(results[-1][kept], 2 * x0[kept])
+    assert torch.equal(*results) and 0.3 < kept.float().mean() < 0.7
+
+
+def test_dropout_of_channels(open_session):
+    with open_session():
+        y = privml.reveal(F.dropout2d(privml.share(torch.ones(8, 16, 3, 3)), 0.25))
+    assert (y.amax((2, 3)) == y.amin((2, 3))).all() and 0.5 < (y != 0).float().mean() < 0.95
