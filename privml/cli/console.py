@@ -15,8 +15,16 @@ from rich.table import Table
 
 from privml.errors import PrivmlError
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+WIDTH_WITHOUT_TERMINAL = 120
+
+
+def make_console(stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+
+
+out = make_console(stderr=False)
+err = make_console(stderr=True)
 
 
 @contextlib.contextmanager
