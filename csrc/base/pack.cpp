@@ -24,53 +24,64 @@ u64 spread_bits(u8 bits) {
   return ((copies + 0x7f7f7f7f7f7f7f7f) >> 7) & 0x0101010101010101;
 }
 
-// Widths whose values fill whole bytes.
-template <class Value>
-void pack_whole_bytes(const Value* values, i64 count, int bytes, u8* out) {
-  for (i64 i = 0; i < count; ++i)
-    std::memcpy(out + i * bytes, values + i, static_cast<size_t>(bytes));
-}
-template <class Value>
-void unpack_whole_bytes(const u8* in, i64 count, int bytes, Value* values) {
+// Widths that are machine words: every value is narrowed to `Word` and back.
+template <class Word, class Value>
+void pack_words(const Value* values, i64 count, u8* out) {
   for (i64 i = 0; i < count; ++i) {
-    values[i] = 0;
-    std::memcpy(values + i, in + i * bytes, static_cast<size_t>(bytes));
+    const Word word = static_cast<Word>(values[i]);
+    std::memcpy(out + i * static_cast<i64>(sizeof word), &word, sizeof word);
+  }
+}
+template <class Word, class Value>
+void unpack_words(const u8* in, i64 count, Value* values) {
+  for (i64 i = 0; i < count; ++i) {
+    Word word;
+    std::memcpy(&word, in + i * static_cast<i64>(sizeof word), sizeof word);
+    values[i] = static_cast<Value>(word);
   }
 }
 
+// width < 64
 template <class Value>
 void pack_stream(const Value* values, i64 count, int width, u8* out) {
   const u64 mask = low_mask(width);
-  u128 stock = 0;
-  int held = 0;
+  u64 open = 0;
+  int used = 0;
   for (i64 i = 0; i < count; ++i) {
-    stock |= static_cast<u128>(values[i] & mask) << held;
-    held += width;
-    if (held >= 64) {
-      store_word(static_cast<u64>(stock), out);
+    const u64 value = values[i] & mask;
+    open |= value << used;
+    used += width;
+    if (used >= 64) {
+      store_word(open, out);
       out += 8;
-      stock >>= 64;
-      held -= 64;
+      used -= 64;
+      open = value >> (width - used);
     }
   }
-  for (; held > 0; held -= 8, stock >>= 8) *out++ = static_cast<u8>(stock);
+  for (; used > 0; used -= 8, open >>= 8) *out++ = static_cast<u8>(open);
 }
 
+// width < 64
 template <class Value>
 void unpack_stream(const u8* bytes, i64 count, int width, Value* out) {
   const u64 mask = low_mask(width);
   const i64 total = packed_bytes(count, width);
-  i64 i = 0;
-  // Two overlapping words cover any value; stop where they would read past the end.
-  for (i64 bit = 0; i < count && bit / 8 + 16 <= total; ++i, bit += width) {
-    const u8* at = bytes + bit / 8;
-    const int shift = static_cast<int>(bit % 8);
-    const u64 high = shift == 0 ? 0 : load_word(at + 8) << (64 - shift);
-    out[i] = static_cast<Value>(((load_word(at) >> shift) | high) & mask);
+  i64 i = 0, bit = 0;
+  // Eight bytes cover any value of up to 57 bits, nine any other; stop where they would read past
+  // the end.
+  if (width <= 57) {
+    for (; i < count && bit / 8 + 8 <= total; ++i, bit += width) {
+      out[i] = static_cast<Value>(load_word(bytes + bit / 8) >> (bit % 8) & mask);
+    }
+  } else {
+    for (; i < count && bit / 8 + 9 <= total; ++i, bit += width) {
+      const u8* at = bytes + bit / 8;
+      const u64 high = (u64{at[8]} << 1) << (63 - bit % 8);
+      out[i] = static_cast<Value>((load_word(at) >> (bit % 8) | high) & mask);
+    }
   }
-  for (; i < count; ++i) {
+  for (; i < count; ++i, bit += width) {
     u8 tail[16] = {};
-    const i64 bit = i * width;
     const i64 first = bit / 8;
     std::memcpy(tail, bytes + first, static_cast<size_t>(std::min<i64>(16, total - first)));
     u128 both;
@@ -115,14 +126,32 @@ void unpack_bits(const u8* bytes, i64 count, Value* out) {
 template <class Value>
 void pack_any(const Value* values, i64 count, int width, u8* out) {
   if (width == 1) return pack_bits(values, count, out);
-  if (width % 8 == 0) return pack_whole_bytes(values, count, width / 8, out);
+  switch (width) {
+    case 8:
+      return pack_words<u8>(values, count, out);
+    case 16:
+      return pack_words<u16>(values, count, out);
+    case 32:
+      return pack_words<u32>(values, count, out);
+    case 64:
+      return pack_words<u64>(values, count, out);
+  }
   pack_stream(values, count, width, out);
 }
 
 template <class Value>
 void unpack_any(const u8* bytes, i64 count, int width, Value* out) {
   if (width == 1) return unpack_bits(bytes, count, out);
-  if (width % 8 == 0) return unpack_whole_bytes(bytes, count, width / 8, out);
+  switch (width) {
+    case 8:
+      return unpack_words<u8>(bytes, count, out);
+    case 16:
+      return unpack_words<u16>(bytes, count, out);
+    case 32:
+      return unpack_words<u32>(bytes, count, out);
+    case 64:
+      return unpack_words<u64>(bytes, count, out);
+  }
   unpack_stream(bytes, count, width, out);
 }
 
