@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a program's graph node by node: on public tensors (floats), or on secret ones in a session."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.context import Session
+from privml.context import node as current
+from privml.errors import PrivmlError
+from privml.graph import SYM_SIZE
+
+Observer = Callable[[fx.Node, Any], None]
+
+
+def execute(
+    graph: fx.Graph,
+    inputs: Sequence[Any],
+    attributes: Mapping[str, Any],
+    session: Session | None = None,
+    observe: Observer | None = None,
+) -> list[Any]:
+    """The graph's results. ``attributes``: the tensor of each get_attr target.
+
+    In a session every node runs under its layer's name, the formats chosen for it, and its ledger entry. Values are
+    dropped after their last use. ``observe`` sees every node's value.
+    """
+    values: dict[fx.Node, Any] = {}
+    remaining = iter(inputs)
+    last_use: dict[fx.Node, list[fx.Node]] = {}
+    for node in graph.nodes:
+        for user in list(node.users)[-1:] or [node]:
+            last_use.setdefault(_latest(node, user), []).append(node)
+    with torch.no_grad():
+        for node in graph.nodes:
+            if node.op == "output":
+                return [values[result] for result in node.args[0]]
+            if node.op == "placeholder":
+                value = next(remaining)
+            elif node.op == "get_attr":
+                value = attributes[node.target]
+            else:
+                args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
+                value = _call(node, args, kwargs, session)
+            values[node] = value
+            if observe is not None:
+                observe(node, value)
+            for finished in last_use.get(node, ()):
+                values.pop(finished, None)
+    raise ValueError("the graph has no output node")
+
+
+def _latest(node: fx.Node, user: fx.Node) -> fx.Node:
+    """The user of ``node`` that stands last in the graph."""
+    latest = user
+    for other in node.users:
+        if latest < other:
+            latest = other
+    return latest
+
+
+def _call(node: fx.Node, args: Any, kwargs: Any, session: Session | None) -> Any:
+    if node.target is SYM_SIZE:
+        return args[0].shape[args[1]]
+    if session is None or not node.meta.get("secret"):
+        return node.target(*args, **kwargs)
+    name = node.meta.get("layer", node.name)
+    ledger = session.ledger
+    entry = contextlib.nullcontext() if ledger is None else ledger.node(name, str(node.target))
+    with entry, current(name, node.meta.get("request"), node.meta.get("working")):
+        try:
+            return node.target(*args, **kwargs)
+        except (PrivmlError, RuntimeError, ValueError, TypeError, IndexError) as error:
+            if hasattr(error, "add_note"):
+                error.add_note(f"in layer {name!r} ({node.target})")
+            raise
