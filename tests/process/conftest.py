@@ -1,41 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Processes that play parties, and their end."""
+"""Processes that play parties, and their end. They fork from a server that has torch loaded already."""
 
 from __future__ import annotations
 
-import json
-import os
+import multiprocessing
 import socket
-import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-PARTY = Path(__file__).with_name("party.py")
+sys.path.insert(0, str(Path(__file__).parent))
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["torch", "privml.session.connect"])  # what takes long to load
 
 
 class PartyProcess:
     def __init__(self, rank: int, side: str, address: str, options: dict) -> None:
-        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-        command = [sys.executable, str(PARTY), str(rank), side, address, json.dumps(options)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                                        env=environment)
+        import party
+
+        self.pipe, theirs = PROCESSES.Pipe(duplex=False)
+        self.process = PROCESSES.Process(target=party.main, args=(theirs, rank, side, address, options))
+        self.process.start()
+        theirs.close()
         self.lines: list[str] = []
 
-    def line(self, start: str) -> str:
+    def line(self, start: str, timeout: float = 60) -> str:
         """The next line that begins with ``start``."""
-        for line in self.process.stdout:
-            self.lines.append(line.rstrip())
+        while True:
+            line = self._next(timeout)
             if line.startswith(start):
-                return line.rstrip()
-        raise AssertionError(f"no line '{start}' in {self.lines}")
+                return line
 
     def last(self, timeout: float = 60) -> str:
         """The line it ended with."""
-        output, _ = self.process.communicate(timeout=timeout)
-        self.lines += output.splitlines()
+        end = time.monotonic() + timeout
+        try:
+            while True:
+                self._next(end - time.monotonic())
+        except EOFError:
+            self.process.join(10)
+            return self.lines[-1]
+
+    def _next(self, timeout: float) -> str:
+        assert self.pipe.poll(max(timeout, 0)), f"nothing within {timeout} seconds after {self.lines}"
+        self.lines.append(self.pipe.recv())
         return self.lines[-1]
+
+    def end(self) -> None:
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
 
 
 @pytest.fixture
@@ -48,9 +64,7 @@ def party():
 
     yield start
     for each in started:
-        if each.process.poll() is None:
-            each.process.kill()
-        each.process.communicate()
+        each.end()
 
 
 @pytest.fixture

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One party as a process. Arguments: rank, listen|connect, address, JSON of options.
+"""One party as a process.
 
-Prints "port N" when listening on port 0, "waiting" while nobody is there, "stage NAME" as it goes, and at last
-"result ..." or "error CLASS seconds message". ``die_at`` names the stage at which it kills itself with SIGKILL.
+Says "port N" when listening, "waiting" while nobody is there, "stage NAME" as it goes, and at last "result ..." or
+"error CLASS message". ``die_at`` names the stage at which it kills itself with SIGKILL.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import sys
 import threading
 import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 
 import torch
 
@@ -21,30 +21,25 @@ from privml.session import session as sessions
 from privml.session.handshake import shake_hands
 
 
-def say(*words: object) -> None:
-    print(*words, flush=True)
-
-
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def main(rank: int, side: str, address: str, options: dict) -> None:
-    torch.set_num_threads(1)
+def play(rank: int, side: str, address: str, options: dict, say: Callable[[str], None]) -> None:
     die_at, deadline = options.get("die_at"), options.get("deadline", 20.0)
     settings = sessions.Settings(**options.get("settings", {}))
 
     def stage(name: str) -> None:
-        say("stage", name)
+        say(f"stage {name}")
         if die_at == name:
             die()
 
     def on_wait(seconds: float) -> None:
-        say("waiting", f"{seconds:.1f}")
+        say(f"waiting {seconds:.1f}")
 
     if side == "listen":
         with connection.listening(address) as listener:
-            say("port", listener.port)
+            say(f"port {listener.port}")
             channel = connection.accept(listener, deadline, on_wait)
     else:
         channel = connection.reach(address, deadline, on_wait)
@@ -60,8 +55,8 @@ def main(rank: int, side: str, address: str, options: dict) -> None:
     if die_at == "stop":
         os.kill(os.getpid(), signal.SIGSTOP)
     if options.get("phase") == "preprocess":
-        while True:
-            engine.session.reserve(1 << 22, 1 << 22)
+        for count in range(1 << 20, 1 << 25, 1 << 20):
+            engine.session.reserve(count, count)
     value = torch.arange(-500, 500) if rank == 0 else None
     a = engine.input(value, (1000,), 0, 32)
     start = time.monotonic()
@@ -69,14 +64,14 @@ def main(rank: int, side: str, address: str, options: dict) -> None:
         positive, _ = engine.relu(a, 32)
         if options.get("phase") != "online" or time.monotonic() - start > 30:
             break
-    say("result", int(engine.reveal(positive, 32).sum()))
+    say(f"result {int(engine.reveal(positive, 32).sum())}")
     session.close()
 
 
-if __name__ == "__main__":
-    start = time.monotonic()
+def main(pipe: Connection, rank: int, side: str, address: str, options: dict) -> None:
+    """Runs ``play`` and reports how it ended."""
+    torch.set_num_threads(1)
     try:
-        main(int(sys.argv[1]), sys.argv[2], sys.argv[3], json.loads(sys.argv[4]))
+        play(rank, side, address, options, pipe.send)
     except Exception as error:
-        say("error", type(error).__name__, f"{time.monotonic() - start:.1f}", error)
-        sys.exit(1)
+        pipe.send(f"error {type(error).__name__} {error}")
