@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same program at two parties, each with its own session, where neither holds the other's data."""
+
+import threading
+
+import pytest
+import torch
+from test_networks import lenet
+from test_training import OPTIMIZERS, small_net
+
+import privml
+
+_core = pytest.importorskip("privml._core")
+
+from privml.session.session import Settings, open_session  # noqa: E402 - needs the core
+
+
+def run_parties(program):
+    """``program(rank)`` at both parties on threads; their results by rank."""
+    channels, results = _core.memory_pair(), [None, None]
+
+    def party(rank):
+        try:
+            with open_session(channels[rank], rank, Settings(ot="ideal"), deadline=20.0):
+                results[rank] = program(rank)
+        except BaseException as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=party, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a party hangs"
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results
+
+
+def network(rank):
+    """The server's network; the client has one of the same shape and other weights."""
+    torch.manual_seed(7 + rank)
+    return lenet().eval()
+
+
+def test_inference():
+    torch.manual_seed(1)
+    image = torch.randn(2, 1, 16, 16)
+    models = [network(0), network(1)]
+
+    def program(rank):
+        with torch.no_grad():
+            model = privml.secret(models[rank], owner=0)
+            x = privml.share(image if rank == 1 else None, owner=1, shape=image.shape)
+            return privml.reveal(model(x), to=1)
+
+    server, client = run_parties(program)
+    assert server is None
+    with privml.local("plain"), torch.no_grad():
+        oracle = privml.reveal(privml.secret(network(0), owner=0)(privml.share(image, owner=1)))
+    assert torch.equal(client, oracle)
+
+
+def test_training_with_labels_of_the_other_party():
+    torch.manual_seed(2)
+    images, labels = torch.randn(6, 1, 8, 8), torch.randn(6, 4)
+
+    def train(x, y):
+        net = privml.secret(small_net(), owner=0)
+        optimizer = OPTIMIZERS["momentum"](net.parameters())
+        for _ in range(2):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(net(x), y).backward()
+            optimizer.step()
+        return [privml.reveal(p).detach() for p in net.parameters()]
+
+    def program(rank):
+        x = privml.share(images if rank == 0 else None, owner=0, shape=images.shape)
+        y = privml.share(labels if rank == 1 else None, owner=1, shape=labels.shape)
+        return train(x, y)
+
+    both = run_parties(program)
+    with privml.local("plain"):
+        oracle = train(privml.share(images, owner=0), privml.share(labels, owner=1))
+    for first, second, exact in zip(*both, oracle, strict=True):
+        assert torch.equal(first, exact) and torch.equal(second, exact)
+
+
+def test_values_at_the_owner_decide_nothing_at_the_other():
+    """Only the owner looks at its value; a wrong one is its own error, before anything is sent."""
+
+    def program(rank):
+        good = privml.share(torch.ones(2) if rank == 0 else None, owner=0, shape=(2,))
+        try:
+            privml.share(torch.tensor([float("nan"), 1.0]), owner=0)
+        except privml.errors.InvalidInput:
+            return "refused", privml.reveal(good).tolist()
+        return "ignored", privml.reveal(good).tolist()
+
+    assert run_parties(program) == [("refused", [1.0, 1.0]), ("ignored", [1.0, 1.0])]
