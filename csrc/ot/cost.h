@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A meter that walks through a protocol's messages without sending them. Next to every protocol stands a
-// function `cost_<protocol>(CostMeter&, ...)` that makes the same calls in the same order; a test demands
-// that bytes, depth and correlations equal the ledger exactly.
+// A meter that walks through a protocol's messages without sending them. Next to every protocol
+// stands a function `cost_<protocol>(CostMeter&, ...)` that makes the same calls in the same order;
+// a test demands that bytes, depth and correlations equal the ledger exactly.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@ struct CostMeter {
   explicit CostMeter(RcotCost rcot_cost) : rcot(std::move(rcot_cost)) {}
 
   RcotCost rcot;
-  std::array<i64, 2> bytes{};                 // sent by party 0 / 1, preprocessing included
-  std::array<i64, 2> preprocess_bytes{};      // of these, for correlations
-  std::array<i64, 2> preprocess_depth{};      // of depth below, what reserve() added
-  std::array<i64, 2> depth{};                 // Lamport clocks of party 0 / 1
-  std::array<i64, 2> cots{};                  // drawn correlations, indexed by the sender's rank
-  std::array<i64, 2> available{};             // stock of the two pools, indexed by the sender's rank
+  std::array<i64, 2> bytes{};             // sent by party 0 / 1, preprocessing included
+  std::array<i64, 2> preprocess_bytes{};  // of these, for correlations
+  std::array<i64, 2> preprocess_depth{};  // of depth below, what reserve() added
+  std::array<i64, 2> depth{};             // Lamport clocks of party 0 / 1
+  std::array<i64, 2> cots{};              // drawn correlations, indexed by the sender's rank
+  std::array<i64, 2> available{};         // stock of the two pools, indexed by the sender's rank
 
   // One message: `from` writes, the other party reads it.
   void message(int from, i64 count);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// (2^depth - 1)-of-2^depth OT of seeds from `depth` OTs: a tree of pseudo-random generators whose sender
-// transfers, per level, the XOR of all left or of all right nodes
-// (Goldreich, Goldwasser, Micali 1986; Boyle et al., CCS 2019, section 5.1; Roy, Crypto 2022, section 4).
+// (2^depth - 1)-of-2^depth OT of seeds from `depth` OTs: a tree of pseudo-random generators whose
+// sender transfers, per level, the XOR of all left or of all right nodes
+// (Goldreich, Goldwasser, Micali 1986; Boyle et al., CCS 2019, section 5.1; Roy, Crypto 2022,
+// section 4).
 //
-// Assumption  AES-128 as pseudo-random generator. Secure against semi-honest parties: a dishonest sender
-//             could send sums that fit one position only, which a malicious mode has to check.
+// Assumption  AES-128 as pseudo-random generator. Secure against semi-honest parties: a dishonest
+//             sender could send sums that fit one position only, which a malicious mode has to
+//             check.
 #pragma once
 
 #include <array>

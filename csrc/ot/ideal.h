@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FOR TESTS ONLY: INSECURE. Both parties derive every correlation from one seed that both know, so
-// each of them could compute the other's secrets. It stands in for random correlated OT where a test
-// looks at what is built on top. No byte is exchanged.
+// each of them could compute the other's secrets. It stands in for random correlated OT where a
+// test looks at what is built on top. No byte is exchanged.
 #pragma once
 
 #include <memory>

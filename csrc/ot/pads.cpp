@@ -21,12 +21,13 @@ void mark_entries(TransferShape shape, int first_bit, int digit_bits, u64 value,
 }
 
 template <int M>
-void digit_keys_send(const Block* q, Block delta, i64 n, Block* keys) {
-  const Block delta_x = times_x(delta);
-  const Block delta_x1 = delta ^ delta_x;
+void digit_keys_send(const BlockVector* q, Block offset, i64 n, BlockVector* keys) {
+  const BlockVector delta{offset.lo, offset.hi};
+  const BlockVector delta_x = times_x(delta);
+  const BlockVector delta_x1 = delta ^ delta_x;
   for (i64 i = 0; i < n; ++i) {
     for (int b = 0; b + 1 < M; b += 2) {
-      const Block key = q[b] ^ times_x(q[b + 1]);
+      const BlockVector key = q[b] ^ times_x(q[b + 1]);
       keys[0] = key;
       keys[1] = key ^ delta;
       keys[2] = key ^ delta_x;
@@ -43,7 +44,7 @@ void digit_keys_send(const Block* q, Block delta, i64 n, Block* keys) {
 }
 
 template <int M>
-void digit_keys_receive(const Block* t, i64 n, Block* keys) {
+void digit_keys_receive(const BlockVector* t, i64 n, BlockVector* keys) {
   for (i64 i = 0; i < n; ++i) {
     for (int b = 0; b + 1 < M; b += 2) *keys++ = t[b] ^ times_x(t[b + 1]);
     if constexpr (M % 2 == 1) *keys++ = t[M - 1];
@@ -53,31 +54,32 @@ void digit_keys_receive(const Block* t, i64 n, Block* keys) {
 
 // rows[i] = XOR over keys of hashes[i * Keys + key] & masks[key].
 template <int Keys>
-void fold_masked(const Block* hashes, const Block* masks, i64 n, Block* rows) {
-  for (i64 i = 0; i < n; ++i) {
-    Block row = hashes[i * Keys] & masks[0];
-    for (int key = 1; key < Keys; ++key) row ^= hashes[i * Keys + key] & masks[key];
+void fold_masked(const BlockVector* hashes, const BlockVector* masks, i64 n, BlockVector* rows) {
+  for (i64 i = 0; i < n; ++i, hashes += Keys) {
+    BlockVector row = hashes[0] & masks[0];
+    for (int key = 1; key < Keys; ++key) row ^= hashes[key] & masks[key];
     rows[i] = row;
   }
 }
 
 template <int Keys>
-void fold_plain(const Block* hashes, i64 n, Block* rows) {
-  for (i64 i = 0; i < n; ++i) {
-    Block row = hashes[i * Keys];
-    for (int key = 1; key < Keys; ++key) row ^= hashes[i * Keys + key];
+void fold_plain(const BlockVector* hashes, i64 n, BlockVector* rows) {
+  for (i64 i = 0; i < n; ++i, hashes += Keys) {
+    BlockVector row = hashes[0];
+    for (int key = 1; key < Keys; ++key) row ^= hashes[key];
     rows[i] = row;
   }
 }
 
 template <int M>
 void fold_short_send(const Block* hashes, const Block* masks, i64 n, Block* rows) {
-  fold_masked<4 * (M / 2) + 2 * (M % 2)>(hashes, masks, n, rows);
+  fold_masked<4 * (M / 2) + 2 * (M % 2)>(as_vectors(hashes), as_vectors(masks), n,
+                                         as_vectors(rows));
 }
 
 template <int M>
 void fold_short_receive(const Block* hashes, i64 n, Block* rows) {
-  fold_plain<(M + 1) / 2>(hashes, n, rows);
+  fold_plain<(M + 1) / 2>(as_vectors(hashes), n, as_vectors(rows));
 }
 
 // XOR over b of x^b * correlations[b].
@@ -138,7 +140,9 @@ DigitPads::DigitPads(TransferShape shape, Block delta, i64 max_instances)
 
 void DigitPads::send(const CorrelationRobustHash& hash, const Block* q, i64 n, Block* rows) {
   const i64 keys = shape_.digit_keys(), blocks = shape_.row_blocks();
-  with_constant(shape_.m, [&]<int M>() { digit_keys_send<M>(q, delta_, n, keys_.data()); });
+  with_constant(shape_.m, [&]<int M>() {
+    digit_keys_send<M>(as_vectors(q), delta_, n, as_vectors(keys_.data()));
+  });
   hash.expand(keys_.data(), n * keys, blocks, hashes_.data());
   if (blocks == 1) {
     return with_constant(
@@ -157,7 +161,9 @@ void DigitPads::send(const CorrelationRobustHash& hash, const Block* q, i64 n, B
 
 void DigitPads::receive(const CorrelationRobustHash& hash, const Block* t, i64 n, Block* rows) {
   const i64 keys = shape_.digits(), blocks = shape_.row_blocks();
-  with_constant(shape_.m, [&]<int M>() { digit_keys_receive<M>(t, n, keys_.data()); });
+  with_constant(shape_.m, [&]<int M>() {
+    digit_keys_receive<M>(as_vectors(t), n, as_vectors(keys_.data()));
+  });
   hash.expand(keys_.data(), n * keys, blocks, hashes_.data());
   if (blocks == 1) {
     return with_constant(shape_.m,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pads of 1-of-2^m transfers. An instance's m correlations are combined into keys that differ by
-// multiples j * delta in GF(2^128), so that the receiver can compute only those of its choice. Two ways,
-// decided by the number of hash calls:
-//   digits    the choice is read as digits of two bits; each digit value has one pad as long as the whole
-//             row of 2^m messages, of which the entries with that digit are used; a message's pad is the
-//             XOR over the digits. Few keys, for short rows.
+// multiples j * delta in GF(2^128), so that the receiver can compute only those of its choice. Two
+// ways, decided by the number of hash calls:
+//   digits    the choice is read as digits of two bits; each digit value has one pad as long as the
+//             whole row of 2^m messages, of which the entries with that digit are used; a message's
+//             pad is the XOR over the digits. Few keys, for short rows.
 //   combined  one key and one hash for each of the 2^m messages. For long rows.
 // Every bit of a hash output masks at most one message bit.
 #pragma once
@@ -30,7 +30,7 @@ struct TransferShape {
 class DigitPads {
  public:
   DigitPads(TransferShape shape, Block delta, i64 max_instances);
-  // The sender's pads of `n` <= max_instances instances from q[0, n * m); all bits of the row are valid.
+  // The sender's pads of `n` <= max_instances instances from q[0, n * m), valid in the whole row.
   void send(const CorrelationRobustHash& hash, const Block* q, i64 n, Block* rows);
   // The receiver's: valid at the chosen entry, noise elsewhere.
   void receive(const CorrelationRobustHash& hash, const Block* t, i64 n, Block* rows);
@@ -43,8 +43,8 @@ class DigitPads {
   AlignedVector<Block> hashes_;
 };
 
-// The pad of message j of instance i is the low word of pads[i * 2^m + j] (sender) or pads[i] (receiver,
-// for its choice). multiples[j] = j * delta.
+// The pad of message j of instance i is the low word of pads[i * 2^m + j] (sender) or pads[i]
+// (receiver, for its choice). multiples[j] = j * delta.
 AlignedVector<Block> offset_multiples(Block delta, int m);
 void combined_pads_send(const CorrelationRobustHash& hash, const Block* q, i64 n, int m,
                         const Block* multiples, Block* pads);

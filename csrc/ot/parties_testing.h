@@ -20,8 +20,10 @@ struct SessionRecord {
   std::array<std::string, 2> sent_hash;  // SHA-256 of what party 0 / 1 sent, setup included
 };
 
-// Runs body(0) and body(1) on two threads and rethrows the first failure; `on_failure` must wake the other.
-inline void run_pair(const std::function<void(int)>& body, const std::function<void()>& on_failure) {
+// Runs body(0) and body(1) on two threads and rethrows the first failure; `on_failure` must wake
+// the other.
+inline void run_pair(const std::function<void(int)>& body,
+                     const std::function<void()>& on_failure) {
   std::array<std::exception_ptr, 2> failures;
   const auto guarded = [&](int rank) {
     try {

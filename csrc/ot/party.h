@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every two-party protocol receives: one party's channel, correlations, randomness and counters.
+// What every two-party protocol receives: one party's channel, correlations, randomness and
+// counters.
 #pragma once
 
 #include <array>
@@ -27,17 +28,18 @@ struct Ledger {
 };
 
 struct Party {
-  int rank;                    // 0 or 1
+  int rank;  // 0 or 1
   Channel& channel;
-  CotPool& sender;             // this party sends, the peer chooses
-  CotPool& receiver;           // this party chooses, the peer sends
-  Prg& prg;                    // this party's own randomness
+  CotPool& sender;    // this party sends, the peer chooses
+  CotPool& receiver;  // this party chooses, the peer sends
+  Prg& prg;           // this party's own randomness
   const CorrelationRobustHash& hash;
-  Ledger& ledger;              // setup and preprocess are booked as they happen; online is the rest
+  Ledger& ledger;  // setup and preprocess are booked as they happen; online is the rest
 };
 
 // Makes `as_sender` and `as_receiver` correlations available (this party's roles), both directions
-// interleaved tile by tile, booked under Phase::preprocess. Both parties call it with mirrored numbers.
+// interleaved tile by tile, booked under Phase::preprocess. Both parties call it with mirrored
+// numbers.
 void reserve(Party& party, i64 as_sender, i64 as_receiver);
 
 // Correlations for immediate use; reserves what is missing.

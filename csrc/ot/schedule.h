@@ -8,8 +8,9 @@
 
 namespace privml {
 
-// Correlations per direction between two changes from writing to reading. It bounds the bytes in flight
-// (2^19 correlations: 2 MB at k = 4, 8 MB at k = 1) and is long enough to cover a wide-area round trip.
+// Correlations per direction between two changes from writing to reading. It bounds the bytes in
+// flight (2^19 correlations: 2 MB at k = 4, 8 MB at k = 1) and is long enough to cover a wide-area
+// round trip.
 inline constexpr i64 kExtensionBatch = i64{1} << 19;
 
 // What is missing for `wanted` when `available` are in stock, rounded up to the granularity.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Brings a two-party session up: common randomness, base OTs in both directions, the two pools.
 //
-// Functionality  the parties agree on a session id and the hash's key by committing to random nonces before
-//                opening them, so neither chooses them alone; then base_ot.h and softspoken.h.
-// Cost           64 bytes for the coin toss and 16384 for the base OTs and seeds per party; four exchanges.
-//                Nothing with the ideal provider.
+// Functionality  the parties agree on a session id and the hash's key by committing to random
+//                nonces before opening them, so neither chooses them alone; then base_ot.h and
+//                softspoken.h.
+// Cost           64 bytes for the coin toss and 16384 for the base OTs and seeds per party; four
+//                exchanges. Nothing with the ideal provider.
 #pragma once
 
 #include <memory>
@@ -19,8 +20,8 @@ namespace privml {
 struct OtConfig {
   std::string provider = "softspoken";  // or "ideal": tests only, insecure
   int k = 4;                            // SoftSpoken's field degree, 1..8
-  // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass the same
-  // seed. The ideal provider needs it.
+  // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
+  // the same seed. The ideal provider needs it.
   std::optional<Block> test_seed;
 };
 
@@ -30,7 +31,8 @@ RcotCost rcot_cost(const OtConfig& config);
 // Owns what a Party refers to; secrets are wiped on destruction.
 class PartyResources {
  public:
-  PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver, Prg prg, Block hash_key);
+  PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver, Prg prg,
+                 Block hash_key);
   ~PartyResources();
   PartyResources(const PartyResources&) = delete;
   Party& party() { return party_; }
@@ -44,10 +46,12 @@ class PartyResources {
   Party party_;
 };
 
-// Both parties call it with ranks 0 and 1 and the same configuration; the channel must outlive the result.
-// Booked under Phase::setup. Throws InvalidArgument (configuration), ProtocolError (malformed group
-// element), SecurityAbort (the peer did not open what it committed to), PeerDisconnected.
-std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank, const OtConfig& config);
+// Both parties call it with ranks 0 and 1 and the same configuration; the channel must outlive the
+// result. Booked under Phase::setup. Throws InvalidArgument (configuration), ProtocolError
+// (malformed group element), SecurityAbort (the peer did not open what it committed to),
+// PeerDisconnected.
+std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
+                                                     const OtConfig& config);
 void cost_party_resources(CostMeter& meter);
 
 }  // namespace privml

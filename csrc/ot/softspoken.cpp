@@ -18,8 +18,11 @@ namespace {
 
 constexpr i64 kRows = 128;
 constexpr i64 kGranularity = 256;  // an even number of blocks per row
-constexpr i64 kSlice = 4096;       // correlations whose rows stay in the second-level cache
 constexpr i64 kTile = 8192;
+
+// Correlations made at once: their rows stay in the second-level cache, and a key schedule is read
+// once for all of them. High degrees have many keys.
+constexpr i64 slice_size(int k) { return k <= 4 ? kTile / 2 : kTile; }
 
 // Element i of delta: bits [k * i, k * i + bits).
 struct Element {
@@ -50,11 +53,12 @@ class Vole {
  public:
   Vole(int k, bool punctured)
       : elements_(elements_of(k)),
+        slice_(slice_size(k)),
         punctured_(punctured),
-        expanded_((i64{1} << kFoldMaxDigit) * kSlice / 128),
-        totals_((i64{1} << (kSoftSpokenMaxDegree - kFoldMaxDigit)) * kSlice / 128),
-        rows_(kRows * kSlice / 128),
-        correction_((count() - 1) * kSlice / 128) {}
+        expanded_((i64{1} << kFoldMaxDigit) * slice_ / 128),
+        totals_((i64{1} << (kSoftSpokenMaxDegree - kFoldMaxDigit)) * slice_ / 128),
+        rows_(kRows * slice_ / 128),
+        correction_((count() - 1) * slice_ / 128) {}
 
   ~Vole() {
     sodium_memzero(seeds_.data(), seeds_.size() * sizeof(Aes128));
@@ -65,6 +69,7 @@ class Vole {
   Vole(const Vole&) = delete;
 
   i64 count() const { return std::ssize(elements_); }
+  i64 slice() const { return slice_; }
   const Element& element(i64 i) const { return elements_[i]; }
   Block* row(i64 index, i64 blocks) { return rows_.data() + index * blocks; }
   Block* correction(i64 i, i64 blocks) { return correction_.data() + (i - 1) * blocks; }
@@ -112,6 +117,7 @@ class Vole {
 
  private:
   std::vector<Element> elements_;
+  i64 slice_;
   bool punctured_;
   std::vector<Aes128> seeds_;  // element by element, 2^bits each
   u64 position_ = 0;           // in blocks of 128 correlations
@@ -155,8 +161,8 @@ class SoftSpokenSender final : public Rcot {
 
   void extend(Block* out, i64 count) override {
     check_count(count);
-    for (i64 done = 0; done < count; done += kSlice) {
-      const i64 blocks = std::min(kSlice, count - done) / 128;
+    for (i64 done = 0; done < count; done += vole_.slice()) {
+      const i64 blocks = std::min(vole_.slice(), count - done) / 128;
       vole_.expand(blocks, [](i64, const Block*) {});
       channel_.read(vole_.correction_bytes(blocks));
       for (i64 i = 1; i < vole_.count(); ++i) correct(i, blocks);
@@ -188,7 +194,7 @@ class SoftSpokenReceiver final : public Rcot {
  public:
   SoftSpokenReceiver(Channel& channel, int k, Block root,
                      const std::vector<std::array<Block, 2>>& keys)
-      : channel_(channel), vole_(k, false), choices_(kSlice / 128) {
+      : channel_(channel), vole_(k, false), choices_(vole_.slice() / 128) {
     expect(std::ssize(keys) == kRows, "SoftSpoken OT: needs 128 base OTs");
     Prg roots(root);
     std::vector<std::array<Block, 2>> masked(kRows);
@@ -213,8 +219,8 @@ class SoftSpokenReceiver final : public Rcot {
 
   void extend(Block* out, i64 count) override {
     check_count(count);
-    for (i64 done = 0; done < count; done += kSlice) {
-      const i64 blocks = std::min(kSlice, count - done) / 128;
+    for (i64 done = 0; done < count; done += vole_.slice()) {
+      const i64 blocks = std::min(vole_.slice(), count - done) / 128;
       vole_.expand(blocks, [&](i64 i, const Block* u) {
         if (i == 0) {
           std::copy(u, u + blocks, choices_.begin());
