@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/session.h"
 
+#include <algorithm>
+
+#include "base/buffer.h"
+
 namespace privml::bindings {
 namespace {
 
@@ -11,8 +15,8 @@ OtConfig ot_config(const std::string& provider, int k, std::optional<u64> test_s
 }
 
 py::dict count_of(const PhaseCount& count) {
-  return py::dict("seconds"_a = count.seconds, "sent"_a = count.sent,
-                  "received"_a = count.received, "depth"_a = count.depth);
+  return py::dict("seconds"_a = count.seconds, "sent"_a = count.sent, "received"_a = count.received,
+                  "depth"_a = count.depth);
 }
 
 py::dict dictionary(const std::array<PhaseCount, 3>& phases, i64 sender, i64 receiver) {
@@ -21,11 +25,31 @@ py::dict dictionary(const std::array<PhaseCount, 3>& phases, i64 sender, i64 rec
                   "cots_as_receiver"_a = receiver);
 }
 
+// Correlations drawn at a time by draw_and_discard.
+constexpr i64 kDiscardPiece = i64{1} << 18;
+
+void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
+  expect(sender == 0 || sender == 1, "sender must be 0 or 1");
+  expect(count >= 0, "count must not be negative");
+  const auto pieces = [count](auto&& draw) {
+    for (i64 done = 0; done < count; done += kDiscardPiece)
+      draw(std::min(kDiscardPiece, count - done));
+  };
+  session.run(
+      [&](Party& party) {
+        AlignedVector<Block> drawn(std::min(kDiscardPiece, count));
+        pieces([&](i64 n) {
+          party.rank == sender ? draw_as_sender(party, drawn.data(), n)
+                               : draw_as_receiver(party, drawn.data(), n);
+        });
+      },
+      [&](CostMeter& meter) { pieces([&](i64 n) { meter.draw(sender, n); }); });
+}
+
 }  // namespace
 
 TwoPartySession::TwoPartySession(std::shared_ptr<Channel> channel, int rank,
-                                 const std::string& provider, int k,
-                                 std::optional<u64> test_seed)
+                                 const std::string& provider, int k, std::optional<u64> test_seed)
     : rank_(rank), channel_(std::move(channel)) {
   expect(channel_ != nullptr, "a session needs a channel");
   py::gil_scoped_release without_interpreter;
@@ -60,8 +84,7 @@ py::dict TwoPartySession::counters() const {
   const PhaseCount& preprocess = phases[static_cast<int>(Phase::preprocess)];
   const Traffic now = channel_->traffic();
   phases[static_cast<int>(Phase::online)] = {
-      seconds_ - preprocess.seconds,
-      now.sent - opened_.sent - setup.sent - preprocess.sent,
+      seconds_ - preprocess.seconds, now.sent - opened_.sent - setup.sent - preprocess.sent,
       now.received - opened_.received - setup.received - preprocess.received,
       now.depth - opened_.depth - setup.depth - preprocess.depth};
   return dictionary(phases, ledger.cots_as_sender, ledger.cots_as_receiver);
@@ -98,15 +121,18 @@ void define_session(py::module_& m) {
       .def("close", &TwoPartySession::close)
       .def("counters", &TwoPartySession::counters,
            "Per phase seconds, sent, received, depth; and the correlations drawn.")
+      .def("draw_and_discard", &draw_and_discard, "sender"_a, "count"_a,
+           "Makes and drops `count` correlations of one direction, piece by piece (for "
+           "measurements).")
       .def(
           "reserve",
           [](TwoPartySession& session, i64 as_sender, i64 as_receiver) {
-            session.run(
-                [&](Party& party) { reserve(party, as_sender, as_receiver); },
-                [&](CostMeter& meter) {
-                  const bool first = session.rank() == 0;
-                  meter.reserve(first ? as_sender : as_receiver, first ? as_receiver : as_sender);
-                });
+            session.run([&](Party& party) { reserve(party, as_sender, as_receiver); },
+                        [&](CostMeter& meter) {
+                          const bool first = session.rank() == 0;
+                          meter.reserve(first ? as_sender : as_receiver,
+                                        first ? as_receiver : as_sender);
+                        });
           },
           "as_sender"_a, "as_receiver"_a,
           "Makes correlations ahead of time; the peer calls it with the numbers swapped.");

@@ -96,7 +96,7 @@ def matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: P
 
 def correlated_transfer(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
     """Random correlated transfers alone, one direction (party 0 sends)."""
-    return lambda: core.discard_correlations(session, 0, n)
+    return lambda: session.draw_and_discard(0, n)
 
 
 OPERATORS: dict[str, Callable[..., Action]] = {
