@@ -12,7 +12,7 @@ import privml.ops  # noqa: F401 - fills the operator table
 from privml.context import Session, current_session
 from privml.encoding import decode, encode_input, format_for
 from privml.errors import InvalidInput
-from privml.formats import Boolean, Format, Owned
+from privml.formats import Boolean, FixedPoint, Format, Owned
 from privml.ops.creation import filled
 from privml.tensor import SHARED, SecretTensor
 
@@ -117,6 +117,8 @@ def secret(
     """
     session = session or current_session()
     fmt = format or session.weight
+    # statistics are used by their owner in clear, or scaled before anyone multiplies by them: no reason to be coarse
+    buffer_format = format or (FixedPoint(64, 32) if session.engine.trivial_inputs else session.working)
     done: dict[int, SecretTensor] = {}
     for name, part in module.named_modules():
         for table in (part._parameters, part._buffers):
@@ -124,7 +126,8 @@ def secret(
                 if tensor is None or isinstance(tensor, SecretTensor) or not tensor.dtype.is_floating_point:
                     continue
                 if id(tensor) not in done:
-                    done[id(tensor)] = _secret_parameter(tensor, f"{name}.{key}".strip("."), owner, fmt, session)
+                    kind = fmt if table is part._parameters else buffer_format
+                    done[id(tensor)] = _secret_parameter(tensor, f"{name}.{key}".strip("."), owner, kind, session)
                 table[key] = done[id(tensor)]
     return module
 

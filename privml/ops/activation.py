@@ -31,7 +31,10 @@ def relu(x: SecretTensor) -> SecretTensor:
     share, fmt = ring_value(x, x.dtype)
     engine = engine_of(x)
     if fmt.nonnegative:
-        return x.clone()
+        result = x.clone()
+        if torch.is_grad_enabled() and x.requires_grad:
+            result.aux = SignBit(engine.public(torch.ones(x.shape, dtype=torch.uint8), 1))
+        return result
     positive, bit = engine.relu(share, fmt.bits)
     to = ring_format(fmt.bits, fmt.scale, x.dtype.is_floating_point, True)
     result = finish(engine, positive, to, x.placement, x.session, x.dtype)
@@ -105,7 +108,8 @@ def leaky_relu(x: SecretTensor, negative_slope: float = 0.01) -> SecretTensor:
     """relu(x) + slope * (x - relu(x)): one comparison, one truncation."""
     positive = relu(x)
     result = positive + scale_public(sub(x, positive), negative_slope, x.dtype)
-    result.aux = positive.aux
+    # out of place autograd saves the input, in place the result; both have the sign of the input
+    x.aux = result.aux = positive.aux
     return result
 
 

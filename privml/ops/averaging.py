@@ -11,7 +11,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.ops.linear import mean, scale_public
-from privml.ops.values import engine_of, like, ring_value
+from privml.ops.values import engine_of, like, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
 
@@ -63,7 +63,8 @@ def avg_pool2d_backward(
     w = windows_of(x, 2, kernel, stride, padding, 1, ceil_mode)
     grad = scale_public(grad, _inverse_count(w, count_include_pad, divisor_override), grad.dtype)
     window = math.prod(w.kernel)
-    return like(grad, tuple(fold(c.unsqueeze(-1).expand(*c.shape, window), w) for c in grad.share))
+    total = tuple(fold(c.unsqueeze(-1).expand(*c.shape, window), w) for c in grad.share)
+    return like(grad, settle(engine_of(grad), total, grad.format))
 
 
 @implements(aten.avg_pool1d.default)

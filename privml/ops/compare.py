@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Comparisons, logic, selection, maxima: results of comparisons are Boolean shares."""
+"""Comparisons, logic, selection, sign: results of comparisons are Boolean shares."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from privml.dispatch import implements, intercepts
 from privml.encoding import encode_threshold
 from privml.engines.base import Engine, Share
 from privml.errors import SecretLeakError
-from privml.formats import Boolean, Placement
+from privml.formats import Placement
 from privml.ops.linear import dims_of, is_bits, sub
 from privml.ops.product import mul
 from privml.ops.values import (
     BOOLEAN,
+    RingFormat,
     align,
     as_number,
     broadcast,
@@ -26,10 +27,10 @@ from privml.ops.values import (
     join,
     like,
     nonnegative,
-    plain_format,
     result_dtype,
     ring_format,
     ring_value,
+    unify,
 )
 from privml.tensor import SecretTensor
 
@@ -41,11 +42,11 @@ def boolean(x: SecretTensor, share: Share, placement: Placement | None = None) -
 
 
 # ---- order: everything is [a < b] or its negation
-def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Engine, Share, int, Placement]:
+def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Engine, Share, RingFormat, Placement]:
     """a - b in a ring; a public side is rounded so that the order relation with every ring value is exact."""
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return engine, engine.subtract(sa, sb, fmt.bits), fmt.bits, placement
+        return engine, engine.subtract(sa, sb, fmt.bits), fmt, placement
     secret, public = (a, as_number(b)) if is_secret(a) else (b, as_number(a))
     share, fmt = ring_value(secret, dtype)
     engine = engine_of(secret)
@@ -53,20 +54,19 @@ def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Eng
     if isinstance(threshold, torch.Tensor):
         share = expand(share, torch.broadcast_shapes(share[0].shape, threshold.shape))
     if secret is a:
-        share = (
-            share if isinstance(threshold, int) and threshold == 0 else engine.add_public(share, -threshold, fmt.bits)
-        )
+        if isinstance(threshold, torch.Tensor) or threshold:
+            share = engine.add_public(share, -threshold, fmt.bits)
     else:
         share = engine.add_public(engine.negate(share, fmt.bits), threshold, fmt.bits)
-    return engine, share, fmt.bits, secret.placement
+    return engine, share, fmt, secret.placement
 
 
 def _less(a: Any, b: Any, negate: bool) -> SecretTensor:
     """[a < b], or its negation [a >= b]."""
     dtype = result_dtype(a, b)
     # x < c is x < ceil(c) on ring values; c < x is floor(c) < x
-    engine, share, bits, placement = _difference(a, b, dtype, is_secret(a))
-    bit = engine.less_than_zero(share, bits)
+    engine, share, fmt, placement = _difference(a, b, dtype, is_secret(a))
+    bit = engine.less_than_zero(share, fmt.bits)
     return boolean(a if is_secret(a) else b, engine.logical_not(bit) if negate else bit, placement)
 
 
@@ -93,14 +93,12 @@ def le(a: Any, b: Any) -> SecretTensor:
 def _equal(a: Any, b: Any, negate: bool) -> SecretTensor:
     if is_bits(a) and is_bits(b):
         return bitwise_xor(a, b) if negate else logical_not(bitwise_xor(a, b))
-    engine, share, bits, placement = _difference(a, b, result_dtype(a, b), True)
-    bit = engine.equal_zero(share, bits)
+    engine, share, fmt, placement = _difference(a, b, result_dtype(a, b), True)
+    bit = engine.equal_zero(share, fmt.bits)
     secret = a if is_secret(a) else b
     if not is_secret(a) or not is_secret(b):  # a constant between two ring values equals none of them
         public = as_number(b if is_secret(a) else a)
-        scale = ring_value(secret, result_dtype(a, b))[1].scale
-        bits_of = secret.session.working.bits
-        up, down = (torch.as_tensor(encode_threshold(public, bits_of, scale, u)) for u in (True, False))
+        up, down = (torch.as_tensor(encode_threshold(public, fmt.bits, fmt.scale, u)) for u in (True, False))
         representable = (up == down).to(torch.uint8)
         if not bool(representable.all()):
             bit = tuple(c * representable for c in bit)
@@ -249,23 +247,7 @@ def _where_bits(condition: SecretTensor, a: Any, b: Any) -> SecretTensor:
 
 def _where_public(condition: torch.Tensor, a: Any, b: Any, dtype: torch.dtype) -> SecretTensor:
     """A public choice between values is made on every component alike."""
-    if is_secret(a) and is_secret(b) and not (is_bits(a) and is_bits(b)):
-        sa, sb, fmt, placement, _ = align(a, b, dtype)
-        session = a.session
-    else:
-        secret = a if is_secret(a) else b
-        session, fmt = secret.session, secret.format
-        placement = join(a.placement, b.placement) if is_secret(a) and is_secret(b) else secret.placement
-        if not (is_bits(secret) and dtype is torch.bool):
-            share, fmt = ring_value(secret, dtype)
-        else:
-            share = secret.share
-        engine = session.engine_for(placement)
-        sa, sb = (
-            (share if v is secret else v.share) if is_secret(v) else constant(as_number(v), v.shape, fmt, engine)
-            for v in (a, b)
-        )
-        fmt = fmt if isinstance(fmt, Boolean) else plain_format(fmt)
+    (sa, sb), fmt, placement, session = unify((a, b), dtype)
     return SecretTensor(
         tuple(torch.where(condition, x, y) for x, y in zip(sa, sb, strict=True)),
         fmt,
@@ -294,17 +276,13 @@ def sign(x: SecretTensor) -> SecretTensor:
     return (positive.to(torch.int64) - negative.to(torch.int64)).to(x.dtype)
 
 
-def abs_share(x: SecretTensor) -> tuple[Share, Share]:
-    """(|x|, Boolean share of [x >= 0])."""
-    engine = engine_of(x)
-    bits = x.format.bits
-    positive, bit = engine.relu(x.share, bits)
-    return engine.subtract(engine.multiply_public(positive, 2, bits), x.share, bits), bit
-
-
 @implements(aten.abs.default)
 def abs_(x: SecretTensor) -> SecretTensor:
+    """2 relu(x) - x."""
     if nonnegative(x.format):
         return x.clone()
-    fmt = ring_format(x.format.bits, x.format.scale, x.dtype.is_floating_point, True)
-    return like(x, abs_share(x)[0], fmt)
+    engine = engine_of(x)
+    share, fmt = ring_value(x, x.dtype)
+    positive, _ = engine.relu(share, fmt.bits)
+    result = engine.subtract(engine.multiply_public(positive, 2, fmt.bits), share, fmt.bits)
+    return like(x, result, ring_format(fmt.bits, fmt.scale, x.dtype.is_floating_point, True))

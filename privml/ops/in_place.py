@@ -13,7 +13,17 @@ from privml.dispatch import Rule, find_rule, implements, intercepts, resolver
 from privml.errors import SecretLeakError
 from privml.formats import Boolean, FixedPoint, Integer, Owned
 from privml.ops.structural import to_copy
-from privml.ops.values import constant, convert, engine_of, is_secret, nonnegative, plain_format, ring_format
+from privml.ops.values import (
+    constant,
+    convert,
+    engine_of,
+    is_secret,
+    nonnegative,
+    plain_format,
+    ring_format,
+    settle,
+    unify,
+)
 from privml.tensor import SHARED, SecretTensor
 
 aten = torch.ops.aten
@@ -144,25 +154,14 @@ def detach_(x: SecretTensor) -> SecretTensor:
 
 
 # ---- public indices written to
-def _in_format(x: Any, values: Any, kind: SecretTensor) -> tuple[torch.Tensor, ...]:
-    if is_secret(x):
-        if isinstance(kind.format, Boolean):
-            return x.share
-        return convert(engine_of(x), x.share, x.format, plain_format(kind.format))
-    return constant(values, getattr(values, "shape", ()), kind.format, kind.session.engine)
-
-
 def _scattered(x: Any, source: Any, function: Any) -> SecretTensor:
-    """function(component of x, component of source) where one of the two may be public."""
-    kind = x if is_secret(x) else source
-    if is_secret(x) and is_secret(source) and not isinstance(kind.format, Boolean):
-        kind = kind if x.format.scale >= source.format.scale else source
-    target, values = _in_format(x, x, kind), _in_format(source, source, kind)
+    """function(component of x, component of source), where one of the two may be public."""
+    (target, values), fmt, placement, session = unify((x, source), x.dtype)
     share = tuple(function(a, b) for a, b in zip(target, values, strict=True))
-    fmt = kind.format if isinstance(kind.format, Boolean) else plain_format(kind.format)
-    same = all(not is_secret(v) or v.placement == kind.placement for v in (x, source))
-    placement = kind.placement if same and is_secret(x) and is_secret(source) else SHARED
-    return SecretTensor(share, fmt, placement, kind.session, kind.dtype)
+    if isinstance(fmt, Boolean):
+        return SecretTensor(share, fmt, placement, session, x.dtype)
+    share = settle(session.engine_for(placement), share, fmt)
+    return SecretTensor(share, plain_format(fmt), placement, session, x.dtype)
 
 
 @implements(aten.index_put.default, aten._unsafe_index_put.default)

@@ -30,6 +30,7 @@ from privml.ops.values import (
     ring_format,
     ring_operand,
     ring_value,
+    settle,
     working_format,
 )
 from privml.tensor import SecretTensor
@@ -105,6 +106,8 @@ def dims_of(x: torch.Tensor, dim: Sequence[int] | int | None) -> list[int]:
 
 def sum_share(x: SecretTensor, dims: Sequence[int], keepdim: bool, dtype: torch.dtype) -> tuple[Share, Any]:
     share, fmt = ring_value(x, dtype)
+    if not dims:
+        return tuple(c.clone() for c in share), fmt
     return engine_of(x).sum(share, dims, keepdim, fmt.bits), fmt
 
 
@@ -146,7 +149,8 @@ def mean_all(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
 def cumsum(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> SecretTensor:
     dtype = _sum_dtype(x, dtype)
     share, fmt = ring_value(x, dtype)
-    return like(x, tuple(torch.cumsum(c, dim) for c in share), fmt, dtype)
+    total = settle(engine_of(x), tuple(torch.cumsum(c, dim) for c in share), fmt)
+    return like(x, total, fmt, dtype)
 
 
 # ---- products with public values
@@ -161,7 +165,10 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
         share, fmt = ring_value(x, dtype)
         share, value = _broadcast_factor(share, value)
         keeps_sign = not isinstance(value, torch.Tensor) and value >= 0
-        share = share if isinstance(value, int) and value == 1 else engine.multiply_public(share, value, fmt.bits)
+        if isinstance(value, int) and value == 1:
+            share = tuple(c.clone() for c in share)
+        else:
+            share = engine.multiply_public(share, value, fmt.bits)
         return finish(engine, share, fmt if keeps_sign else plain_format(fmt), x.placement, session, dtype)
     power_of_two = not isinstance(value, torch.Tensor) and abs(value) == 1
     share, fmt = ring_value(x, dtype) if power_of_two else ring_operand(x, session)

@@ -53,14 +53,14 @@ def minimum(a: Any, b: Any) -> SecretTensor:
     return neg(maximum(-a, -b))
 
 
-def last_dims(x: SecretTensor, dims: Sequence[int]) -> tuple[Share, list[int]]:
-    """The share with ``dims`` moved to the end and flattened into one, and the other dimensions."""
+def last_dims(share: Share, x: SecretTensor, dims: Sequence[int]) -> Share:
+    """The share of ``x`` with ``dims`` moved to the end and flattened into one."""
     rest = [d for d in range(x.dim()) if d not in dims]
     order = rest + list(dims)
     shape = [x.shape[d] for d in rest] + [-1]
     if order == list(range(x.dim())) and len(dims) == 1:
-        return x.share, rest
-    return tuple(c.permute(order).reshape(shape) for c in x.share), rest
+        return share
+    return tuple(c.permute(order).reshape(shape) for c in share)
 
 
 def _keep(share: Share, x: SecretTensor, dims: Sequence[int], keepdim: bool) -> Share:
@@ -75,9 +75,9 @@ def amax(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
     dims = dims_of(x, dim)
     if not dims:
         return x.clone()
-    share, _ = last_dims(x, dims)
-    values, _ = engine_of(x).max_last(share, x.format.bits)
-    return like(x, _keep(values, x, dims, keepdim))
+    share, fmt = ring_value(x, x.dtype)
+    values, _ = engine_of(x).max_last(last_dims(share, x, dims), fmt.bits)
+    return like(x, _keep(values, x, dims, keepdim), fmt)
 
 
 @implements(aten.amin.default)
@@ -98,8 +98,8 @@ def min_all(x: SecretTensor) -> SecretTensor:
 @implements(aten.argmax.default)
 def argmax(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> SecretTensor:
     dims = dims_of(x, dim)
-    share, _ = last_dims(x, dims)
-    index = engine_of(x).argmax_last(share, x.format.bits)
+    share, fmt = ring_value(x, x.dtype)
+    index = engine_of(x).argmax_last(last_dims(share, x, dims), fmt.bits)
     return like(x, _keep(index, x, dims, keepdim), ring_format(64, 0, False, True), torch.int64)
 
 

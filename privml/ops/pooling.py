@@ -13,7 +13,7 @@ from torch._ops import OpOverload
 
 from privml.dispatch import dispatch, implements, intercepts
 from privml.engines.base import Engine, Share
-from privml.ops.values import engine_of, expand, finish, is_secret, join, like, ring_format, ring_value
+from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_format, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
 
@@ -27,20 +27,19 @@ class WindowPosition:
     share: Share
 
 
-def _max_windows(x: SecretTensor, w: Windows) -> Share:
-    lowest = -(1 << (x.format.bits - 2)) + 1
-    engine = engine_of(x)
+def _max_windows(engine: Engine, share: Share, bits: int, w: Windows) -> Share:
+    """The windows [..., *count, window] of a share, padded with what no element undercuts."""
     if not any(w.before) and not any(w.after):
-        return tuple(unfold(c, w) for c in x.share)
+        return tuple(unfold(c, w) for c in share)
     inside = pad(torch.ones(w.size, dtype=torch.bool), w, 0)
-    border = engine.public(torch.full(inside.shape, lowest), x.format.bits)
-    return tuple(unfold(torch.where(inside, pad(c, w, 0), b), w) for c, b in zip(x.share, border, strict=True))
+    border = engine.public(torch.full(inside.shape, 1 - (1 << (bits - 2))), bits)
+    return tuple(unfold(torch.where(inside, pad(c, w, 0), b), w) for c, b in zip(share, border, strict=True))
 
 
 def _max_pool(x: SecretTensor, w: Windows) -> SecretTensor:
-    engine = engine_of(x)
-    values, _ = engine.max_last(_max_windows(x, w), x.format.bits)
-    return finish(engine, values, x.format, x.placement, x.session, x.dtype)
+    engine, (share, fmt) = engine_of(x), ring_value(x, x.dtype)
+    values, _ = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits)
+    return finish(engine, values, fmt, x.placement, x.session, x.dtype)
 
 
 def _wants_gradient(x: torch.Tensor) -> bool:
@@ -58,17 +57,18 @@ def max_pool_with_indices(
 ) -> tuple[SecretTensor, SecretTensor]:
     """Positions cost as much again: they are computed for a backward pass, or when asked for."""
     w = windows_of(x, _rank(kernel, x), kernel, stride, padding, dilation, ceil_mode)
-    engine, fmt, placement, session = engine_of(x), x.format, x.placement, x.session
+    engine, placement, session = engine_of(x), x.placement, x.session
+    share, fmt = ring_value(x, x.dtype)
     position: Share | None = None
     if _wants_gradient(x):
-        share, position = engine.max_last(_max_windows(x, w), fmt.bits, True)
-        values = finish(engine, share, fmt, placement, session, x.dtype)
+        largest, position = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)
+        values = finish(engine, largest, fmt, placement, session, x.dtype)
     else:
         values = _max_pool(x, w)
-        x = like(x, tuple(c.clone() for c in x.share))  # later writes must not change the indices
+        share = tuple(c.clone() for c in share)  # later writes must not change the indices
 
     def flat_index() -> Share:
-        found = position or engine.max_last(_max_windows(x, w), fmt.bits, True)[1]
+        found = position or engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)[1]
         return _flat_index(engine, found, w)
 
     index_format = ring_format(64, 0, False, True)
@@ -104,7 +104,8 @@ def max_pool_with_indices_backward(
     spread = expand(tuple(c.unsqueeze(-1) for c in share), aux.share[0].shape)
     chosen = engine.select(aux.share, spread, fmt.bits)
     to = ring_format(fmt.bits, fmt.scale, True)
-    return SecretTensor(tuple(fold(c, w) for c in chosen), to, placement, grad.session, grad.dtype)
+    total = settle(engine, tuple(fold(c, w) for c in chosen), to)
+    return SecretTensor(total, to, placement, grad.session, grad.dtype)
 
 
 @implements(aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default)

@@ -13,7 +13,7 @@ import torch
 from privml.dispatch import implements
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
-from privml.formats import FixedPoint, Placement
+from privml.formats import Placement
 from privml.ops.linear import is_bits, scale_public
 from privml.ops.values import (
     broadcast,
@@ -76,7 +76,7 @@ def select(bit: SecretTensor, x: SecretTensor, dtype: torch.dtype) -> SecretTens
             x.session,
             dtype,
         )
-    share, fmt = shared_ring(*ring_value(x, dtype), x, placement)
+    share, fmt = ring_value(x, dtype)
     return SecretTensor(
         engine.select(expand(bit.share, shape), expand(share, shape), fmt.bits),
         fmt,
@@ -84,14 +84,6 @@ def select(bit: SecretTensor, x: SecretTensor, dtype: torch.dtype) -> SecretTens
         x.session,
         dtype,
     )
-
-
-def shared_ring(share: Share, fmt: Any, x: SecretTensor, placement: Placement) -> tuple[Share, Any]:
-    """An owned value narrower than the ring meets a shared one: its owner widens it, which costs nothing."""
-    if x.placement is placement or fmt.bits >= x.session.working.bits:
-        return share, fmt
-    wide = ring_format(x.session.working.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative)
-    return convert(engine_of(x), share, fmt, wide), wide
 
 
 @implements(aten.pow.Tensor_Scalar)

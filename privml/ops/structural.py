@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import torch
@@ -17,12 +18,13 @@ from privml.ops.values import (
     convert,
     engine_of,
     is_secret,
-    join,
     like,
     nonnegative,
     plain_format,
     ring_format,
     ring_value,
+    settle,
+    unify,
 )
 from privml.tensor import SecretTensor
 
@@ -140,7 +142,7 @@ def to_copy(x: SecretTensor, dtype: torch.dtype | None = None, device: Any = Non
 
 def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
     """Fixed point to integer as torch does: floor of nonnegative values, ceiling of negative ones."""
-    engine, fmt, share = engine_of(x), x.format, x.share
+    engine, (share, fmt) = engine_of(x), ring_value(x, x.dtype)
     if fmt.scale and not fmt.nonnegative:
         negative = engine.bits_to_ring(engine.less_than_zero(share, fmt.bits), fmt.bits)
         almost_one = engine.multiply_public(negative, (1 << fmt.scale) - 1, fmt.bits)
@@ -176,50 +178,23 @@ def nan_to_num(x: SecretTensor, nan: Any = None, posinf: Any = None, neginf: Any
 
 
 # ---- several tensors into one
-def _one_format(tensors: Sequence[Any]) -> tuple[list[tuple[torch.Tensor, ...]], SecretTensor]:
-    """The shares of all tensors in the widest format among them, and an empty tensor of that kind."""
-    secrets = [t for t in tensors if is_secret(t)]
-    dtype = tensors[0].dtype
-    for tensor in tensors[1:]:
-        dtype = torch.promote_types(dtype, tensor.dtype)
-    first = secrets[0]
-    placement = first.placement
-    for tensor in secrets[1:]:
-        placement = join(placement, tensor.placement)
-    session = first.session
-    engine = session.engine_for(placement)
-    fmt = first.format
-    if any(t.format is not fmt and t.format != fmt for t in secrets) or len(secrets) < len(tensors):
-        if dtype is torch.bool:
-            fmt = Boolean()
-        else:
-            rings = [ring_value(t, dtype)[1] for t in secrets]
-            fmt = ring_format(
-                max(f.bits for f in rings), max(f.scale for f in rings), dtype.is_floating_point,
-                len(secrets) == len(tensors) and all(nonnegative(f) for f in rings),
-            )  # fmt: skip
-    shares = []
-    for tensor in tensors:
-        if not is_secret(tensor):
-            shares.append(constant(tensor, tensor.shape, fmt, engine))
-        elif isinstance(fmt, Boolean) or tensor.format is fmt:
-            shares.append(tensor.share)
-        else:
-            shares.append(convert(engine_of(tensor), tensor.share, tensor.format, fmt))
-    return shares, SecretTensor((shares[0][0].new_empty(0),), fmt, placement, session, dtype)
+def _joined(tensors: Sequence[Any], function: Any) -> SecretTensor:
+    """``function`` of each component of all tensors, brought to one format."""
+    dtype = reduce(torch.promote_types, (t.dtype for t in tensors))
+    shares, fmt, placement, session = unify(tensors, dtype)
+    share = tuple(function(parts) for parts in zip(*shares, strict=True))
+    return SecretTensor(share, fmt, placement, session, dtype)
 
 
 @implements(aten.cat.default, aten.concat.default)
 def cat(tensors: Sequence[Any], dim: int = 0) -> SecretTensor:
     tensors = [t for t in tensors if t.dim() != 1 or t.shape[0] != 0] or tensors[:1]
-    shares, kind = _one_format(tensors)
-    return like(kind, tuple(torch.cat(parts, dim) for parts in zip(*shares, strict=True)))
+    return _joined(tensors, lambda parts: torch.cat(parts, dim))
 
 
 @implements(aten.stack.default)
 def stack(tensors: Sequence[Any], dim: int = 0) -> SecretTensor:
-    shares, kind = _one_format(tensors)
-    return like(kind, tuple(torch.stack(parts, dim) for parts in zip(*shares, strict=True)))
+    return _joined(tensors, lambda parts: torch.stack(parts, dim))
 
 
 # ---- padding and public indices
@@ -229,9 +204,9 @@ def constant_pad_nd(x: SecretTensor, pad: Sequence[int], value: Any = 0) -> Secr
     if not value:
         return like(x, share)
     inside = aten.constant_pad_nd(torch.ones(x.shape, dtype=torch.bool), pad, False)
-    border = constant(value, inside.shape, x.format, engine_of(x))
-    share = tuple(torch.where(inside, c, b) for c, b in zip(share, border, strict=True))
-    return like(x, share, x.format if value > 0 or isinstance(x.format, Boolean) else plain_format(x.format))
+    fmt = x.format if isinstance(x.format, Boolean) else plain_format(ring_value(x, x.dtype)[1])
+    border = constant(value, inside.shape, fmt, engine_of(x))
+    return like(x, tuple(torch.where(inside, c, b) for c, b in zip(share, border, strict=True)), fmt)
 
 
 def _gathered(x: SecretTensor, pick: Any) -> SecretTensor:
@@ -279,7 +254,7 @@ def embedding_dense_backward(grad: Any, indices: Any, count: int, padding_idx: i
     if padding_idx >= 0:
         rows, flat = rows[flat != padding_idx], flat[flat != padding_idx]
     share = tuple(c.new_zeros(count, c.shape[-1]).index_add_(0, flat, c) for c in rows.share)
-    return like(rows, share, plain_format(rows.format))
+    return like(rows, settle(engine_of(rows), share, rows.format), plain_format(rows.format))
 
 
 @implements(aten.is_pinned.default)

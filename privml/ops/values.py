@@ -73,10 +73,6 @@ def join(a: Placement, b: Placement) -> Placement:
     return a if a is b or a == b else SHARED
 
 
-def wrap(share: Share, fmt: Format, placement: Placement, session: Session, dtype: torch.dtype) -> SecretTensor:
-    return SecretTensor(share, fmt, placement, session, dtype)
-
-
 def like(x: SecretTensor, share: Share, fmt: Format | None = None, dtype: torch.dtype | None = None) -> SecretTensor:
     """A new tensor in the session and placement of ``x``."""
     return SecretTensor(share, x.format if fmt is None else fmt, x.placement, x.session, dtype or x.dtype)
@@ -205,36 +201,62 @@ def broadcast(a: torch.Tensor, b: torch.Tensor) -> torch.Size:
     return a.shape if a.shape == b.shape else torch.broadcast_shapes(a.shape, b.shape)
 
 
-def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, Share, RingFormat, Placement, Engine]:
-    """Both operands in one ring format and shape: the larger scale, the wider ring."""
-    session = a.session
-    placement = join(a.placement, b.placement)
-    fa, fb = a.format, b.format
-    sa, sb = a.share, b.share
-    if fa is not fb:
-        floating = dtype.is_floating_point
-        rings = [f for f in (fa, fb) if not isinstance(f, Boolean)]
-        scales = [f.scale for f in rings if isinstance(f, FixedPoint)]
-        scale = max(scales) if scales else (session.working.scale if floating else 0)
-        shared = [x.format.bits for x in (a, b) if not isinstance(x.placement, Owned) and x.format.bits > 1]
-        bits = max(shared) if shared else max([f.bits for f in rings], default=session.working.bits)
-        both = ring_format(bits, scale, floating, nonnegative(fa) and nonnegative(fb))
-        sa, sb = convert(engine_of(a), sa, fa, both), convert(engine_of(b), sb, fb, both)
-    elif isinstance(fa, Boolean):
-        both = Integer(session.working.bits, True)
-        sa, sb = convert(engine_of(a), sa, fa, both), convert(engine_of(b), sb, fb, both)
-    else:
-        both = fa
-    shape = broadcast(sa[0], sb[0])
-    return expand(sa, shape), expand(sb, shape), both, placement, session.engine_for(placement)
-
-
 def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
-    """``x`` as a ring value of the logical dtype (bits and integers are lifted to the working scale)."""
+    """``x`` as a ring value of the logical dtype, ready for arithmetic.
+
+    Bits and integers are lifted to the working scale of a floating dtype. An owned value narrower than the ring
+    is widened by its label alone: its owner holds it sign-extended.
+    """
     fmt = x.format
-    if isinstance(fmt, FixedPoint) or (isinstance(fmt, Integer) and not dtype.is_floating_point):
-        return x.share, fmt
     working = x.session.working
-    bits = working.bits if isinstance(fmt, Boolean) else fmt.bits
-    to = ring_format(bits, working.scale if dtype.is_floating_point else 0, dtype.is_floating_point, nonnegative(fmt))
-    return convert(engine_of(x), x.share, fmt, to), to
+    floating = dtype.is_floating_point
+    if isinstance(fmt, Boolean) or (floating and isinstance(fmt, Integer)):
+        bits = working.bits if isinstance(fmt, Boolean) else fmt.bits
+        to = ring_format(bits, working.scale if floating else 0, floating, nonnegative(fmt))
+        return convert(engine_of(x), x.share, fmt, to), to
+    if fmt.bits < working.bits and isinstance(x.placement, Owned):
+        return x.share, ring_format(working.bits, fmt.scale, floating, fmt.nonnegative)
+    return x.share, fmt
+
+
+def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Format, Placement, Session]:
+    """Shares of secret and public tensors in one format: the largest scale, the widest ring of a shared one."""
+    secrets = [v for v in values if is_secret(v)]
+    session, placement = secrets[0].session, secrets[0].placement
+    for other in secrets[1:]:
+        placement = join(placement, other.placement)
+    engine = session.engine_for(placement)
+    if dtype is torch.bool:
+        bits = [v.share if is_secret(v) else constant(v, v.shape, BOOLEAN, engine) for v in values]
+        return bits, BOOLEAN, placement, session
+    rings = [ring_value(v, dtype) for v in secrets]
+    formats = [fmt for _, fmt in rings]
+    to = formats[0]
+    if len(secrets) < len(values) or any(f is not to for f in formats):
+        shared = [f.bits for v, f in zip(secrets, formats, strict=True) if not isinstance(v.placement, Owned)]
+        scale = max(f.scale for f in formats)
+        positive = len(secrets) == len(values) and all(f.nonnegative for f in formats)
+        to = ring_format(max(shared or [f.bits for f in formats]), scale, dtype.is_floating_point, positive)
+    known = iter(zip(secrets, rings, strict=True))
+    shares = []
+    for value in values:
+        if is_secret(value):
+            x, (share, fmt) = next(known)
+            shares.append(convert(engine_of(x), share, fmt, to))
+        else:
+            shares.append(constant(value, value.shape, to, engine))
+    return shares, to, placement, session
+
+
+def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, Share, RingFormat, Placement, Engine]:
+    """Both operands of an elementwise operator in one ring format and shape."""
+    if dtype is torch.bool:
+        dtype = torch.int64
+    (sa, sb), fmt, placement, session = unify((a, b), dtype)
+    shape = broadcast(sa[0], sb[0])
+    return expand(sa, shape), expand(sb, shape), fmt, placement, session.engine_for(placement)
+
+
+def settle(engine: Engine, share: Share, fmt: RingFormat) -> Share:
+    """Brings sums formed outside the engine back into the ring, where ``plain`` looks for overflow."""
+    return engine.reduce(share, 64, fmt.bits)

@@ -167,3 +167,66 @@ def test_integers_and_bits_join_fixed_point():
     assert (sb + sx).dtype is torch.float32 and error(sb + sx, b + x) == 0
     assert (sb + sn).format == Integer(64) and error(sb + sn, b + n) == 0
     assert error(sn.float() * 0.3, n * 0.3) < 1e-4 and error(sx.long() + sn, n) == 0
+
+
+def test_arithmetic_on_a_narrow_owned_value_has_room():
+    x = torch.tensor([7.5, -8.0, 3.25])
+    narrow = privml.share(x, owner=1, format=FixedPoint(8, 4))
+    y = torch.tensor([1, 0, 2])
+    for result, exact in [
+        (narrow + narrow, 2 * x), (-narrow, -x), (narrow * 100, 100 * x), (narrow + 100.125, x + 100.125),
+        (narrow.sum(), x.sum()), (narrow.cumsum(0), x.cumsum(0)), (narrow.amax(), x.amax()), (narrow.abs(), x.abs()),
+        (narrow.argmax(), x.argmax()), (narrow > 100, x > 100), (narrow / 8, x / 8), (narrow * narrow, x * x),
+        (F.pad(narrow, (1, 0), value=99.0), F.pad(x, (1, 0), value=99.0)), (narrow.long(), x.long()),
+        (torch.cat([narrow, torch.tensor([50.0])]), torch.cat([x, torch.tensor([50.0])])),
+        (narrow.index_add(0, y, narrow * 9), x.index_add(0, y, x * 9)),
+        (F.max_pool1d(narrow[None], 2, 1), F.max_pool1d(x[None], 2, 1)),
+        (torch.where(torch.tensor(False), narrow, torch.tensor(64.0)), torch.full((3,), 64.0)),
+        (torch.where(narrow > 0, narrow, torch.tensor(-70.0)), torch.where(x > 0, x, torch.tensor(-70.0))),
+    ]:  # fmt: skip
+        assert result.placement == Owned(1) and error(result, exact) < 1e-4
+    assert narrow.view(3, 1).format == narrow[1:].clone().format == FixedPoint(8, 4)
+
+
+@pytest.mark.parametrize("form", ["mul", "div", "sum", "relu", "maximum"])
+def test_results_never_alias_their_operands(form):
+    x = torch.relu(shared(torch.rand(3)))
+    apply = {
+        "mul": lambda: x * 1, "div": lambda: x / 1.0, "sum": lambda: x[0].sum(), "relu": lambda: torch.relu(x),
+        "maximum": lambda: x.clamp(min=0),
+    }[form]  # fmt: skip
+    before = privml.reveal(x)
+    apply().add_(1)
+    assert torch.equal(privml.reveal(x), before)
+
+
+@pytest.mark.parametrize(
+    "total",
+    [
+        lambda x: x.cumsum(0),
+        lambda x: torch.zeros_like(x).index_add(0, torch.zeros(40, dtype=torch.int64), x),
+        lambda x: torch.zeros_like(x).scatter_add(0, torch.zeros(40, dtype=torch.int64), x),
+    ],
+)
+def test_sums_outside_the_engine_are_checked_too(total):
+    with privml.local(bits=16, scale=8), pytest.raises(privml.errors.OverflowDetected):
+        total(privml.share(torch.full((40,), 5.0)))
+
+
+def test_statistics_of_a_module_are_kept_fine():
+    norm = torch.nn.BatchNorm1d(3).eval()
+    norm.running_var = torch.tensor([2e-3, 1e-4, 5e-3])
+    x = torch.randn(4, 3) * 0.05
+    expected = norm(x).detach()
+    y = privml.secret(norm, owner=0)(shared(x))
+    assert error(y, expected) < 5e-3
+
+
+def test_rectified_twice_has_a_free_gradient(engine):
+    with torch.enable_grad():
+        x = privml.share(torch.tensor([1.0, -2.0]).requires_grad_())
+        y = torch.relu(torch.relu(x))
+        engine.calls.clear()
+        engine.less_than_zero = None
+        y.sum().backward()
+    assert privml.reveal(x.grad).tolist() == [1.0, 0.0]
