@@ -16,13 +16,13 @@ constexpr i64 kBatchWords = i64{1} << 22;  // operands and sums that are gathere
 
 void check(Operand in, Operand kernel, const ConvolutionShape& s, int ell) {
   expect(ell >= 1 && ell <= 64, "convolution: ell must lie in 1..64");
-  expect(s.batch >= 0 && s.in_channels >= 1 && s.height >= 1 && s.width >= 1 && s.out_channels >= 1 &&
-             s.kernel_height >= 1 && s.kernel_width >= 1 && s.groups >= 1,
+  expect(s.batch >= 0 && s.in_channels >= 1 && s.height >= 1 && s.width >= 1 &&
+             s.out_channels >= 1 && s.kernel_height >= 1 && s.kernel_width >= 1 && s.groups >= 1,
          "convolution: sizes must be positive");
   expect(s.in_channels % s.groups == 0 && s.out_channels % s.groups == 0,
          "convolution: groups must divide both channel counts");
-  expect(s.stride_y >= 1 && s.stride_x >= 1 && s.dilation_y >= 1 && s.dilation_x >= 1 && s.pad_top >= 0 &&
-             s.pad_left >= 0 && s.pad_bottom >= 0 && s.pad_right >= 0,
+  expect(s.stride_y >= 1 && s.stride_x >= 1 && s.dilation_y >= 1 && s.dilation_x >= 1 &&
+             s.pad_top >= 0 && s.pad_left >= 0 && s.pad_bottom >= 0 && s.pad_right >= 0,
          "convolution: strides and dilations must be positive, padding not negative");
   expect(s.height + s.pad_top + s.pad_bottom > s.dilation_y * (s.kernel_height - 1) &&
              s.width + s.pad_left + s.pad_right > s.dilation_x * (s.kernel_width - 1),
@@ -30,8 +30,9 @@ void check(Operand in, Operand kernel, const ConvolutionShape& s, int ell) {
   for (const Operand& operand : {in, kernel}) {
     expect(operand.owner >= kShared && operand.owner <= 1,
            "convolution: owner must be kShared, 0 or 1");
-    expect(operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
-           "convolution: shared operands have ell bits, owned ones 1..ell");
+    expect(
+        operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
+        "convolution: shared operands have ell bits, owned ones 1..ell");
   }
 }
 
@@ -106,14 +107,15 @@ void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const
       size += p.rows() * p.columns();
     }
     std::vector<u64> sums(size);
-    vector_products(party, blocks_of(run), {roles.choice.bits, roles.choice.is_signed, ell}, x, y, sums);
+    vector_products(party, blocks_of(run), {roles.choice.bits, roles.choice.is_signed, ell}, x, y,
+                    sums);
     const u64* next = sums.data();
     for (const IndexedProduct& p : run) next = scatter(p, next, low_mask(ell), out);
   });
 }
 
-void add_local(const ConvolutionShape& shape, std::span<const u64> in, std::span<const u64> kernel, int ell,
-               std::span<u64> out) {
+void add_local(const ConvolutionShape& shape, std::span<const u64> in, std::span<const u64> kernel,
+               int ell, std::span<u64> out) {
   std::vector<u64> x, y, sums;
   for (const IndexedProduct& p : plan_by_kernel(shape)) {
     x.clear();
@@ -126,7 +128,8 @@ void add_local(const ConvolutionShape& shape, std::span<const u64> in, std::span
   }
 }
 
-bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell, ConvolutionChoice choice) {
+bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell,
+               ConvolutionChoice choice) {
   if (choice != ConvolutionChoice::automatic) return choice == ConvolutionChoice::kernel;
   const PlanSize size = plan_size(s);
   return cross_term_bits(size.kernel_choices, size.elements, kernel.bits, ell) <=
@@ -136,15 +139,17 @@ bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell, C
 }  // namespace
 
 void convolution(Party& party, Operand in_format, std::span<const u64> in, Operand kernel_format,
-                 std::span<const u64> kernel, const ConvolutionShape& shape, int ell, std::span<u64> out,
-                 ConvolutionChoice choice) {
+                 std::span<const u64> kernel, const ConvolutionShape& shape, int ell,
+                 std::span<u64> out, ConvolutionChoice choice) {
   check(in_format, kernel_format, shape, ell);
   const bool has_in = has(party.rank, in_format), has_kernel = has(party.rank, kernel_format);
-  expect(!has_in || std::ssize(in) == shape.in_count(), "convolution: input does not match the shape");
+  expect(!has_in || std::ssize(in) == shape.in_count(),
+         "convolution: input does not match the shape");
   expect(!has_kernel || std::ssize(kernel) == shape.kernel_count(),
          "convolution: kernel does not match the shape");
   expect(std::ssize(out) == shape.out_count(), "convolution: output does not match the shape");
-  const std::vector<u64> pixels = has_in ? ring_elements(in, known(in_format), ell) : std::vector<u64>{};
+  const std::vector<u64> pixels =
+      has_in ? ring_elements(in, known(in_format), ell) : std::vector<u64>{};
   const std::vector<u64> weights =
       has_kernel ? ring_elements(kernel, known(kernel_format), ell) : std::vector<u64>{};
   std::fill(out.begin(), out.end(), 0);

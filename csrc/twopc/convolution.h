@@ -2,15 +2,16 @@
 // Two-dimensional convolution (cross-correlation, as in neural networks) of shared and owned
 // tensors.
 //
-// Functionality  out[n,o,y,x] = sum of in[n,c,y*stride+ky*dilation-pad,...] * kernel[o,c,ky,kx] mod
-// 2^ell, as
-//                additive shares, with zero padding. Operand formats as in matmul.h.
-// Method         choices are kernel bits (each carries the pixels it meets, over batch and
-// positions) or pixel
-//                bits (each carries the kernel weights it meets); no pixel is sent twice and
-//                products with padding are left out on both sides. `automatic` takes the side with
-//                fewer bytes.
-// Leakage        none beyond shapes, widths and placement. Assumption: correlated OT.
+// Functionality  out[n,o,y,x] = sum over c, ky, kx of in[n, c, y * stride_y + ky * dilation_y -
+//                pad_top, x * stride_x + kx * dilation_x - pad_left] * kernel[o,c,ky,kx] mod 2^ell
+//                as additive shares, with zero padding. Operand formats as in matmul.h.
+// Method         choices are kernel bits (each carries the pixels that it meets, over batch and
+//                positions) or pixel bits (each carries the kernel weights that it meets). No
+//                pixel's bits are chosen twice, and products with padding are left out on both
+//                sides. `automatic` takes the side with fewer bytes.
+// Leakage        none beyond shapes, widths and placement. Assumption: correlated OT,
+//                correlation-robust hash.
+// Cost           as vector_products.h, of the blocks in convolution_plan.h.
 #pragma once
 
 #include "twopc/cross_terms.h"

@@ -90,7 +90,8 @@ std::vector<IndexedProduct> plan_by_kernel(const ConvolutionShape& s) {
         for (i64 oy : rows) {
           for (i64 ox : columns) {
             p.correlation_column.push_back((n * s.in_channels + g * inner) * plane +
-                                           input_place(y, oy, ky) * s.width + input_place(x, ox, kx));
+                                           input_place(y, oy, ky) * s.width +
+                                           input_place(x, ox, kx));
             p.out_column.push_back(n * s.out_channels * out_plane + oy * x.out + ox);
           }
         }
@@ -120,8 +121,8 @@ std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& s) {
           for (i64 iy : y_inputs) {
             for (i64 ix : x_inputs) {
               p.choice_row.push_back((n * s.in_channels + g * inner) * plane + iy * s.width + ix);
-              p.out_row.push_back(n * s.out_channels * out_plane + output_place(y, iy, ky0) * x.out +
-                                  output_place(x, ix, kx0));
+              p.out_row.push_back(n * s.out_channels * out_plane +
+                                  output_place(y, iy, ky0) * x.out + output_place(x, ix, kx0));
             }
           }
         }

@@ -23,10 +23,12 @@ struct IndexedProduct {
 // Per group and kernel tap: kernel words choose, the pixels that the tap meets are correlations.
 std::vector<IndexedProduct> plan_by_kernel(const ConvolutionShape& shape);
 
-// Per group and class of pixels that meet the same taps: pixels choose, those taps are correlations.
+// Per group and class of pixels that meet the same taps: pixels choose, those taps are
+// correlations.
 std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& shape);
 
-// What cross_term_bits() needs to compare both plans: choice operands of each and products in either.
+// What cross_term_bits() needs to compare both plans: choice operands of each and products in
+// either.
 struct PlanSize {
   i64 kernel_choices = 0;
   i64 pixel_choices = 0;

@@ -29,7 +29,8 @@ Words direct(const Words& in, const Words& kernel, const ConvolutionShape& s, in
                 const i64 ix = ox * s.stride_x + kx * s.dilation_x - s.pad_left;
                 if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
                 out[place] +=
-                    in[((n * s.in_channels + o / outer * inner + c) * s.height + iy) * s.width + ix] *
+                    in[((n * s.in_channels + o / outer * inner + c) * s.height + iy) * s.width +
+                       ix] *
                     kernel[((o * inner + c) * s.kernel_height + ky) * s.kernel_width + kx];
               }
           out[place] &= low_mask(ell);
@@ -51,19 +52,21 @@ void expect_convolution(Operand fin, Operand fkernel, const ConvolutionShape& sh
   const Both<Words> ins = placed(in, fin, 3), kernels = placed(kernel, fkernel, 4);
   Both<Words> out{Words(shape.out_count(), 5), Words(shape.out_count(), 5)};
   const Outcome outcome = run_parties(ot, [&](Party& party) {
-    convolution(party, fin, ins[party.rank], fkernel, kernels[party.rank], shape, ell, out[party.rank],
-                choice);
+    convolution(party, fin, ins[party.rank], fkernel, kernels[party.rank], shape, ell,
+                out[party.rank], choice);
   });
-  const Words expected = direct(ring_elements(in, {fin.bits, fin.is_signed}, ell),
-                                ring_elements(kernel, {fkernel.bits, fkernel.is_signed}, ell), shape, ell);
+  const Words expected =
+      direct(ring_elements(in, {fin.bits, fin.is_signed}, ell),
+             ring_elements(kernel, {fkernel.bits, fkernel.is_signed}, ell), shape, ell);
   ASSERT_EQ(reconstruct(out, ell), expected);
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_convolution(m, fin, fkernel, shape, ell, choice); });
+  expect_cost_equals(outcome,
+                     [&](CostMeter& m) { cost_convolution(m, fin, fkernel, shape, ell, choice); });
 }
 
 std::vector<ConvolutionShape> shapes() {
   std::vector<ConvolutionShape> list;
-  const auto add = [&](i64 batch, i64 c, i64 h, i64 w, i64 o, i64 kh, i64 kw, i64 groups, i64 sy, i64 sx,
-                       i64 pt, i64 pl, i64 pb, i64 pr, i64 dy, i64 dx) {
+  const auto add = [&](i64 batch, i64 c, i64 h, i64 w, i64 o, i64 kh, i64 kw, i64 groups, i64 sy,
+                       i64 sx, i64 pt, i64 pl, i64 pb, i64 pr, i64 dy, i64 dx) {
     list.push_back({batch, c, h, w, o, kh, kw, groups, sy, sx, pt, pl, pb, pr, dy, dx});
   };
   add(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1);
@@ -85,7 +88,8 @@ TEST(Convolution, ShapesPlacementsAndChoices) {
           for (ConvolutionChoice choice :
                {ConvolutionChoice::automatic, ConvolutionChoice::pixels, ConvolutionChoice::kernel})
             expect_convolution({in_owner, in_owner == kShared ? ell : 8, false},
-                               {kernel_owner, kernel_owner == kShared ? ell : 5, true}, shape, ell, choice);
+                               {kernel_owner, kernel_owner == kShared ? ell : 5, true}, shape, ell,
+                               choice);
 }
 
 TEST(Convolution, OneOwnerIsLocal) {

@@ -2,15 +2,17 @@
 // Products of a value known to one party with a value known to the other.
 //
 // Functionality  one party holds x, the other y; they get additive shares of x * y mod 2^ell,
-// elementwise or
-//                as a matrix product.
+//                elementwise or as a matrix product.
 // Method         the bits of one operand are choices of correlated OTs whose correlations are the
-// other
-//                operand: bit i needs the product mod 2^(ell - i) only, so its messages have ell -
-//                i bits (Gilboa's product as in SiRNN, Rathee et al., S&P 2021, Algorithm 4). In a
-//                matrix product one choice bit carries a whole row of the other operand.
-// Leakage        none beyond shapes and widths. Assumption: correlated OT.
-// Cost           per chunk of choices one message of packed choice bits, answered by one stream.
+//                other operand: bit i needs the product modulo 2^(ell - i) only, so its messages
+//                have ell - i bits. In a matrix product one choice bit carries a whole row of the
+//                other operand.
+// Leakage        none beyond shapes and widths. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           as cross_term_bits() says, in elementwise products per piece of 2^17 choices:
+//                choices one way, the stream back with the next piece's choices alongside; depth 1
+//                + number of pieces.
+// Source         Gilboa (Crypto 1999); SiRNN (Rathee et al., S&P 2021), appendix D, Algorithm 4.
 #pragma once
 
 #include "ot/cost.h"

@@ -14,11 +14,12 @@ using namespace privml::testing;
 
 u64 value_of(u64 word, KnownFormat format) { return ring_elements({&word, 1}, format, 64)[0]; }
 
-void expect_elementwise(const Words& x, const Words& y, KnownFormat left, KnownFormat right, int ell,
-                        int holder, ChoiceSide side, const OtKind& ot = {}) {
+void expect_elementwise(const Words& x, const Words& y, KnownFormat left, KnownFormat right,
+                        int ell, int holder, ChoiceSide side, const OtKind& ot = {}) {
   Both<Words> out{Words(x.size()), Words(x.size())};
   const Outcome outcome = run_parties(ot, [&](Party& party) {
-    cross_term(party, holder, party.rank == holder ? x : y, left, right, ell, side, out[party.rank]);
+    cross_term(party, holder, party.rank == holder ? x : y, left, right, ell, side,
+               out[party.rank]);
   });
   const Words product = reconstruct(out, ell);
   for (size_t i = 0; i < x.size(); ++i)
@@ -38,17 +39,19 @@ TEST(CrossTerm, AllValuesAtSmallWidths) {
       for (int ell = 1; ell <= m + n; ++ell)
         for (int signs = 0; signs < 4; ++signs)
           for (ChoiceSide side : {ChoiceSide::left, ChoiceSide::right})
-            expect_elementwise(x, y, {m, (signs & 1) != 0}, {n, (signs & 2) != 0}, ell, signs & 1, side);
+            expect_elementwise(x, y, {m, (signs & 1) != 0}, {n, (signs & 2) != 0}, ell, signs & 1,
+                               side);
     }
   }
 }
 
 TEST(CrossTerm, RandomAndEdgeValues) {
-  for (const auto& [m, n, ell] : {std::array{8, 32, 32}, {16, 16, 32}, {37, 12, 37}, {64, 64, 64}, {32, 8, 40}})
+  for (const auto& [m, n, ell] :
+       {std::array{8, 32, 32}, {16, 16, 32}, {37, 12, 37}, {64, 64, 64}, {32, 8, 40}})
     for (bool is_signed : {false, true})
       for (ChoiceSide side : {ChoiceSide::automatic, ChoiceSide::left, ChoiceSide::right})
-        expect_elementwise(random_words(50, m, 3), random_words(50, n, 4), {m, is_signed}, {n, is_signed}, ell,
-                           1, side);
+        expect_elementwise(random_words(50, m, 3), random_words(50, n, 4), {m, is_signed},
+                           {n, is_signed}, ell, 1, side);
 }
 
 TEST(CrossTerm, LongerThanAChunk) {
@@ -58,8 +61,8 @@ TEST(CrossTerm, LongerThanAChunk) {
 }
 
 TEST(CrossTerm, OverSoftSpoken) {
-  expect_elementwise(random_words(300, 16, 7), random_words(300, 16, 8), {16, true}, {16, true}, 32, 0,
-                     ChoiceSide::automatic, {false, 4});
+  expect_elementwise(random_words(300, 16, 7), random_words(300, 16, 8), {16, true}, {16, true}, 32,
+                     0, ChoiceSide::automatic, {false, 4});
 }
 
 TEST(CrossTerm, NothingAndBadArguments) {
@@ -67,9 +70,12 @@ TEST(CrossTerm, NothingAndBadArguments) {
   Words word{1}, out(1);
   run_parties({}, [&](Party& party) {
     Words none;
-    EXPECT_THROW(cross_term(party, 0, word, {65, true}, {8, true}, 16, ChoiceSide::left, out), InvalidArgument);
-    EXPECT_THROW(cross_term(party, 0, word, {8, true}, {8, true}, 0, ChoiceSide::left, out), InvalidArgument);
-    EXPECT_THROW(cross_term(party, 0, word, {8, true}, {8, true}, 16, ChoiceSide::left, none), InvalidArgument);
+    EXPECT_THROW(cross_term(party, 0, word, {65, true}, {8, true}, 16, ChoiceSide::left, out),
+                 InvalidArgument);
+    EXPECT_THROW(cross_term(party, 0, word, {8, true}, {8, true}, 0, ChoiceSide::left, out),
+                 InvalidArgument);
+    EXPECT_THROW(cross_term(party, 0, word, {8, true}, {8, true}, 16, ChoiceSide::left, none),
+                 InvalidArgument);
   });
 }
 
@@ -80,7 +86,8 @@ TEST(CrossTerms, BothDirections) {
       const Both<Words> y{random_words(count, n, 3), random_words(count, n, 4)};
       Both<Words> out{Words(count), Words(count)};
       const Outcome outcome = run_parties({}, [&](Party& party) {
-        cross_terms(party, x[party.rank], y[party.rank], {m, false}, {n, false}, ell, out[party.rank]);
+        cross_terms(party, x[party.rank], y[party.rank], {m, false}, {n, false}, ell,
+                    out[party.rank]);
       });
       const Words sum = reconstruct(out, ell);
       for (i64 i = 0; i < count; ++i)
@@ -92,8 +99,8 @@ TEST(CrossTerms, BothDirections) {
   }
 }
 
-void expect_matrix(const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell, int holder,
-                   ChoiceSide side, const OtKind& ot = {}) {
+void expect_matrix(const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
+                   int holder, ChoiceSide side, const OtKind& ot = {}) {
   const Words x = random_words(shape.rows * shape.inner, left.bits, 11);
   const Words y = random_words(shape.inner * shape.columns, right.bits, 12);
   const i64 size = shape.rows * shape.columns;
@@ -116,8 +123,10 @@ void expect_matrix(const MatrixShape& shape, KnownFormat left, KnownFormat right
 }
 
 TEST(MatrixCrossTerm, ShapesWidthsAndSides) {
-  for (const MatrixShape& shape : {MatrixShape{1, 1, 1}, {3, 5, 4}, {1, 17, 2}, {6, 1, 7}, {2, 9, 300}, {40, 3, 1}})
-    for (const auto& [m, n, ell] : {std::array{1, 1, 1}, {4, 7, 13}, {8, 32, 32}, {12, 33, 33}, {64, 64, 64}})
+  for (const MatrixShape& shape :
+       {MatrixShape{1, 1, 1}, {3, 5, 4}, {1, 17, 2}, {6, 1, 7}, {2, 9, 300}, {40, 3, 1}})
+    for (const auto& [m, n, ell] :
+         {std::array{1, 1, 1}, {4, 7, 13}, {8, 32, 32}, {12, 33, 33}, {64, 64, 64}})
       for (ChoiceSide side : {ChoiceSide::automatic, ChoiceSide::left, ChoiceSide::right})
         for (bool is_signed : {false, true})
           expect_matrix(shape, {m, is_signed}, {n, !is_signed}, ell, is_signed ? 0 : 1, side);
@@ -147,7 +156,8 @@ TEST(MatrixCrossTerm, TheCheaperSideIsTaken) {
 TEST(Dense, ProductAgainstSchoolbook) {
   for (const MatrixShape& s : {MatrixShape{1, 1, 1}, {3, 70, 5}, {5, 7, 1100}})
     for (int ell : {5, 32, 33, 64}) {
-      const Words x = random_words(s.rows * s.inner, ell, 1), y = random_words(s.inner * s.columns, ell, 2);
+      const Words x = random_words(s.rows * s.inner, ell, 1),
+                  y = random_words(s.inner * s.columns, ell, 2);
       Words out(s.rows * s.columns, 1), expected(s.rows * s.columns, 1);
       add_product(x, y, s, ell, out);
       for (i64 r = 0; r < s.rows; ++r)

@@ -13,8 +13,8 @@ constexpr i64 kColumnBlock = 1024;  // times these columns
 
 // Four rows of y at a time, so that a row of sums is loaded and stored once for four products.
 template <class Word>
-[[gnu::always_inline]] inline void add_rows(const Word* x, const Word* __restrict y, i64 inner, i64 stride,
-                                            i64 columns, Word* __restrict sums) {
+[[gnu::always_inline]] inline void add_rows(const Word* x, const Word* __restrict y, i64 inner,
+                                            i64 stride, i64 columns, Word* __restrict sums) {
   i64 b = 0;
   for (; b + 4 <= inner; b += 4, y += 4 * stride) {
     const Word x0 = x[b], x1 = x[b + 1], x2 = x[b + 2], x3 = x[b + 3];
@@ -40,13 +40,11 @@ template <class Word>
 }
 
 PRIVML_TARGET_CLONES
-void product32(const u32* x, const u32* y,
-                                                                 const MatrixShape& s, u32* sums) {
+void product32(const u32* x, const u32* y, const MatrixShape& s, u32* sums) {
   add_blocks(x, y, s, sums);
 }
 PRIVML_TARGET_CLONES
-void product64(const u64* x, const u64* y,
-                                                                 const MatrixShape& s, u64* sums) {
+void product64(const u64* x, const u64* y, const MatrixShape& s, u64* sums) {
   add_blocks(x, y, s, sums);
 }
 

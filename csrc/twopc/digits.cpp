@@ -28,7 +28,8 @@ void run_level(Party& party, const PrefixLevel& level, i64 n, std::span<u8> w, s
     const auto [high, low] = level.nodes[i];
     for (i64 k = 0; k < n; ++k) {
       a[i * n + k] = e[high * n + k];
-      b[i * n + k] = static_cast<u8>(w[low * n + k] | (i < level.complete ? 0 : e[low * n + k] << 1));
+      b[i * n + k] =
+          static_cast<u8>(w[low * n + k] | (i < level.complete ? 0 : e[low * n + k] << 1));
     }
   }
   and_strings(party, a, b, width, c);
@@ -46,7 +47,8 @@ void carries_chunk(Party& party, std::span<const u64> x, int ell, int digit_bits
   std::vector<u64> words(positions * n);
   std::vector<u8> e(positions * n);
   for (i64 j = 0; j < positions; ++j)
-    for (i64 k = 0; k < n; ++k) words[j * n + k] = (x[k] >> (j * digit_bits)) & low_mask(digit_bits);
+    for (i64 k = 0; k < n; ++k)
+      words[j * n + k] = (x[k] >> (j * digit_bits)) & low_mask(digit_bits);
   wrap_with_all_ones(party, words, digit_bits, w, e);
   for (const PrefixLevel& level : prefix_levels(positions)) run_level(party, level, n, w, e);
 }
@@ -69,7 +71,8 @@ int top_digit_bits(int ell, int digit_bits) { return (ell - 1) % digit_bits + 1;
 
 }  // namespace
 
-void digit_carries(Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u8> carries) {
+void digit_carries(Party& party, std::span<const u64> x, int ell, int digit_bits,
+                   std::span<u8> carries) {
   check(ell, digit_bits);
   const i64 n = std::ssize(x), positions = digit_count(ell, digit_bits) - 1;
   expect(std::ssize(carries) == positions * n, "digit_carries: (digits - 1) * n carries");

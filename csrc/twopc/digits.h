@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Digits of a shared number.
 //
-// Functionality  x in Z_{2^ell}; digit j (j = 0 least significant) of `digit_bits` bits, the top
-// one shorter
-//                where digit_bits does not divide ell, each shared additively modulo its own size.
-// Method         SiRNN (Rathee et al., S&P 2021), Algorithm 6: wrap and all-ones of every digit,
-// then the carries
-//                by a parallel prefix instead of a chain (logarithmic depth).
-// Leakage        none beyond length and widths. Assumption: correlated OT.
+// Functionality  x in Z_{2^ell}; digit j (0 = least significant) of `digit_bits` bits, the top one
+//                shorter where digit_bits does not divide ell, each shared additively modulo its
+//                own size.
+// Method         wrap and all-ones of every digit, then all carries by a parallel prefix
+//                (prefix.h) where the paper has a chain.
+// Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           wrap.h with all-ones per digit but the top one, boolean.h per node of the prefix
+//                network, conversion.h per carry.
+// Source         SiRNN (Rathee et al., S&P 2021), appendix E, Algorithm 6.
 #pragma once
 
 #include "ot/cost.h"

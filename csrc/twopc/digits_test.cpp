@@ -32,11 +32,13 @@ void expect_digits(const Both<Words>& x, int ell, int digit_bits, const OtKind& 
 
 TEST(Digits, AllSharesAtSmallWidths) {
   for (int ell = 1; ell <= 7; ++ell)
-    for (int digit_bits = 1; digit_bits <= ell; ++digit_bits) expect_digits(all_share_pairs(ell), ell, digit_bits);
+    for (int digit_bits = 1; digit_bits <= ell; ++digit_bits)
+      expect_digits(all_share_pairs(ell), ell, digit_bits);
 }
 
 TEST(Digits, RandomAndEdgeValues) {
-  for (const auto& [ell, digit_bits] : {std::pair{32, 8}, {38, 8}, {64, 8}, {37, 5}, {64, 1}, {64, 64}})
+  for (const auto& [ell, digit_bits] :
+       {std::pair{32, 8}, {38, 8}, {64, 8}, {37, 5}, {64, 1}, {64, 64}})
     expect_digits(share(random_words(200, ell, 1), ell), ell, digit_bits);
 }
 
@@ -48,14 +50,16 @@ TEST(Digits, LongerThanAChunkAndSoftSpoken) {
 void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}) {
   const i64 n = std::ssize(x[0]);
   Both<Bits> out{Bits(n * ell), Bits(n * ell)};
-  const Outcome outcome = run_parties(
-      ot, [&](Party& party) { most_significant_nonzero_bit(party, x[party.rank], ell, out[party.rank]); });
+  const Outcome outcome = run_parties(ot, [&](Party& party) {
+    most_significant_nonzero_bit(party, x[party.rank], ell, out[party.rank]);
+  });
   const Words values = reconstruct(x, ell);
   const Bits bits = reconstruct_bits(out);
   for (i64 k = 0; k < n; ++k) {
     const int place = values[k] == 0 ? 0 : std::bit_width(values[k]) - 1;
     for (int j = 0; j < ell; ++j)
-      ASSERT_EQ(bits[k * ell + j], j == place ? 1 : 0) << ell << " value " << values[k] << " place " << j;
+      ASSERT_EQ(bits[k * ell + j], j == place ? 1 : 0)
+          << ell << " value " << values[k] << " place " << j;
   }
   expect_cost_equals(outcome, [&](CostMeter& m) { cost_most_significant_nonzero_bit(m, n, ell); });
 }
@@ -99,8 +103,8 @@ TEST(NonzeroBit, IndexFromTheOneHotVector) {
 void expect_conversion(const Both<Words>& z, int width, const OtKind& ot = {}) {
   const i64 n = std::ssize(z[0]);
   Both<Words> out{Words(n), Words(n)};
-  const Outcome outcome =
-      run_parties(ot, [&](Party& party) { xor_to_additive(party, z[party.rank], width, out[party.rank]); });
+  const Outcome outcome = run_parties(
+      ot, [&](Party& party) { xor_to_additive(party, z[party.rank], width, out[party.rank]); });
   const Words values = reconstruct(out, width);
   for (i64 i = 0; i < n; ++i) ASSERT_EQ(values[i], (z[0][i] ^ z[1][i]) & low_mask(width)) << width;
   expect_cost_equals(outcome, [&](CostMeter& m) { cost_xor_to_additive(m, n, width); });

@@ -105,29 +105,26 @@ template <class Word>
 }
 
 template <class Word>
-[[gnu::always_inline]] inline void unpack_groups(const u8* bytes, i64 groups, int width, Word* out) {
+[[gnu::always_inline]] inline void unpack_groups(const u8* bytes, i64 groups, int width,
+                                                 Word* out) {
   for (i64 g = 0; g < groups; ++g) unpack_group(bytes + g * 32 * width, width, out + g * kGroup);
 }
 
 // One compiled form per instruction set; the loader picks the best one.
 PRIVML_TARGET_CLONES
-void pack32(const u32* words, i64 groups, int width,
-                                                              u8* out) {
+void pack32(const u32* words, i64 groups, int width, u8* out) {
   pack_groups(words, groups, width, out);
 }
 PRIVML_TARGET_CLONES
-void pack64(const u64* words, i64 groups, int width,
-                                                              u8* out) {
+void pack64(const u64* words, i64 groups, int width, u8* out) {
   pack_groups(words, groups, width, out);
 }
 PRIVML_TARGET_CLONES
-void unpack32(const u8* bytes, i64 groups, int width,
-                                                                u32* out) {
+void unpack32(const u8* bytes, i64 groups, int width, u32* out) {
   unpack_groups(bytes, groups, width, out);
 }
 PRIVML_TARGET_CLONES
-void unpack64(const u8* bytes, i64 groups, int width,
-                                                                u64* out) {
+void unpack64(const u8* bytes, i64 groups, int width, u64* out) {
   unpack_groups(bytes, groups, width, out);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bit packing for long vectors of ring elements, laid out so that vector instructions pack without crossing
-// lanes: 256 words form a group, word e lies in lane e mod L (L = 32 / sizeof(Word)), and every lane is packed
-// little-endian by itself; lanes are interleaved word by word. Words after the last whole group are packed
-// one after another. `count` words take packed_bytes(count, width) bytes.
-// (The layout follows Lemire and Boytsov, "Decoding billions of integers per second", 2015.)
+// Bit packing for long vectors of ring elements, laid out so that vector instructions pack without
+// crossing lanes: 256 words form a group, word e lies in lane e mod L (L = 32 / sizeof(Word)), and
+// every lane is packed little-endian by itself; lanes are interleaved word by word. Words after the
+// last whole group are packed one after another. `count` words take packed_bytes(count, width)
+// bytes. (The layout follows Lemire and Boytsov, "Decoding billions of integers per second", 2015.)
 #pragma once
 
 #include "base/types.h"

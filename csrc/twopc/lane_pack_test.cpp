@@ -23,7 +23,8 @@ void expect_round_trip(int width, i64 count) {
   std::vector<Word> back(count);
   lane_unpack(bytes.data(), count, width, back.data());
   for (i64 i = 0; i < count; ++i)
-    ASSERT_EQ(back[i], static_cast<Word>(words[i] & low_mask(width))) << width << " " << count << " " << i;
+    ASSERT_EQ(back[i], static_cast<Word>(words[i] & low_mask(width)))
+        << width << " " << count << " " << i;
 }
 
 TEST(LanePack, RoundTripAtAllWidthsAndGroupBorders) {

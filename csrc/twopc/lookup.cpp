@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "twopc/lookup.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/error.h"
@@ -21,7 +22,8 @@ void check(std::span<const u64> table, std::span<const u64> index, int index_bit
            std::span<u64> out) {
   expect(index_bits >= 1 && index_bits <= 8, "lookup: index_bits must lie in 1..8");
   expect(width >= 1 && width <= 64, "lookup: width must lie in 1..64");
-  expect(std::ssize(table) == i64{1} << index_bits, "lookup: the table must have 2^index_bits entries");
+  expect(std::ssize(table) == i64{1} << index_bits,
+         "lookup: the table must have 2^index_bits entries");
   expect(index.size() == out.size(), "lookup: index and output lengths differ");
 }
 
@@ -46,17 +48,20 @@ i64 direct_bits(int index_bits, int width) {
 }
 
 // Bits of XOR-shared words made additive.
-i64 conversion_bits(int width) { return (width - 1) * kCorrelationBits + i64{width} * (width - 1) / 2; }
+i64 conversion_bits(int width) {
+  return (width - 1) * kCorrelationBits + i64{width} * (width - 1) / 2;
+}
 
 bool two_levels(int index_bits, int width, Sharing sharing) {
   if (index_bits < 2) return false;
   const i64 extra = sharing == Sharing::additive ? conversion_bits(width) : 0;
-  return two_level_bits(best_levels(index_bits, width), width) + extra < direct_bits(index_bits, width);
+  return two_level_bits(best_levels(index_bits, width), width) + extra <
+         direct_bits(index_bits, width);
 }
 
 // Party 0 sends for the first half, party 1 for the rest.
-void direct(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
-            Sharing sharing, std::span<u64> out) {
+void direct(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+            int width, Sharing sharing, std::span<u64> out) {
   const size_t half = (index.size() + 1) / 2;
   const std::span<const u64> parts[2] = {index.first(half), index.subspan(half)};
   const std::span<u64> results[2] = {out.first(half), out.subspan(half)};
@@ -86,8 +91,8 @@ void cost_direct(CostMeter& meter, i64 count, int index_bits, int width) {
   meter.exchange(packed_bytes(half << index_bits, width), packed_bytes(rest << index_bits, width));
 }
 
-void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
-                  int width, Sharing sharing, std::span<u64> out) {
+void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64> index,
+                  int index_bits, int width, Sharing sharing, std::span<u64> out) {
   if (!two_levels(index_bits, width, sharing))
     return direct(party, table, index, index_bits, width, sharing, out);
   const LookupLevels levels = best_levels(index_bits, width);
@@ -103,10 +108,19 @@ void cost_chunk(CostMeter& meter, i64 count, int index_bits, int width, Sharing 
   if (sharing == Sharing::additive) cost_xor_to_additive(meter, count, width);
 }
 
-i64 chunk_limit(int index_bits) { return kChunk >> (index_bits > 4 ? index_bits - 4 : 0); }
+// Elements at once, so that messages of 2^row_bits words each stay bounded.
+i64 chunk_limit(int row_bits) {
+  return std::clamp((i64{1} << 18) >> row_bits, i64{1} << 12, kChunk);
+}
 
-void run(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
-         Sharing sharing, std::span<u64> out) {
+i64 chunk_limit(int index_bits, int width, Sharing sharing) {
+  if (!two_levels(index_bits, width, sharing)) return chunk_limit(index_bits);
+  const LookupLevels levels = best_levels(index_bits, width);
+  return chunk_limit(std::max(levels.row_bits, levels.column_bits));
+}
+
+void run(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+         int width, Sharing sharing, std::span<u64> out) {
   check(table, index, index_bits, width, out);
   std::vector<u64> entries(table.begin(), table.end());
   for (u64& entry : entries) entry &= low_mask(width);
@@ -117,13 +131,13 @@ void run(Party& party, std::span<const u64> table, std::span<const u64> index, i
         lookup_chunk(party, entries, index.subspan(begin, n), index_bits, width, sharing,
                      out.subspan(begin, n));
       },
-      chunk_limit(index_bits));
+      chunk_limit(index_bits, width, sharing));
 }
 
 void cost(CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
   cost_in_chunks(
       meter, count, [&](CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
-      chunk_limit(index_bits));
+      chunk_limit(index_bits, width, sharing));
 }
 
 void cost_transfer_chunk(CostMeter& meter, int sender, i64 count, int index_bits, int width) {
@@ -133,8 +147,8 @@ void cost_transfer_chunk(CostMeter& meter, int sender, i64 count, int index_bits
 
 }  // namespace
 
-void lookup(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
-            std::span<u64> out) {
+void lookup(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+            int width, std::span<u64> out) {
   run(party, table, index, index_bits, width, Sharing::additive, out);
 }
 
@@ -142,8 +156,8 @@ void cost_lookup(CostMeter& meter, i64 count, int index_bits, int width) {
   cost(meter, count, index_bits, width, Sharing::additive);
 }
 
-void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
-                int width, std::span<u64> out) {
+void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> index,
+                int index_bits, int width, std::span<u64> out) {
   run(party, table, index, index_bits, width, Sharing::boolean, out);
 }
 
@@ -151,7 +165,8 @@ void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width) {
   cost(meter, count, index_bits, width, Sharing::boolean);
 }
 
-void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits, int width) {
+void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits,
+                            int width) {
   expect(index_bits >= 1 && index_bits <= 8 && width >= 1 && width <= 64,
          "transfer_one_of_n: index_bits must lie in 1..8, width in 1..64");
   expect(messages.size() % (size_t{1} << index_bits) == 0,

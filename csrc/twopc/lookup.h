@@ -2,15 +2,15 @@
 // Public tables at shared places, and plain 1-of-2^m transfers.
 //
 // Functionality  table has 2^index_bits entries of `width` bits, 1 <= index_bits <= 8, 1 <= width
-// <= 64; the
-//                index is shared in Z_{2^index_bits}; out = table[index], additive in Z_{2^width}
-//                or XOR-shared.
-// Method         the table rotated by one share and masked, in one 1-of-2^m OT (SiRNN, Rathee et
-// al., S&P 2021,
-//                section II-B; Dessouky et al., NDSS 2017); where it needs fewer bytes, two levels:
-//                an XOR-shared one-hot vector of the low digits' sum picks a column locally, and
-//                two small OTs pick the row out of the shared column.
-// Leakage        none beyond lengths and widths. Assumption: correlated OT.
+//                <= 64; the index is shared in Z_{2^index_bits}; out = table[index], additive in
+//                Z_{2^width} or XOR-shared.
+// Method         the table, rotated by one share and masked, in one 1-of-2^m OT; where it takes
+//                fewer bits, the form of lookup_two_level.h. Each party sends for half of the
+//                elements.
+// Leakage        none beyond lengths and widths. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           direct: index_bits correlations and 2^index_bits * width bits, depth 2.
+// Source         SiRNN (Rathee et al., S&P 2021), section III-E; Dessouky et al. (NDSS 2017).
 #pragma once
 
 #include "ot/cost.h"

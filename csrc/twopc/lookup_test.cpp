@@ -15,7 +15,8 @@ using namespace privml::testing;
 void expect_lookup(int index_bits, int width, const Both<Words>& index, const OtKind& ot = {}) {
   const Words table = random_words(i64{1} << index_bits, width, 9);
   const i64 n = std::ssize(index[0]);
-  const Words places = reconstruct(index, index_bits);
+  Words places(n);
+  for (i64 i = 0; i < n; ++i) places[i] = (index[0][i] + index[1][i]) & low_mask(index_bits);
   for (bool additive : {true, false}) {
     Both<Words> out{Words(n), Words(n)};
     const Outcome outcome = run_parties(ot, [&](Party& party) {
@@ -23,7 +24,8 @@ void expect_lookup(int index_bits, int width, const Both<Words>& index, const Ot
       run(party, table, index[party.rank], index_bits, width, out[party.rank]);
     });
     for (i64 i = 0; i < n; ++i) {
-      const u64 value = additive ? (out[0][i] + out[1][i]) & low_mask(width) : out[0][i] ^ out[1][i];
+      const u64 value =
+          additive ? (out[0][i] + out[1][i]) & low_mask(width) : out[0][i] ^ out[1][i];
       ASSERT_EQ(value, table[places[i]]) << index_bits << " " << width << " at " << i;
     }
     expect_cost_equals(outcome, [&](CostMeter& m) {
@@ -34,7 +36,8 @@ void expect_lookup(int index_bits, int width, const Both<Words>& index, const Ot
 
 TEST(Lookup, AllSharesOfEveryIndexWidth) {
   for (int index_bits = 1; index_bits <= 6; ++index_bits)
-    for (int width : {1, 5, 16, 37, 64}) expect_lookup(index_bits, width, all_share_pairs(index_bits));
+    for (int width : {1, 5, 16, 37, 64})
+      expect_lookup(index_bits, width, all_share_pairs(index_bits));
 }
 
 TEST(Lookup, EightBitIndex) {
@@ -61,8 +64,9 @@ TEST(LookupTwoLevel, EverySplit) {
     for (int column_bits = 1; column_bits <= 5 && column_bits < index_bits; ++column_bits)
       for (int width : {7, 33}) {
         const Words table = random_words(i64{1} << index_bits, width, 2);
-        const Both<Words> index =
-            index_bits <= 4 ? all_share_pairs(index_bits) : share(random_words(99, index_bits, 4), index_bits);
+        const Both<Words> index = index_bits <= 4
+                                      ? all_share_pairs(index_bits)
+                                      : share(random_words(99, index_bits, 4), index_bits);
         const LookupLevels levels{index_bits - column_bits, column_bits};
         const i64 n = std::ssize(index[0]);
         Both<Words> out{Words(n), Words(n)};
@@ -71,7 +75,8 @@ TEST(LookupTwoLevel, EverySplit) {
         });
         const Words places = reconstruct(index, index_bits);
         for (i64 i = 0; i < n; ++i) ASSERT_EQ(out[0][i] ^ out[1][i], table[places[i]]);
-        expect_cost_equals(outcome, [&](CostMeter& m) { cost_lookup_two_level(m, n, levels, width); });
+        expect_cost_equals(outcome,
+                           [&](CostMeter& m) { cost_lookup_two_level(m, n, levels, width); });
       }
 }
 
@@ -91,7 +96,8 @@ TEST(TransferOneOfN, EveryChoice) {
         }
       });
       for (i64 i = 0; i < n; ++i) ASSERT_EQ(out[i], messages[i * size + choices[i]]);
-      expect_cost_equals(outcome, [&](CostMeter& m) { cost_transfer_one_of_n(m, sender, n, index_bits, width); });
+      expect_cost_equals(
+          outcome, [&](CostMeter& m) { cost_transfer_one_of_n(m, sender, n, index_bits, width); });
     }
 }
 

@@ -16,8 +16,8 @@ int one_hot_bits(LookupLevels levels) { return (2 << levels.column_bits) - 1; }
 // column[h] = XOR over s of one_hot[s] & table[(h * 2^column_bits + s) mod size], for one element.
 // `rows` holds the table transposed: rows[s * 2^row_bits + h].
 template <class Word>
-[[gnu::always_inline]] inline void select_columns(const Word* rows, const u64* one_hot, i64 count, i64 sums,
-                                                  i64 height, Word* columns) {
+[[gnu::always_inline]] inline void select_columns(const Word* rows, const u64* one_hot, i64 count,
+                                                  i64 sums, i64 height, Word* columns) {
   for (i64 i = 0; i < count; ++i, columns += height) {
     for (i64 h = 0; h < height; ++h) columns[h] = 0;
     for (i64 s = 0; s < sums; ++s) {
@@ -39,8 +39,8 @@ void select64(const u64* rows, const u64* one_hot, i64 count, i64 sums, i64 heig
 
 // messages[i * 2^row_bits + j] = column_i[(high_i + j) mod 2^row_bits] ^ mask_i.
 template <class Word>
-void row_messages(const std::vector<Word>& columns, std::span<const u8> high, const std::vector<u64>& mask,
-                  int row_bits, std::vector<u64>& messages) {
+void row_messages(const std::vector<Word>& columns, std::span<const u8> high,
+                  const std::vector<u64>& mask, int row_bits, std::vector<u64>& messages) {
   std::vector<Word> turned(size_t{2} << row_bits);
   const i64 height = i64{1} << row_bits;
   for (size_t i = 0; i < high.size(); ++i) {
@@ -49,7 +49,8 @@ void row_messages(const std::vector<Word>& columns, std::span<const u8> high, co
   }
 }
 
-// Everything one party knows of the elements for which it makes the one-hot vectors (`makes`) or picks them.
+// Everything one party knows of the elements for which it makes the one-hot vectors (`makes`) or
+// picks them.
 struct Side {
   bool makes;
   std::vector<u8> low, high;
@@ -130,7 +131,8 @@ void send_rows(Party& party, Side& side, const Lookup& lookup) {
 }
 
 void receive_rows(Party& party, Side& side, const Lookup& lookup, std::span<u64> out) {
-  one_of_n_receive(party, side.pick_rows.data(), side.high, lookup.levels.row_bits, lookup.width, out);
+  one_of_n_receive(party, side.pick_rows.data(), side.high, lookup.levels.row_bits, lookup.width,
+                   out);
   for (size_t i = 0; i < out.size(); ++i) out[i] ^= side.mask[i];
 }
 
@@ -143,8 +145,8 @@ i64 choice_bytes(i64 picked, i64 made, LookupLevels levels) {
 
 i64 two_level_bits(LookupLevels levels, int width) {
   const i64 columns = i64{1} << levels.column_bits, rows = i64{1} << levels.row_bits;
-  return (levels.column_bits + 2 * levels.row_bits) * kCorrelationBits + columns * one_hot_bits(levels) +
-         2 * rows * width;
+  return (levels.column_bits + 2 * levels.row_bits) * kCorrelationBits +
+         columns * one_hot_bits(levels) + 2 * rows * width;
 }
 
 LookupLevels best_levels(int index_bits, int width) {

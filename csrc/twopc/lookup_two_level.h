@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two-level form of lookup(): far fewer messages than one transfer of the whole table.
 //
-// Functionality  out = XOR shares of table[index], index = index_0 + index_1 mod 2^(row_bits + column_bits).
-// Method         the low digits of both shares add up to s < 2^(column_bits + 1); one 1-of-2^column_bits OT gives
-//                XOR shares of the one-hot vector of s. Each party applies it to the public table with rows
-//                h = sum of the high digits: column[h] = XOR over s of one_hot[s] & table[h * 2^column_bits + s].
-//                Both shares of the column are then looked up at h, one 1-of-2^row_bits OT each way.
-// Cost           column_bits + 2 row_bits correlations, 2^column_bits * (2^(column_bits + 1) - 1) and
-//                2 * 2^row_bits * width bits; depth 3.
+// Functionality  out = XOR shares of table[index], index = index_0 + index_1 mod 2^(row_bits +
+//                column_bits).
+// Method         the low digits of both shares add up to s < 2^(column_bits + 1) - 1; one
+//                1-of-2^column_bits OT gives XOR shares of the one-hot vector of s. Each party
+//                applies its share to the public table: column[h] = XOR over s of one_hot[s] &
+//                table[h * 2^column_bits + s], so that the column's entry at h, the sum of the
+//                high digits, is the result. Both parties' columns are looked up at h, one
+//                1-of-2^row_bits OT each way.
+// Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           column_bits + 2 row_bits correlations, 2^column_bits * (2^(column_bits + 1) - 1)
+//                and 2 * 2^row_bits * width bits; depth 3.
 #pragma once
 
 #include "ot/cost.h"

@@ -15,8 +15,9 @@ void check(Operand x, Operand y, const MatrixShape& shape, int ell) {
   expect(shape.rows >= 0 && shape.inner >= 0 && shape.columns >= 0, "matmul: negative shape");
   for (const Operand& operand : {x, y}) {
     expect(operand.owner >= kShared && operand.owner <= 1, "matmul: owner must be kShared, 0 or 1");
-    expect(operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
-           "matmul: shared operands have ell bits, owned ones 1..ell");
+    expect(
+        operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
+        "matmul: shared operands have ell bits, owned ones 1..ell");
   }
 }
 
@@ -29,12 +30,13 @@ KnownFormat known(Operand operand) {
   return {operand.bits, operand.owner != kShared && operand.is_signed};
 }
 
-// The products x_r * y_{1-r} to be made by transfers: left_holders[r] is set when party r's x meets the
-// other party's y.
+// The products x_r * y_{1-r} to be made by transfers: left_holders[r] is set when party r's x meets
+// the other party's y.
 std::array<bool, 2> cross_products(Operand x, Operand y) {
   std::array<bool, 2> left_holders{};
   for (int r : {0, 1})
-    left_holders[r] = (x.owner == kShared || x.owner == r) && (y.owner == kShared || y.owner == 1 - r);
+    left_holders[r] =
+        (x.owner == kShared || x.owner == r) && (y.owner == kShared || y.owner == 1 - r);
   return left_holders;
 }
 
@@ -50,7 +52,8 @@ void matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_fo
   check(x_format, y_format, shape, ell);
   const bool has_x = has(party, x_format), has_y = has(party, y_format);
   expect(!has_x || std::ssize(x) == shape.rows * shape.inner, "matmul: x does not match the shape");
-  expect(!has_y || std::ssize(y) == shape.inner * shape.columns, "matmul: y does not match the shape");
+  expect(!has_y || std::ssize(y) == shape.inner * shape.columns,
+         "matmul: y does not match the shape");
   expect(std::ssize(out) == shape.rows * shape.columns, "matmul: out does not match the shape");
   const std::array<bool, 2> left_holders = cross_products(x_format, y_format);
   side = resolve(side, shape, x_format, y_format, ell);
@@ -60,14 +63,15 @@ void matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_fo
     matrix_cross_terms(party, x, y, shape, left, right, ell, side, out);
   } else if (left_holders[0] || left_holders[1]) {
     const int holder = left_holders[0] ? 0 : 1;
-    matrix_cross_term(party, holder, party.rank == holder ? x : y, shape, left, right, ell, side, out);
+    matrix_cross_term(party, holder, party.rank == holder ? x : y, shape, left, right, ell, side,
+                      out);
   }
   if (has_x && has_y)
     add_product(ring_elements(x, left, ell), ring_elements(y, right, ell), shape, ell, out);
 }
 
-void cost_matmul(CostMeter& meter, Operand x_format, Operand y_format, const MatrixShape& shape, int ell,
-                 ChoiceSide side) {
+void cost_matmul(CostMeter& meter, Operand x_format, Operand y_format, const MatrixShape& shape,
+                 int ell, ChoiceSide side) {
   const std::array<bool, 2> left_holders = cross_products(x_format, y_format);
   side = resolve(side, shape, x_format, y_format, ell);
   const KnownFormat left = known(x_format), right = known(y_format);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of shared and owned matrices.
 //
-// Functionality  out = x * y mod 2^ell as additive shares. A shared operand has bits == ell (extend
-// narrower
-//                shares first); an owned operand has 1 <= bits <= ell and is read as its sign says.
+// Functionality  out = x * y mod 2^ell as additive shares. A shared operand has bits == ell
+//                (extend narrower shares first); an owned operand has 1 <= bits <= ell and is read
+//                as its sign says.
 // Method         shared x shared: two cross terms; owned x shared, or owned by different parties:
-// one; owned by
-//                one party: none. The rest is local (SiRNN, Rathee et al., S&P 2021, Algorithm 5
-//                without wraps, which vanish in one ring).
-// Leakage        none beyond shapes, widths and placement. Assumption: correlated OT.
+//                one; owned by one party: none. The rest is local.
+// Leakage        none beyond shapes, widths and placement. Assumption: correlated OT,
+//                correlation-robust hash.
+// Cost           as vector_products.h.
+// Source         SiRNN (Rathee et al., S&P 2021), appendix D, Algorithm 5, without its wraps,
+//                which vanish in one ring.
 #pragma once
 
 #include "twopc/cross_terms.h"

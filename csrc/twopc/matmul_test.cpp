@@ -75,9 +75,11 @@ TEST(Matmul, OverSoftSpoken) {
 TEST(Matmul, RefusesWrongWidthsAndLengths) {
   Words x(6), out(4);
   run_parties({}, [&](Party& party) {
-    EXPECT_THROW(matmul(party, {kShared, 31}, x, {kShared, 32}, x, {2, 3, 2}, 32, out), InvalidArgument);
+    EXPECT_THROW(matmul(party, {kShared, 31}, x, {kShared, 32}, x, {2, 3, 2}, 32, out),
+                 InvalidArgument);
     EXPECT_THROW(matmul(party, {kShared, 32}, x, {0, 33}, x, {2, 3, 2}, 32, out), InvalidArgument);
-    EXPECT_THROW(matmul(party, {kShared, 32}, x, {kShared, 32}, x, {2, 2, 2}, 32, out), InvalidArgument);
+    EXPECT_THROW(matmul(party, {kShared, 32}, x, {kShared, 32}, x, {2, 2, 2}, 32, out),
+                 InvalidArgument);
     EXPECT_THROW(matmul(party, {2, 32}, x, {kShared, 32}, x, {2, 3, 2}, 32, out), InvalidArgument);
   });
 }

@@ -22,7 +22,8 @@ void check(int m, int n, int ell) {
          "multiply: needs max(m, n) <= ell <= m + n and ell <= 64");
 }
 
-// x' = x + 2^(m-1) is the unsigned number whose product the shares make; the offset is taken out at the end.
+// x' = x + 2^(m-1) is the unsigned number whose product the shares make; the offset is taken out at
+// the end.
 u64 offset(int bits, bool is_signed) { return is_signed ? u64{1} << (bits - 1) : 0; }
 
 Words shifted(std::span<const u64> x, int bits, bool is_signed, bool add) {
@@ -60,7 +61,8 @@ bool alike(const Side& x, const Side& y) {
 
 void wrap_of(Party& party, const Side& side, std::span<const u64> x, std::span<u8> w) {
   if (side.kind == WrapKind::general) wrap(party, x, side.bits, w);
-  if (side.kind == WrapKind::known_msb) wrap_known_msb(party, x, side.bits, known_msb(side.is_signed), w);
+  if (side.kind == WrapKind::known_msb)
+    wrap_known_msb(party, x, side.bits, known_msb(side.is_signed), w);
 }
 
 void cost_wrap_of(CostMeter& meter, const Side& side, i64 n) {
@@ -103,7 +105,8 @@ void cost_wraps(CostMeter& meter, const Side& fx, const Side& fy, i64 n) {
   }
 }
 
-// out -= 2^bits * (w ? value : 0), for both operands' wraps; a wrap of x is worth 2^m * y modulo 2^(ell - m).
+// out -= 2^bits * (w ? value : 0), for both operands' wraps; a wrap of x is worth 2^m * y modulo
+// 2^(ell - m).
 void subtract_wraps(Party& party, const Side& fx, const Words& x, const Side& fy, const Words& y,
                     const Wraps& w, int ell, std::span<u64> out) {
   const i64 n = std::ssize(x);
@@ -113,8 +116,7 @@ void subtract_wraps(Party& party, const Side& fx, const Words& x, const Side& fy
     Bits bits(w.x);
     bits.insert(bits.end(), w.y.begin(), w.y.end());
     multiplex(party, bits, joined(y, x), room_x, product);
-    for (i64 k = 0; k < n; ++k)
-      out[k] -= (product[k] << fx.bits) + (product[n + k] << fy.bits);
+    for (i64 k = 0; k < n; ++k) out[k] -= (product[k] << fx.bits) + (product[n + k] << fy.bits);
     return;
   }
   const auto one = [&](const Bits& bits, const Words& value, int room, int shift) {
@@ -137,10 +139,10 @@ void cost_subtract_wraps(CostMeter& meter, const Side& fx, const Side& fy, i64 n
   if (room_y > 0) cost_multiplex(meter, n, room_y);
 }
 
-// The product of (x' - a)(y' - b) from that of x' y': -b x' - a y' + a b, shares read as integers with their
-// wraps, which count for 2^(m+n-1) each and so only at ell = m + n.
-void remove_offsets(const Party& party, const Side& fx, const Words& x, const Side& fy, const Words& y,
-                    const Wraps& w, int ell, std::span<u64> out) {
+// The product of (x' - a)(y' - b) from that of x' y': -b x' - a y' + a b, shares read as integers
+// with their wraps, which count for 2^(m+n-1) each and so only at ell = m + n.
+void remove_offsets(const Party& party, const Side& fx, const Words& x, const Side& fy,
+                    const Words& y, const Wraps& w, int ell, std::span<u64> out) {
   const u64 a = offset(fx.bits, fx.is_signed), b = offset(fy.bits, fy.is_signed);
   const u64 constant = party.rank == 0 ? a * b : 0;
   const u64 wrap_x = fx.bits < ell && fx.bits < 64 ? b << fx.bits : 0;
@@ -151,11 +153,12 @@ void remove_offsets(const Party& party, const Side& fx, const Words& x, const Si
   }
 }
 
-void multiply_chunk(Party& party, std::span<const u64> x_in, FactorFormat x_format, std::span<const u64> y_in,
-                    FactorFormat y_format, int ell, std::span<u64> out) {
+void multiply_chunk(Party& party, std::span<const u64> x_in, FactorFormat x_format,
+                    std::span<const u64> y_in, FactorFormat y_format, int ell, std::span<u64> out) {
   const Side fx = side_of(x_format, ell), fy = side_of(y_format, ell);
   const bool first = party.rank == 0;
-  const Words x = shifted(x_in, fx.bits, fx.is_signed, first), y = shifted(y_in, fy.bits, fy.is_signed, first);
+  const Words x = shifted(x_in, fx.bits, fx.is_signed, first),
+              y = shifted(y_in, fy.bits, fy.is_signed, first);
   cross_terms(party, x, y, {fx.bits, false}, {fy.bits, false}, ell, out);
   const Wraps w = wraps(party, fx, x, fy, y);
   subtract_wraps(party, fx, x, fy, y, w, ell, out);
@@ -163,14 +166,16 @@ void multiply_chunk(Party& party, std::span<const u64> x_in, FactorFormat x_form
   remove_offsets(party, fx, x, fy, y, w, ell, out);
 }
 
-void cost_multiply_chunk(CostMeter& meter, i64 n, FactorFormat x_format, FactorFormat y_format, int ell) {
+void cost_multiply_chunk(CostMeter& meter, i64 n, FactorFormat x_format, FactorFormat y_format,
+                         int ell) {
   const Side fx = side_of(x_format, ell), fy = side_of(y_format, ell);
   cost_cross_terms(meter, n, {fx.bits, false}, {fy.bits, false}, ell);
   cost_wraps(meter, fx, fy, n);
   cost_subtract_wraps(meter, fx, fy, n, ell);
 }
 
-// out -= 2^bits * w * y, y known to `owner`: w_o y + (1 - 2 w_o) y w_other, the second by one transfer.
+// out -= 2^bits * w * y, y known to `owner`: w_o y + (1 - 2 w_o) y w_other, the second by one
+// transfer.
 void subtract_owned_wrap(Party& party, int owner, const Bits& w, const Words& y, int bits, int room,
                          std::span<u64> out) {
   const i64 n = std::ssize(w);
@@ -190,14 +195,15 @@ void subtract_owned_wrap(Party& party, int owner, const Bits& w, const Words& y,
 }
 
 void multiply_owned_chunk(Party& party, int owner, std::span<const u64> x_in, FactorFormat x_format,
-                          std::span<const u64> y_in, KnownFormat y_format, int ell, std::span<u64> out) {
+                          std::span<const u64> y_in, KnownFormat y_format, int ell,
+                          std::span<u64> out) {
   const Side fx = side_of(x_format, ell);
   const bool owns = party.rank == owner;
   const i64 n = std::ssize(x_in);
   const Words x = shifted(x_in, fx.bits, fx.is_signed, party.rank == 0);
   const Words y = owns ? ring_elements(y_in, y_format, ell) : Words{};
-  cross_term(party, 1 - owner, owns ? y_in : std::span<const u64>(x), {fx.bits, false}, y_format, ell,
-             ChoiceSide::automatic, out);
+  cross_term(party, 1 - owner, owns ? y_in : std::span<const u64>(x), {fx.bits, false}, y_format,
+             ell, ChoiceSide::automatic, out);
   if (fx.kind != WrapKind::none) {
     Bits w(n);
     wrap_of(party, fx, x, w);
@@ -209,8 +215,8 @@ void multiply_owned_chunk(Party& party, int owner, std::span<const u64> x_in, Fa
   for (u64& value : out) value &= low_mask(ell);
 }
 
-void cost_multiply_owned_chunk(CostMeter& meter, int owner, i64 n, FactorFormat x_format, KnownFormat y_format,
-                               int ell) {
+void cost_multiply_owned_chunk(CostMeter& meter, int owner, i64 n, FactorFormat x_format,
+                               KnownFormat y_format, int ell) {
   const Side fx = side_of(x_format, ell);
   cost_cross_term(meter, 1 - owner, n, {fx.bits, false}, y_format, ell, ChoiceSide::automatic);
   if (fx.kind == WrapKind::none) return;
@@ -221,8 +227,8 @@ void cost_multiply_owned_chunk(CostMeter& meter, int owner, i64 n, FactorFormat 
 
 }  // namespace
 
-void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::span<const u64> y, FactorFormat y_format,
-              int ell, std::span<u64> out) {
+void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::span<const u64> y,
+              FactorFormat y_format, int ell, std::span<u64> out) {
   check(x_format.bits, y_format.bits, ell);
   expect(x.size() == y.size() && x.size() == out.size(), "multiply: lengths differ");
   in_chunks(
@@ -234,17 +240,19 @@ void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::
       });
 }
 
-void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFormat y_format, int ell) {
+void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFormat y_format,
+                   int ell) {
   cost_in_chunks(meter, count,
                  [&](CostMeter& m, i64 n) { cost_multiply_chunk(m, n, x_format, y_format, ell); });
 }
 
-void multiply_owned(Party& party, int owner, std::span<const u64> x, FactorFormat x_format, std::span<const u64> y,
-                    KnownFormat y_format, int ell, std::span<u64> out) {
+void multiply_owned(Party& party, int owner, std::span<const u64> x, FactorFormat x_format,
+                    std::span<const u64> y, KnownFormat y_format, int ell, std::span<u64> out) {
   check(x_format.bits, y_format.bits, ell);
   expect(owner == 0 || owner == 1, "multiply_owned: owner must be 0 or 1");
   const bool owns = party.rank == owner;
-  expect(x.size() == out.size() && (!owns || y.size() == x.size()), "multiply_owned: lengths differ");
+  expect(x.size() == out.size() && (!owns || y.size() == x.size()),
+         "multiply_owned: lengths differ");
   in_chunks(
       party, std::ssize(x),
       [&](CostMeter& m, i64 n) { cost_multiply_owned_chunk(m, owner, n, x_format, y_format, ell); },
@@ -255,8 +263,8 @@ void multiply_owned(Party& party, int owner, std::span<const u64> x, FactorForma
       });
 }
 
-void cost_multiply_owned(CostMeter& meter, int owner, i64 count, FactorFormat x_format, KnownFormat y_format,
-                         int ell) {
+void cost_multiply_owned(CostMeter& meter, int owner, i64 count, FactorFormat x_format,
+                         KnownFormat y_format, int ell) {
   cost_in_chunks(meter, count, [&](CostMeter& m, i64 n) {
     cost_multiply_owned_chunk(m, owner, n, x_format, y_format, ell);
   });

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementwise products of mixed widths.
 //
-// Functionality  x in m bits, y in n bits, each unsigned or two's complement; out = x * y mod 2^ell
-// for
-//                max(m, n) <= ell <= m + n, as additive shares.
-// Method         SiRNN (Rathee et al., S&P 2021), Algorithm 3 and section III-D: shares are
-// multiplied over the
-//                integers; a wrap bit of x (of y) is needed only where m < ell (n < ell), so
-//                uniform rings need none.
-// Leakage        none beyond lengths and widths. Assumption: correlated OT.
+// Functionality  x in m bits, y in n bits, each unsigned or two's complement; out = x * y mod
+//                2^ell for max(m, n) <= ell <= m + n, as additive shares.
+// Method         shares are multiplied over the integers; a wrap bit of x (of y) is needed only
+//                where m < ell (n < ell), so uniform rings need none. Signed numbers are offset by
+//                2^(m-1) first and the offset is taken out of the product.
+// Leakage        none beyond lengths and widths. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           one wrap.h per operand narrower than ell, one multiplex.h for each of them in ell
+//                - m (ell - n) bits, and both cross terms; with an owned factor one cross term and
+//                one transfer.
+// Source         SiRNN (Rathee et al., S&P 2021), section IV-C, Algorithm 3.
 #pragma once
 
 #include "twopc/cross_terms.h"
@@ -25,7 +28,8 @@ struct FactorFormat {
 // Throws InvalidArgument on widths outside the range above or lengths that differ.
 void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::span<const u64> y,
               FactorFormat y_format, int ell, std::span<u64> out);
-void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFormat y_format, int ell);
+void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFormat y_format,
+                   int ell);
 
 // x shared, y known to party `owner` (the other party passes an empty span); max(m, n) <= ell <= m
 // + n.

@@ -16,16 +16,19 @@ u64 value_of(u64 word, int bits, bool is_signed) {
   return ring_elements({&word, 1}, {bits, is_signed}, 64)[0];
 }
 
-void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y, FactorFormat fy, int ell,
-                     const OtKind& ot = {}) {
+void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y, FactorFormat fy,
+                     int ell, const OtKind& ot = {}) {
   const i64 n = std::ssize(x[0]);
   Both<Words> out{Words(n), Words(n)};
-  const Outcome outcome = run_parties(
-      ot, [&](Party& party) { multiply(party, x[party.rank], fx, y[party.rank], fy, ell, out[party.rank]); });
-  const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits), product = reconstruct(out, ell);
+  const Outcome outcome = run_parties(ot, [&](Party& party) {
+    multiply(party, x[party.rank], fx, y[party.rank], fy, ell, out[party.rank]);
+  });
+  const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits),
+              product = reconstruct(out, ell);
   for (i64 i = 0; i < n; ++i)
     ASSERT_EQ(product[i],
-              (value_of(a[i], fx.bits, fx.is_signed) * value_of(b[i], fy.bits, fy.is_signed)) & low_mask(ell))
+              (value_of(a[i], fx.bits, fx.is_signed) * value_of(b[i], fy.bits, fy.is_signed)) &
+                  low_mask(ell))
         << fx.bits << (fx.is_signed ? "s " : "u ") << fy.bits << (fy.is_signed ? "s " : "u ") << ell
         << " shares " << x[0][i] << " " << x[1][i] << " " << y[0][i] << " " << y[1][i];
   for (int r : {0, 1})
@@ -43,8 +46,8 @@ std::pair<Both<Words>, Both<Words>> all_pairs(int m, int n) {
   return pairs;
 }
 
-Both<Words> nonnegative_only(const Both<Words>& shares, int bits, const Both<Words>& other, int other_bits,
-                             Both<Words>& other_out) {
+Both<Words> nonnegative_only(const Both<Words>& shares, int bits, const Both<Words>& other,
+                             int other_bits, Both<Words>& other_out) {
   Both<Words> out;
   for (size_t i = 0; i < shares[0].size(); ++i) {
     if (((shares[0][i] + shares[1][i]) >> (bits - 1)) & 1) continue;
@@ -100,17 +103,27 @@ TEST_P(SmallWidths, OwnedFactor) {
       });
       const Words product = reconstruct(out, ell);
       for (i64 i = 0; i < count; ++i)
-        ASSERT_EQ(product[i], (value_of(a[i], m, fx.is_signed) * value_of(y[i], n, fy.is_signed)) & low_mask(ell));
-      expect_cost_equals(outcome, [&](CostMeter& meter) { cost_multiply_owned(meter, owner, count, fx, fy, ell); });
+        ASSERT_EQ(product[i], (value_of(a[i], m, fx.is_signed) * value_of(y[i], n, fy.is_signed)) &
+                                  low_mask(ell));
+      expect_cost_equals(outcome, [&](CostMeter& meter) {
+        cost_multiply_owned(meter, owner, count, fx, fy, ell);
+      });
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Multiply, SmallWidths,
-                         ::testing::Combine(::testing::Values(1, 2, 3, 4), ::testing::Values(1, 2, 3, 4)));
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4),
+                                            ::testing::Values(1, 2, 3, 4)));
 
 TEST(Multiply, RandomAndEdgeValues) {
-  for (const auto& [m, n, ell] :
-       {std::array{16, 16, 32}, {16, 16, 16}, {8, 37, 45}, {37, 27, 64}, {32, 32, 64}, {32, 32, 32}, {64, 64, 64}, {37, 8, 40}})
+  for (const auto& [m, n, ell] : {std::array{16, 16, 32},
+                                  {16, 16, 16},
+                                  {8, 37, 45},
+                                  {37, 27, 64},
+                                  {32, 32, 64},
+                                  {32, 32, 32},
+                                  {64, 64, 64},
+                                  {37, 8, 40}})
     for (bool is_signed : {false, true})
       expect_products(share(random_words(100, m, 1), m, 5), {m, is_signed, false},
                       share(random_words(100, n, 2), n, 6), {n, is_signed, false}, ell);
@@ -118,13 +131,13 @@ TEST(Multiply, RandomAndEdgeValues) {
 
 TEST(Multiply, LongerThanAChunk) {
   const i64 n = (i64{1} << 16) + 5;
-  expect_products(share(random_words(n, 5, 1), 5), {5, true, false}, share(random_words(n, 4, 2), 4),
-                  {4, true, false}, 9);
+  expect_products(share(random_words(n, 5, 1), 5), {5, true, false},
+                  share(random_words(n, 4, 2), 4), {4, true, false}, 9);
 }
 
 TEST(Multiply, OverSoftSpoken) {
-  expect_products(share(random_words(200, 16, 1), 16), {16, true, false}, share(random_words(200, 16, 2), 16),
-                  {16, true, false}, 32, {false, 4});
+  expect_products(share(random_words(200, 16, 1), 16), {16, true, false},
+                  share(random_words(200, 16, 2), 16), {16, true, false}, 32, {false, 4});
 }
 
 TEST(Multiply, RefusesWidthsOutsideTheRange) {

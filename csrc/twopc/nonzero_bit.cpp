@@ -28,23 +28,35 @@ constexpr u64 one_hot_table() {
   return table;
 }
 
-// The chosen digit's messages: j = peer's share + 16 * peer's carry share.
+// The entries of digits of `bits` bits, periodic.
+constexpr u64 one_hot_table(int bits) {
+  u64 table = one_hot_table() & low_mask(4 << bits);
+  for (int size = 4 << bits; size < 64; size *= 2) table |= table << size;
+  return table;
+}
+
+// A digit's messages: j = peer's share + 16 * peer's carry share. Rotating the table by this
+// party's share and the carry brings all entries of one carry into place at once.
 void digit_messages(std::span<const u8> share, std::span<const u8> carry, std::span<const u8> mask,
-                    std::span<const u8> digit_mask, std::span<u64> messages) {
-  constexpr u64 table = one_hot_table();
+                    std::span<const u64> tables, std::span<u64> messages) {
+  constexpr u64 every_entry = 0x1111111111111111;
   for (size_t i = 0; i < share.size(); ++i) {
-    for (unsigned j = 0; j < 1u << kChoiceBits; ++j) {
-      const unsigned value = (share[i] + (j & 15) + (carry[i] ^ (j >> kDigit))) & digit_mask[i];
-      messages[(i << kChoiceBits) + j] = ((table >> (4 * value)) & 15) ^ mask[i];
+    for (int peer_carry : {0, 1}) {
+      const int value = share[i] + (carry[i] ^ peer_carry);
+      const u64 row = std::rotr(tables[i], 4 * value) ^ mask[i] * every_entry;
+      u64* const out = messages.data() + (i << kChoiceBits) + (peer_carry << kDigit);
+      for (int j = 0; j < 1 << kDigit; ++j) out[j] = (row >> (4 * j)) & 15;
     }
   }
 }
 
-// XOR shares of every digit's one-hot vector; party 0 sends for the first half, party 1 for the rest.
+// XOR shares of every digit's one-hot vector; party 0 sends for the first half, party 1 for the
+// rest.
 void digit_one_hots(Party& party, std::span<const u8> share, std::span<const u8> carry,
-                    std::span<const u8> digit_mask, std::span<u8> one_hot) {
+                    std::span<const u64> tables, std::span<u8> one_hot) {
   const i64 total = std::ssize(share), half = (total + 1) / 2;
-  const i64 send_first = party.rank == 0 ? 0 : half, send_count = party.rank == 0 ? half : total - half;
+  const i64 send_first = party.rank == 0 ? 0 : half,
+            send_count = party.rank == 0 ? half : total - half;
   const i64 pick_first = half - send_first, pick_count = total - send_count;
   const auto sent = [&](auto v) { return v.subspan(send_first, send_count); };
   const auto picked = [&](auto v) { return v.subspan(pick_first, pick_count); };
@@ -59,7 +71,7 @@ void digit_one_hots(Party& party, std::span<const u8> share, std::span<const u8>
   std::vector<u64> mask_words(send_count), messages(send_count << kChoiceBits), got(pick_count);
   party.prg.fill_ring(mask_words, kDigit);
   const std::vector<u8> mask(mask_words.begin(), mask_words.end());
-  digit_messages(sent(share), sent(carry), mask, sent(digit_mask), messages);
+  digit_messages(sent(share), sent(carry), mask, sent(tables), messages);
   one_of_n_send(party, q.data(), kChoiceBits, kDigit, messages);
   one_of_n_receive(party, t.data(), choices, kChoiceBits, kDigit, got);
   std::copy(mask.begin(), mask.end(), sent(one_hot).begin());
@@ -71,17 +83,20 @@ void cost_digit_one_hots(CostMeter& meter, i64 total) {
   meter.draw(0, half * kChoiceBits);
   meter.draw(1, rest * kChoiceBits);
   meter.exchange(packed_bytes(rest * kChoiceBits, 1), packed_bytes(half * kChoiceBits, 1));
-  meter.exchange(packed_bytes(half << kChoiceBits, kDigit), packed_bytes(rest << kChoiceBits, kDigit));
+  meter.exchange(packed_bytes(half << kChoiceBits, kDigit),
+                 packed_bytes(rest << kChoiceBits, kDigit));
 }
 
 // keep[j * n + k]: all digits above digit j are zero, for all digits but the top one.
-void all_higher_zero(Party& party, std::span<const u8> one_hot, i64 count, i64 n, std::span<u8> keep) {
+void all_higher_zero(Party& party, std::span<const u8> one_hot, i64 count, i64 n,
+                     std::span<u8> keep) {
   const i64 positions = count - 1;  // position p is digit count - 1 - p
   std::vector<u8> zero(positions * n);
   for (i64 p = 0; p < positions; ++p) {
     for (i64 k = 0; k < n; ++k) {
       const u8 bits = one_hot[(count - 1 - p) * n + k];
-      zero[p * n + k] = static_cast<u8>((std::popcount(bits) & 1) ^ (party.rank == 0 ? 1 : 0));
+      const u8 nonzero = (bits ^ bits >> 1 ^ bits >> 2 ^ bits >> 3) & 1;
+      zero[p * n + k] = nonzero ^ (party.rank == 0 ? 1 : 0);
     }
   }
   for (const PrefixLevel& level : prefix_levels(positions)) {
@@ -101,16 +116,17 @@ void all_higher_zero(Party& party, std::span<const u8> one_hot, i64 count, i64 n
 
 void one_hot_chunk(Party& party, std::span<const u64> x, int ell, std::span<u8> out) {
   const i64 n = std::ssize(x), count = digit_count(ell, kDigit);
-  std::vector<u8> share(count * n), carry(count * n), digit_mask(count * n), one_hot(count * n);
+  std::vector<u8> share(count * n), carry(count * n), one_hot(count * n);
+  std::vector<u64> tables(count * n);
   digit_carries(party, x, ell, kDigit, std::span(carry).subspan(n));
   for (i64 j = 0; j < count; ++j) {
     const int bits = std::min<int>(kDigit, ell - static_cast<int>(j) * kDigit);
     for (i64 k = 0; k < n; ++k) {
       share[j * n + k] = static_cast<u8>((x[k] >> (j * kDigit)) & low_mask(bits));
-      digit_mask[j * n + k] = static_cast<u8>(low_mask(bits));
+      tables[j * n + k] = one_hot_table(bits);
     }
   }
-  digit_one_hots(party, share, carry, digit_mask, one_hot);
+  digit_one_hots(party, share, carry, tables, one_hot);
   if (count > 1) {
     std::vector<u8> keep((count - 1) * n), kept((count - 1) * n);
     all_higher_zero(party, one_hot, count, n, keep);
@@ -140,7 +156,8 @@ void cost_one_hot_chunk(CostMeter& meter, i64 n, int ell) {
 
 }  // namespace
 
-void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell, std::span<u8> one_hot) {
+void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
+                                  std::span<u8> one_hot) {
   expect(ell >= 1 && ell <= 64, "most_significant_nonzero_bit: ell must lie in 1..64");
   expect(std::ssize(one_hot) == std::ssize(x) * ell,
          "most_significant_nonzero_bit: ell output bits per element");

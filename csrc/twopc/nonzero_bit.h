@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The most significant non-zero bit of a shared number.
 //
-// Functionality  x in Z_{2^ell} read unsigned; one_hot has a 1 at place floor(log2 x), at place 0
-// for x = 0, as
-//                XOR shares.
-// Method         SiRNN (Rathee et al., S&P 2021), Algorithm 7, on 4-bit digits: each digit's
-// one-hot comes out of
-//                one OT on (share of digit, share of carry), is kept where all higher digits are
-//                zero, and place 0 is the complement of all others.
-// Leakage        none beyond length and width. Assumption: correlated OT.
+// Functionality  x in Z_{2^ell} read unsigned; one_hot has its 1 at place floor(log2 x), at place
+//                0 for x = 0, as XOR shares.
+// Method         in digits of 4 bits: each digit's one-hot comes out of one OT on (share of the
+//                digit, share of its carry) and is kept where all higher digits are zero; place 0
+//                is the complement of all others.
+// Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
+// Cost           per digit its carry (digits.h), 5 correlations and 128 bits, one AND in the
+//                prefix network and one of 4 bits; depth logarithmic in ell.
+// Source         after SiRNN (Rathee et al., S&P 2021), appendix F, Algorithm 7.
 #pragma once
 
 #include "ot/cost.h"

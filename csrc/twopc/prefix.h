@@ -8,12 +8,13 @@
 
 namespace privml {
 
-// Position `high` absorbs position `low`, which covers everything between the last block and itself.
+// Position `high` absorbs `low`, which covers the block below.
 struct PrefixNode {
   i64 high, low;
 };
 
-// Nodes of one level in ascending order; after it the first `complete` of them reach down to position 0.
+// Nodes of one level in ascending order; after it the first `complete` of them reach down to
+// position 0.
 struct PrefixLevel {
   std::vector<PrefixNode> nodes;
   i64 complete = 0;

@@ -8,10 +8,11 @@
 
 namespace privml {
 
-// out[j] = table[(j + amount) mod 2^bits], without an address that depends on `amount`: one masked move per bit
-// of it. `buffer` has 2 * 2^bits words; the result stands in its first half.
+// out[j] = table[(j + amount) mod 2^bits], without an address that depends on `amount`: one masked
+// move per bit of it. `buffer` has 2 * 2^bits words; the result stands in its first half.
 template <class Word>
-[[gnu::always_inline]] inline void rotate_table(const Word* table, int bits, u64 amount, Word* buffer) {
+[[gnu::always_inline]] inline void rotate_table(const Word* table, int bits, u64 amount,
+                                                Word* buffer) {
   const i64 size = i64{1} << bits;
   for (i64 j = 0; j < size; ++j) buffer[j] = table[j];
   for (int level = 0; level < bits; ++level) {

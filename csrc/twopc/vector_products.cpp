@@ -55,8 +55,8 @@ TileView<Word> view(const ProductTile& tile, const ProductFormat& format, std::v
 }
 
 template <class Word>
-void send(Party& party, const ProductTile& tile, const ProductFormat& format, const std::vector<Word>& y,
-          std::vector<Word>& sums, Work<Word>& work) {
+void send(Party& party, const ProductTile& tile, const ProductFormat& format,
+          const std::vector<Word>& y, std::vector<Word>& sums, Work<Word>& work) {
   const Block* q = work.q.data() + tile.first_cot;
   const Block delta = party.sender.delta();
   for (i64 k = 0; k < tile.count; ++k) work.ends[k] = q[k] ^ delta;
@@ -65,24 +65,26 @@ void send(Party& party, const ProductTile& tile, const ProductFormat& format, co
   party.hash.expand(work.ends.data(), tile.count, blocks, work.pads[1].data());
   send_tile(view(tile, format, sums), y.data() + tile.slice->correlation, work.pads[0].data(),
             work.pads[1].data(), work.words.data());
-  lane_pack(work.words.data(), tile.count * tile.slice->length, format.ell - tile.bit, work.bytes.data());
+  lane_pack(work.words.data(), tile.count * tile.slice->length, format.ell - tile.bit,
+            work.bytes.data());
   party.channel.write({work.bytes.data(), static_cast<size_t>(tile.bytes)});
 }
 
 template <class Word>
-void receive(Party& party, const ProductTile& tile, const ProductFormat& format, std::vector<Word>& sums,
-             Work<Word>& work) {
+void receive(Party& party, const ProductTile& tile, const ProductFormat& format,
+             std::vector<Word>& sums, Work<Word>& work) {
   const i64 blocks = pad_blocks<Word>(tile.slice->length);
   party.hash.expand(work.t.data() + tile.first_cot, tile.count, blocks, work.pads[0].data());
   party.channel.read({work.bytes.data(), static_cast<size_t>(tile.bytes)});
   lane_unpack(work.bytes.data(), tile.count * tile.slice->length, format.ell - tile.bit,
               work.words.data());
-  receive_tile(view(tile, format, sums), work.choices.data() + tile.first_cot,
-               work.pads[0].data(), work.words.data());
+  receive_tile(view(tile, format, sums), work.choices.data() + tile.first_cot, work.pads[0].data(),
+               work.words.data());
 }
 
 // The choice bits of a chunk in the order of its tiles.
-void choice_bits(std::span<const ProductTile> tiles, std::span<const u64> x, std::vector<u8>& choices) {
+void choice_bits(std::span<const ProductTile> tiles, std::span<const u64> x,
+                 std::vector<u8>& choices) {
   for (const ProductTile& tile : tiles) {
     const u64* values = x.data() + tile.slice->choice + tile.first;
     u8* bits = choices.data() + tile.first_cot;
@@ -111,8 +113,10 @@ void run_chunk(Party& party, std::span<const ProductSlice> chunk, const ProductF
   const bool both = !x.empty() && !y.empty();
   for (size_t first = 0; first < tiles.size();) {
     const size_t last = both ? turn_end(tiles, first) : tiles.size();
-    for (size_t i = first; i < last && !y.empty(); ++i) send(party, tiles[i], format, y, sums, work);
-    for (size_t i = first; i < last && !x.empty(); ++i) receive(party, tiles[i], format, sums, work);
+    for (size_t i = first; i < last && !y.empty(); ++i)
+      send(party, tiles[i], format, y, sums, work);
+    for (size_t i = first; i < last && !x.empty(); ++i)
+      receive(party, tiles[i], format, sums, work);
     first = last;
   }
 }
@@ -144,9 +148,9 @@ Sizes sizes_of(std::span<const ProductBlock> blocks) {
 
 }  // namespace
 
-void vector_products(Party& party, std::span<const ProductBlock> blocks, const ProductFormat& format,
-                     std::span<const u64> choices, std::span<const u64> correlations,
-                     std::span<u64> out) {
+void vector_products(Party& party, std::span<const ProductBlock> blocks,
+                     const ProductFormat& format, std::span<const u64> choices,
+                     std::span<const u64> correlations, std::span<u64> out) {
   const Sizes sizes = sizes_of(blocks);
   expect(format.choice_bits >= 1 && format.choice_bits <= 64 && format.ell >= 1 && format.ell <= 64,
          "vector_products: widths must lie in 1..64");

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine below matrix products and convolutions: one party's bits choose, the other party's rows of ring
-// elements are the correlations, and the stream of messages is accumulated as it arrives.
+// The engine below matrix products and convolutions: one party's bits choose, the other party's
+// rows of ring elements are the correlations, and the stream of messages is added up as it
+// arrives.
 //
-// Functionality  for every block, receiver X (rows x inner, choice_bits) and sender Y (inner x length):
-//                additive shares of X * Y mod 2^ell.
-// Leakage        none beyond shapes and widths. Assumption: correlated OT, correlation robust hash.
-// Cost           choices * (correlation + 1) bits and, per choice bit i, length * (ell - i) bits; every tile of
-//                the stream is rounded up to a byte. Depth 2 per chunk of choices (more where both parties
-//                send streams so long that they take turns).
+// Functionality  for every block, receiver's X (rows x inner, choice_bits) and sender's Y (inner x
+//                length): additive shares of X * Y mod 2^ell.
+// Leakage        none beyond shapes and widths. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           one correlation and one bit per choice bit, and per choice of bit i length * (ell
+//                - i) bits; every tile of the stream (vector_tiles.h) is rounded up to a byte.
+//                Depth 2 per chunk of choices, more where both parties send streams so long that
+//                they take turns.
 #pragma once
 
 #include <vector>
@@ -29,14 +32,16 @@ struct ProductFormat {
   int ell = 64;
 };
 
-// `choices`: X of all blocks one after another, empty at a party that does not choose. `correlations`: Y of all
-// blocks as ring elements of Z_{2^ell}, empty at a party that does not send. With both given at both parties
-// the products run in both directions and their shares are added. out: rows x length of all blocks, overwritten.
-void vector_products(Party& party, std::span<const ProductBlock> blocks, const ProductFormat& format,
-                     std::span<const u64> choices, std::span<const u64> correlations, std::span<u64> out);
+// `choices`: X of all blocks one after another, empty at a party that does not choose.
+// `correlations`: Y of all blocks as ring elements of Z_{2^ell}, empty at a party that does not
+// send. With both given at both parties the products run in both directions and their shares are
+// added. out: rows x length of all blocks, overwritten.
+void vector_products(Party& party, std::span<const ProductBlock> blocks,
+                     const ProductFormat& format, std::span<const u64> choices,
+                     std::span<const u64> correlations, std::span<u64> out);
 
 // senders[r]: party r sends.
-void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders, std::span<const ProductBlock> blocks,
-                          const ProductFormat& format);
+void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders,
+                          std::span<const ProductBlock> blocks, const ProductFormat& format);
 
 }  // namespace privml

@@ -47,14 +47,14 @@ template <class Word, bool negative>
 
 template <class Word, bool negative>
 [[gnu::always_inline]] inline void receive_rows(const TileView<Word>& tile, const u8* choices,
-                                                const Block* pad,
-                                                const Word* __restrict message) {
+                                                const Block* pad, const Word* __restrict message) {
   i64 row = tile.first / tile.inner, b = tile.first % tile.inner;
   for (i64 k = 0; k < tile.count; ++k) {
     const Word mask = Word{0} - static_cast<Word>(choices[k]);
     Word* __restrict sums = tile.accumulator + row * tile.length;
     for (i64 j = 0; j < tile.length; ++j)
-      add_shifted<Word, negative>(sums + j, (message[j] & mask) - word_of<Word>(pad, j), tile.shift);
+      add_shifted<Word, negative>(sums + j, (message[j] & mask) - word_of<Word>(pad, j),
+                                  tile.shift);
     message += tile.length;
     pad += tile.pad_blocks;
     if (++b == tile.inner) b = 0, ++row;
@@ -62,8 +62,8 @@ template <class Word, bool negative>
 }
 
 template <class Word>
-[[gnu::always_inline]] inline void send_any(const TileView<Word>& tile, const Word* y, const Block* pad0,
-                                            const Block* pad1, Word* message) {
+[[gnu::always_inline]] inline void send_any(const TileView<Word>& tile, const Word* y,
+                                            const Block* pad0, const Block* pad1, Word* message) {
   if (tile.negative) {
     send_rows<Word, true>(tile, y, pad0, pad1, message);
   } else {
@@ -83,7 +83,9 @@ template <class Word>
 
 }  // namespace
 
-int used_choice_bits(const ProductFormat& format) { return std::min(format.choice_bits, format.ell); }
+int used_choice_bits(const ProductFormat& format) {
+  return std::min(format.choice_bits, format.ell);
+}
 
 std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlock> blocks,
                                                       const ProductFormat& format) {
@@ -99,8 +101,8 @@ std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlo
       }
       const i64 fit = std::max<i64>((kChunkCots - open) / row_cots, 1);
       const i64 rows = std::min(block.rows - row, fit);
-      chunks.back().push_back({rows, block.inner, block.length, choice + row * block.inner, correlation,
-                               out + row * block.length});
+      chunks.back().push_back({rows, block.inner, block.length, choice + row * block.inner,
+                               correlation, out + row * block.length});
       open += rows * row_cots;
       row += rows;
     }
@@ -113,11 +115,13 @@ std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlo
 
 i64 chunk_cots(std::span<const ProductSlice> chunk, const ProductFormat& format) {
   i64 cots = 0;
-  for (const ProductSlice& slice : chunk) cots += slice.rows * slice.inner * used_choice_bits(format);
+  for (const ProductSlice& slice : chunk)
+    cots += slice.rows * slice.inner * used_choice_bits(format);
   return cots;
 }
 
-std::vector<ProductTile> product_tiles(std::span<const ProductSlice> chunk, const ProductFormat& format) {
+std::vector<ProductTile> product_tiles(std::span<const ProductSlice> chunk,
+                                       const ProductFormat& format) {
   std::vector<ProductTile> tiles;
   i64 cot = 0;
   for (const ProductSlice& slice : chunk) {
@@ -142,27 +146,23 @@ size_t turn_end(std::span<const ProductTile> tiles, size_t first) {
 }
 
 PRIVML_TARGET_CLONES
-void send_tile(const TileView<u32>& tile, const u32* y,
-                                                                 const Block* pad0, const Block* pad1,
-                                                                 u32* message) {
+void send_tile(const TileView<u32>& tile, const u32* y, const Block* pad0, const Block* pad1,
+               u32* message) {
   send_any(tile, y, pad0, pad1, message);
 }
 PRIVML_TARGET_CLONES
-void send_tile(const TileView<u64>& tile, const u64* y,
-                                                                 const Block* pad0, const Block* pad1,
-                                                                 u64* message) {
+void send_tile(const TileView<u64>& tile, const u64* y, const Block* pad0, const Block* pad1,
+               u64* message) {
   send_any(tile, y, pad0, pad1, message);
 }
 PRIVML_TARGET_CLONES
-void receive_tile(const TileView<u32>& tile,
-                                                                    const u8* choices, const Block* pad,
-                                                                    const u32* message) {
+void receive_tile(const TileView<u32>& tile, const u8* choices, const Block* pad,
+                  const u32* message) {
   receive_any(tile, choices, pad, message);
 }
 PRIVML_TARGET_CLONES
-void receive_tile(const TileView<u64>& tile,
-                                                                    const u8* choices, const Block* pad,
-                                                                    const u64* message) {
+void receive_tile(const TileView<u64>& tile, const u8* choices, const Block* pad,
+                  const u64* message) {
   receive_any(tile, choices, pad, message);
 }
 

@@ -2,12 +2,12 @@
 // From XOR-shared words to additive shares.
 //
 // Functionality  z = z_0 ^ z_1 of `width` bits (1..64); out = z in Z_{2^width} as additive shares.
-// Method         per bit, a ^ b = a + b - 2ab: one correlated OT of width - 1 - i bits for bit i;
-// the top bit is
-//                local (SiRNN, Rathee et al., S&P 2021, section II-B, B2A).
-// Leakage        none beyond length and width. Assumption: correlated OT. Party 0 sends.
-// z and out must not overlap.
-// Cost           width - 1 correlations and width (width - 1) / 2 bits per word, one round trip.
+//                z and out must not overlap.
+// Method         a ^ b = a + b - 2ab per bit: one correlated OT of width - 1 - i bits for bit i;
+//                the top bit is local. Each party sends for half of the words.
+// Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
+// Cost           width - 1 correlations and width * (width - 1) / 2 bits per word; depth 2.
+// Source         CrypTFlow2 (Rathee et al., CCS 2020), appendix A.5, applied to every bit.
 #pragma once
 
 #include "ot/cost.h"
