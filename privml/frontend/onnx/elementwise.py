@@ -64,9 +64,12 @@ for _name, _run in {
 
 @operator("Div", numbers=True)
 def div(node: Node) -> Run:
-    if node.floating(0):
-        return python.truediv
-    return lambda a, b: torch.div(torch.as_tensor(a), b, rounding_mode="trunc")
+    def run(a: Any, b: Any) -> torch.Tensor:
+        if (a if isinstance(a, torch.Tensor) else b).is_floating_point():
+            return a / b
+        return torch.div(torch.as_tensor(a), b, rounding_mode="trunc")
+
+    return run
 
 
 @operator("Mod")

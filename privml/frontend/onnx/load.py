@@ -49,15 +49,25 @@ def load(
         raise CorruptFile("not an ONNX model: it names no operator set")
     unknown = [n for n in all_nodes(skeleton.graph) if not _has_schema(n, skeleton)]
     if not unknown:
-        try:
-            checker.check_model(skeleton)
-        except checker.ValidationError as error:
-            raise CorruptFile(f"not a valid ONNX model: {error}") from None
+        _check(skeleton)
         skeleton = _bring_to_target(_inline_local(skeleton))
         skeleton = _inline_composites(skeleton)
     skeleton = infer(skeleton)
     inputs = [value for value in skeleton.graph.input if value.name not in weights and value.name not in fixed]
     return Loaded(skeleton, arrays, inputs)
+
+
+def _check(model: onnx.ModelProto) -> None:
+    """onnx.checker, which also wants a shape of each input and output; exporters often leave them out."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for info in [*copy.graph.input, *copy.graph.output]:
+        if info.type.HasField("tensor_type"):
+            info.type.tensor_type.shape.SetInParent()
+    try:
+        checker.check_model(copy)
+    except checker.ValidationError as error:
+        raise CorruptFile(f"not a valid ONNX model: {error}") from None
 
 
 def _read(source: Any) -> tuple[onnx.ModelProto, Path | None]:
@@ -143,6 +153,8 @@ def _bring_to_target(model: onnx.ModelProto) -> onnx.ModelProto:
     version = opset_of(model)
     if version is None or version >= TARGET_OPSET:
         return model
+    if version < 9 and any(n.op_type == "Scan" and not n.domain for n in all_nodes(model.graph)):
+        raise UnsupportedOperator("Scan of opset 8 has a batch dimension that later versions lack; export anew")
     what = f"conversion from opset {version} to {TARGET_OPSET}"
     return _try(what, version_converter.convert_version, model, TARGET_OPSET)
 
@@ -158,6 +170,7 @@ def _inline_composites(model: onnx.ModelProto) -> onnx.ModelProto:
         if not composite:
             break
         for name in composite:
+            _write_defaults(model, name)
             try:
                 model = inliner.inline_selected_functions(
                     infer(model), [name], exclude=False, inline_schema_functions=True
@@ -165,6 +178,17 @@ def _inline_composites(model: onnx.ModelProto) -> onnx.ModelProto:
             except Exception:
                 failed.add(name)
     return model
+
+
+def _write_defaults(model: onnx.ModelProto, name: tuple[str, str]) -> None:
+    """Writes the default attributes of an operator out: the inliner does not know them."""
+    schema = onnx.defs.get_schema(name[1], opset_of(model, name[0]) or 1, name[0])
+    for node in all_nodes(model.graph):
+        if (node.domain, node.op_type) == name:
+            given = {attribute.name for attribute in node.attribute}
+            node.attribute.extend(
+                a.default_value for a in schema.attributes.values() if a.default_value.name and a.name not in given
+            )
 
 
 def _is_function(name: tuple[str, str], model: onnx.ModelProto) -> bool:

@@ -75,7 +75,8 @@ class OnnxModule(nn.Module):
         public: Iterable[str] = (),
     ) -> None:
         super().__init__()
-        plan = make_plan(load(source, fixed or {}, shapes or {}), public)
+        fixed = fixed or {}
+        plan = make_plan(load(source, fixed, shapes or {}), {*public, *fixed})
         self.input_names = [name for name, _ in plan.inputs]
         self.output_names = plan.output_names
         self.onnx_names: dict[str, str] = {}

@@ -75,7 +75,9 @@ def make_plan(loaded: Loaded, public: Iterable[str]) -> Plan:
     plan = planner.plan
     for output in graph.output:
         plan.output_names.append(output.name)
-        if output.name in scope:
+        if output.name not in scope:
+            plan.problems.append(f"output {output.name!r} is computed nowhere")
+        elif output.name in planner.maps or planner.check_type(f"output {output.name!r}", 0, output):
             plan.outputs.append(planner.operand(scope[output.name]))
     if plan.problems:
         raise UnsupportedOperator(_report(plan.problems, loaded.model))
@@ -110,6 +112,7 @@ class Planner:
         self.opset = opset_of(model) or 0
         self.public = public
         self.keys: dict[str, int] = {}
+        self.maps: set[str] = set()  # results of ZipMap, which stay tensors
 
     # ---- values
     def key(self, name: str) -> str:
@@ -171,10 +174,23 @@ class Planner:
             self._shape(proto, operands[0], scope)
         elif proto.op_type in ("Identity", "ZipMap") and operands[0] is not None:
             scope[proto.output[0]] = operands[0]
+            if proto.op_type == "ZipMap":
+                self.maps.add(proto.output[0])
+        elif proto.op_type == "CastLike" and self._cast_constant(proto, operands, scope):
+            return
         elif self._foldable(proto, operands):
             self._fold(proto, operands, scope, declared)
         else:
             self._bind(proto, operands, scope, declared)
+
+    def _cast_constant(self, proto: Any, operands: list[Value], scope: dict[str, Value]) -> bool:
+        """A constant cast to the type of a tensor stays a constant; function bodies are full of them."""
+        value, like = operands
+        if value.array is None or not like.element or like.element not in TORCH_TYPES:
+            return False
+        array = value.array.astype(helper.tensor_dtype_to_np_dtype(like.element))
+        scope[proto.output[0]] = known(self.key(proto.output[0]), array, value.weight)
+        return True
 
     def _foldable(self, proto: onnx.NodeProto, operands: Sequence[Value | None]) -> bool:
         if proto.op_type in RANDOM or not all(v is None or v.static for v in operands):

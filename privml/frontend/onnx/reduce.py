@@ -34,6 +34,8 @@ def _extreme(reduce: Callable[..., torch.Tensor], sign: int) -> Reduction:
         if 0 not in [x.shape[axis] for axis in axes]:
             return reduce(x, axes, keep)
         empty = x.sum(axes, keep, dtype=x.dtype)  # the shape of the result, of nothing
+        if x.dtype is torch.bool:
+            return torch.full_like(empty, sign > 0)
         if x.dtype.is_floating_point:
             return torch.full_like(empty, sign * float("inf"))
         return torch.full_like(empty, torch.iinfo(x.dtype).max if sign > 0 else torch.iinfo(x.dtype).min)

@@ -3,24 +3,38 @@
 
 from privml.frontend.onnx import (
     activation,
+    attention,
     convolution,
     elementwise,
     indexing,
+    linear_models,
     matrix,
+    ml_data,
     normalization,
     pooling,
+    recurrent,
     reduce,
+    resize,
     shape,
+    support_vectors,
+    trees,
 )
 
 __all__ = [
     "activation",
+    "attention",
     "convolution",
     "elementwise",
     "indexing",
+    "linear_models",
     "matrix",
+    "ml_data",
     "normalization",
     "pooling",
+    "recurrent",
     "reduce",
+    "resize",
     "shape",
+    "support_vectors",
+    "trees",
 ]

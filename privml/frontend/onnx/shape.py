@@ -136,6 +136,12 @@ def constant_of_shape(node: Node) -> Run:
 _MODES = ("constant", "reflect", "edge", "wrap")
 
 
+@operator("Range", static=(0, 1, 2))
+def range_(node: Node) -> Run:
+    # Reached only when a bound is a size that export keeps symbolic; all others are folded.
+    return lambda start, limit, delta: torch.arange(*(v.item() for v in (start, limit, delta)))
+
+
 @operator("Pad", static=(1, 3))
 def pad(node: Node) -> Run:
     mode = node.choice("mode", "constant", *_MODES)

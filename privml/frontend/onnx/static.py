@@ -38,6 +38,8 @@ def folder(proto: onnx.NodeProto, opsets: Sequence[onnx.OperatorSetIdProto]) -> 
 
 
 def _constant(proto: onnx.NodeProto) -> np.ndarray:
+    if len(proto.attribute) != 1:
+        raise ValueError("it has no value")
     (attribute,) = proto.attribute
     value = helper.get_attribute_value(attribute)
     if attribute.name == "value":

@@ -136,7 +136,7 @@ class Node:
 
     def parameter(self, name: str, array: Any) -> None:
         """Makes numbers held in attributes a parameter; it is passed after the node's operands."""
-        self.parameters.append((name, np.array(array, dtype=np.float32)))
+        self.parameters.append((name, np.asarray(array)))
 
     def torch_type(self, element: int) -> Any:
         """The torch type of an ONNX element type."""
