@@ -94,22 +94,21 @@ TEST(Millionaires, NothingToDo) {
 }
 
 TEST(Millionaires, CostEqualsTheLedger) {
-  for_each_size([](const OtKind& kind, i64 n) {
-    const Both<Words> x = close_pairs(n, 32);
-    Both<Bits> a{Bits(n), Bits(n)}, b = a;
-    expect_cost_equals(
-        run_parties(kind, [&](Party& p) { millionaires(p, x[p.rank], 32, a[p.rank]); }),
-        [&](CostMeter& meter) { cost_millionaires(meter, n, 32); });
-    expect_cost_equals(
-        run_parties(
-            kind,
-            [&](Party& p) { millionaires_with_equality(p, x[p.rank], 31, a[p.rank], b[p.rank]); }),
-        [&](CostMeter& meter) { cost_millionaires_with_equality(meter, n, 31); });
-    expect_cost_equals(run_parties(kind,
-                                   [&](Party& p) {
-                                     millionaires_split(p, x[p.rank], 30, 13, a[p.rank], b[p.rank]);
-                                   }),
-                       [&](CostMeter& meter) { cost_millionaires_split(meter, n, 30, 13); });
+  const Both<Words> x = close_pairs(kLargestN, 32);
+  Both<Bits> a{Bits(kLargestN), Bits(kLargestN)}, b = a;
+  expect_costs_equal([&](i64 n) -> std::vector<CostRow> {
+    const auto in = [&, n](Party& p) { return std::span(x[p.rank]).first(n); };
+    const auto out = [n](Both<Bits>& bits, Party& p) { return std::span(bits[p.rank]).first(n); };
+    return {
+        {[=, &a](Party& p) { millionaires(p, in(p), 32, out(a, p)); },
+         [n](CostMeter& m) { cost_millionaires(m, n, 32); }},
+        {[=, &a](Party& p) { millionaires(p, in(p), 5, out(a, p)); },
+         [n](CostMeter& m) { cost_millionaires(m, n, 5); }},
+        {[=, &a, &b](Party& p) { millionaires_with_equality(p, in(p), 31, out(a, p), out(b, p)); },
+         [n](CostMeter& m) { cost_millionaires_with_equality(m, n, 31); }},
+        {[=, &a, &b](Party& p) { millionaires_split(p, in(p), 30, 13, out(a, p), out(b, p)); },
+         [n](CostMeter& m) { cost_millionaires_split(m, n, 30, 13); }},
+    };
   });
 }
 
