@@ -38,7 +38,7 @@ def local(
     create = getattr(importlib.import_module(module), function)
     try:
         made = create(**settings)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ConfigError(f"engine {engine!r}: {error}") from None
     if ledger is None:
         counters = getattr(made, "counters", None)
