@@ -26,7 +26,7 @@ build: setup
 	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" -DPython_EXECUTABLE="$(abspath $(BIN))/python" \
 	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)" $(if $(QUIET),> build.log,)
 	$(BIN)/cmake --build build/release -j $(JOBS)
-	cp build/release/_core*.so privml/
+	cp --remove-destination build/release/_core*.so privml/
 
 demo: build
 	$(BIN)/python scripts/demo.py

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of numpy arrays: words are C-contiguous int64 or uint64, bits are C-contiguous uint8. Nothing is
-// converted or copied; anything else raises ValueError naming the argument.
+// Views of numpy arrays: words are C-contiguous int64 or uint64, bits are C-contiguous uint8.
+// Nothing is converted or copied; anything else raises ValueError naming the argument.
 #pragma once
 
 #include <pybind11/numpy.h>

@@ -36,9 +36,8 @@ auto unary_pair(void (*protocol)(Party&, std::span<const In>, std::type_identity
     const auto in = view<In>(x, "x");
     Result<First> first(shape_of(x));
     Result<Second> second(shape_of(x));
-    session.run(
-        [&](Party& party) { protocol(party, in, parameters..., first.span, second.span); },
-        [&](CostMeter& meter) { cost(meter, size(in), parameters...); });
+    session.run([&](Party& party) { protocol(party, in, parameters..., first.span, second.span); },
+                [&](CostMeter& meter) { cost(meter, size(in), parameters...); });
     return py::make_tuple(first.array, second.array);
   };
 }

@@ -67,8 +67,8 @@ void define_channel(py::module_& m) {
 }
 
 void define_listener(py::module_& m) {
-  py::class_<TcpListener>(m, "TcpListener",
-                          "A listening socket; port 0 takes any free port. ValueError if it cannot.")
+  py::class_<TcpListener>(
+      m, "TcpListener", "A listening socket; port 0 takes any free port. ValueError if it cannot.")
       .def(py::init<const std::string&, int>(), "host"_a, "port"_a)
       .def_property_readonly("port", &TcpListener::port)
       .def(
@@ -115,7 +115,8 @@ void define_network(py::module_& m) {
             shaped(connect_tcp(host, port, limit, hook), delay_ms, bandwidth_mbps));
       },
       "host"_a, "port"_a, "deadline"_a, "on_wait"_a = py::none(), "delay_ms"_a = 0.0,
-      "bandwidth_mbps"_a = 0.0, "Tries until the deadline; on_wait is called if nobody is there yet.");
+      "bandwidth_mbps"_a = 0.0,
+      "Tries until the deadline; on_wait is called if nobody is there yet.");
 }
 
 }  // namespace privml::bindings

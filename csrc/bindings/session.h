@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One party's session as Python holds it: runs protocols without the interpreter lock, or only meters them.
+// One party's session as Python holds it: runs protocols without the interpreter lock, or only
+// meters them.
 #pragma once
 
 #include <atomic>
@@ -14,8 +15,9 @@
 
 namespace privml::bindings {
 
-// Opens on a connected channel, or without one as a meter: then protocols return zeros and their cost functions
-// are booked instead. A failed protocol leaves the two parties out of step, so it closes the channel.
+// Opens on a connected channel, or without one as a meter: then protocols return zeros and their
+// cost functions are booked instead. A failed protocol leaves the two parties out of step, so it
+// closes the channel.
 class TwoPartySession {
  public:
   TwoPartySession(std::shared_ptr<Channel> channel, int rank, const std::string& provider, int k,
@@ -49,7 +51,8 @@ class TwoPartySession {
   }
 
   void close();
-  // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender, cots_as_receiver}
+  // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
+  // cots_as_receiver}
   py::dict counters() const;
 
  private:

@@ -56,15 +56,14 @@ void define_comparisons(py::module_& m) {
         "[x of party 0 = x of party 1]");
   m.def("equal_zero", unary<u64, u8, int>(&equal_zero, &cost_equal_zero), "session"_a, "x"_a,
         "bits"_a);
-  m.def("millionaires", unary<u64, u8, int>(&millionaires, &cost_millionaires), "session"_a,
-        "x"_a, "bits"_a, "[x of party 0 > x of party 1], unsigned");
+  m.def("millionaires", unary<u64, u8, int>(&millionaires, &cost_millionaires), "session"_a, "x"_a,
+        "bits"_a, "[x of party 0 > x of party 1], unsigned");
   m.def("millionaires_with_equality",
-        unary_pair<u64, u8, u8, int>(&millionaires_with_equality,
-                                     &cost_millionaires_with_equality),
+        unary_pair<u64, u8, u8, int>(&millionaires_with_equality, &cost_millionaires_with_equality),
         "session"_a, "x"_a, "bits"_a);
   m.def("most_significant_bit",
-        unary<u64, u8, int>(&most_significant_bit, &cost_most_significant_bit), "session"_a,
-        "x"_a, "bits"_a);
+        unary<u64, u8, int>(&most_significant_bit, &cost_most_significant_bit), "session"_a, "x"_a,
+        "bits"_a);
   m.def("wrap", unary<u64, u8, int>(&wrap, &cost_wrap), "session"_a, "x"_a, "bits"_a);
   m.def("wrap_with_all_ones",
         unary_pair<u64, u8, u8, int>(&wrap_with_all_ones, &cost_wrap_with_all_ones), "session"_a,
@@ -76,8 +75,7 @@ void define_comparisons(py::module_& m) {
 
 void define_widths(py::module_& m) {
   const auto shift = [&m](const char* name, auto protocol, auto cost) {
-    m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a,
-          "shift"_a);
+    m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a, "shift"_a);
   };
   shift("truncate_logical", &truncate_logical, &cost_truncate);
   shift("truncate_arithmetic", &truncate_arithmetic, &cost_truncate);

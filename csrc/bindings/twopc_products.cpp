@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python names of products, convolution, tables and digits. An operand's format is (owner, bits, signed); owner -1
-// means shared, and a party that does not know an owned operand passes None.
+// Python names of products, convolution, tables and digits. An operand's format is (owner, bits,
+// signed); owner -1 means shared, and a party that does not know an owned operand passes None.
 #include <tuple>
 
 #include "bindings/elementwise.h"
@@ -65,9 +65,7 @@ void define_products(py::module_& m) {
         Result<u64> out(shape_of(x));
         session.run(
             [&](Party& party) { multiply_owned(party, owner, a, fx, b, fy, ell, out.span); },
-            [&](CostMeter& meter) {
-              cost_multiply_owned(meter, owner, size(a), fx, fy, ell);
-            });
+            [&](CostMeter& meter) { cost_multiply_owned(meter, owner, size(a), fx, fy, ell); });
         return out.array;
       },
       "session"_a, "owner"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
@@ -84,8 +82,7 @@ void define_products(py::module_& m) {
               cross_term(party, left_holder, words, fl, fr, ell, ChoiceSide::automatic, out.span);
             },
             [&](CostMeter& meter) {
-              cost_cross_term(meter, left_holder, size(words), fl, fr, ell,
-                              ChoiceSide::automatic);
+              cost_cross_term(meter, left_holder, size(words), fl, fr, ell, ChoiceSide::automatic);
             });
         return out.array;
       },
@@ -115,9 +112,9 @@ ConvolutionShape convolution_shape(const std::array<i64, 4>& in, const std::arra
                                    const std::array<i64, 2>& stride,
                                    const std::array<i64, 4>& padding,
                                    const std::array<i64, 2>& dilation, i64 groups) {
-  expect(groups >= 1 && in[1] % groups == 0 && in[1] / groups == kernel[1] &&
-             kernel[0] % groups == 0,
-         "convolution: channels of x and w do not fit the groups");
+  expect(
+      groups >= 1 && in[1] % groups == 0 && in[1] / groups == kernel[1] && kernel[0] % groups == 0,
+      "convolution: channels of x and w do not fit the groups");
   expect(stride[0] >= 1 && stride[1] >= 1 && dilation[0] >= 1 && dilation[1] >= 1,
          "convolution: stride and dilation must be at least 1");
   ConvolutionShape shape;
@@ -153,8 +150,8 @@ void define_convolution(py::module_& m) {
             [&](CostMeter& meter) { cost_convolution(meter, fx, fw, shape, ell); });
         return out.array;
       },
-      "session"_a, "x"_a, "x_format"_a, "w"_a, "w_format"_a, "x_shape"_a, "w_shape"_a,
-      "stride"_a, "padding"_a, "dilation"_a, "groups"_a, "ell"_a,
+      "session"_a, "x"_a, "x_format"_a, "w"_a, "w_format"_a, "x_shape"_a, "w_shape"_a, "stride"_a,
+      "padding"_a, "dilation"_a, "groups"_a, "ell"_a,
       "x [n, c, h, w], w [o, c / groups, kh, kw]; padding is (top, bottom, left, right)");
 }
 
@@ -168,9 +165,7 @@ void define_tables(py::module_& m) {
           const auto places = view<u64>(index, "index");
           Result<u64> out(shape_of(index));
           session.run(
-              [&](Party& party) {
-                protocol(party, entries, places, index_bits, width, out.span);
-              },
+              [&](Party& party) { protocol(party, entries, places, index_bits, width, out.span); },
               [&](CostMeter& meter) { cost_lookup(meter, size(places), index_bits, width); });
           return out.array;
         },

@@ -7,7 +7,6 @@
 #include "base/pack.h"
 #include "twopc/chunk.h"
 
-
 namespace privml {
 namespace {
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening shared values to one party or to both.
 //
-// Functionality  out = the shared value at the parties that learn it, signed (two's complement) words for ring
+// Functionality  out = the shared value at the parties that learn it, signed (two's complement)
+// words for ring
 //                elements. A party that learns nothing passes an empty span.
-// Leakage        the value, to whom it is opened: a share is the value minus the receiver's own share, so the
+// Leakage        the value, to whom it is opened: a share is the value minus the receiver's own
+// share, so the
 //                message tells the receiver nothing more. Bits above the width never leave.
 // Cost           packed_bytes(n, bits) from each party that sends, in chunks.
 #pragma once
@@ -15,8 +17,8 @@ namespace privml {
 
 inline constexpr int kBothParties = -1;
 
-// `to` is 0, 1 or kBothParties. Throws InvalidArgument on other values, widths outside 1..64 and lengths
-// that differ.
+// `to` is 0, 1 or kBothParties. Throws InvalidArgument on other values, widths outside 1..64 and
+// lengths that differ.
 void open_ring(Party& party, std::span<const u64> x, int bits, int to, std::span<u64> out);
 void cost_open_ring(CostMeter& meter, i64 n, int bits, int to);
 

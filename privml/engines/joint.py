@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -113,7 +114,7 @@ class JointEngine(Engine):
 
     def _calls(self, operation: str, *args: Any) -> list[Callable[[], Any]]:
         return [
-            lambda method=getattr(engine, operation), rank=rank: method(*(self._part(a, rank) for a in args))
+            partial(getattr(engine, operation), *(self._part(a, rank) for a in args))
             for rank, engine in enumerate(self.engines)
         ]
 
@@ -132,7 +133,7 @@ class JointEngine(Engine):
 
     def _from_owner(self, operation: str, value: torch.Tensor | None, owner: int, *args: Any) -> Share:
         calls = [
-            lambda method=getattr(engine, operation), mine=value if rank == owner else None: method(mine, *args)
+            partial(getattr(engine, operation), value if rank == owner else None, *args)
             for rank, engine in enumerate(self.engines)
         ]
         return _join([call() for call in calls] if self.trivial_inputs else self.threads.run(calls))
@@ -178,8 +179,16 @@ class JointEngine(Engine):
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         return self._interactive("matmul", a, b, out_bits)
 
-    def conv2d(self, x: Operand, w: Operand, stride: Sequence[int], padding: Sequence[int],
-               dilation: Sequence[int], groups: int, out_bits: int) -> Share:
+    def conv2d(
+        self,
+        x: Operand,
+        w: Operand,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        out_bits: int,
+    ) -> Share:
         return self._interactive("conv2d", x, w, list(stride), list(padding), list(dilation), groups, out_bits)
 
     # ---- width and scale
@@ -238,16 +247,23 @@ def _join(results: Sequence[Any]) -> Any:
     return tuple(_join(parts) for parts in zip(*results, strict=True))
 
 
-def create(ot: str = "softspoken", k: int = 4, delay_ms: float = 0.0, bandwidth_mbps: float = 0.0,
-           deadline: float = 60.0, test_seed: int | None = None) -> JointEngine:
+def create(
+    ot: str = "softspoken",
+    k: int = 4,
+    delay_ms: float = 0.0,
+    bandwidth_mbps: float = 0.0,
+    deadline: float = 60.0,
+    test_seed: int | None = None,
+) -> JointEngine:
     """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
     a party waits for the other, in seconds; ``test_seed`` makes all randomness deterministic (tests only).
     """
     from privml import _core
-    from privml.engines.twopc import TwoPartyEngine
+    from privml.engines.twopc import TwoPartyEngine, checked_degree
 
+    degree = checked_degree(ot, k)
     if ot == "ideal" and test_seed is None:
         test_seed = secrets.randbits(64)
     channels = _core.memory_pair(delay_ms, bandwidth_mbps)
@@ -258,12 +274,11 @@ def create(ot: str = "softspoken", k: int = 4, delay_ms: float = 0.0, bandwidth_
 
     def party(rank: int) -> TwoPartyEngine:
         channels[rank].set_deadline(deadline)
-        degree = k if ot == "softspoken" else 0
         return TwoPartyEngine(_core.TwoPartySession(channels[rank], rank, ot, degree, test_seed))
 
     threads = PartyThreads(2, close)
     try:
-        engines = threads.run([lambda rank=rank: party(rank) for rank in range(2)])
+        engines = threads.run([partial(party, rank) for rank in range(2)])
     except BaseException:
         threads.close()
         raise

@@ -13,7 +13,10 @@ import torch
 from privml import _core
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
+from privml.errors import ConfigError
 
+OT_PROVIDERS = ("softspoken", "ideal")
+SOFTSPOKEN_DEGREES = (1, 2, 4, 8)
 SHARED = -1
 _protocols = _core.twopc
 
@@ -91,15 +94,23 @@ class TwoPartyEngine(Engine):
             return (self._known(a) * self._known(b),)
         if a.owner is not None and b.owner is not None:
             mine = a if a.owner == self.rank else b
-            return self._call("cross_term", a.owner, _array(mine.share), (a.bits, a.signed), (b.bits, b.signed),
-                              out_bits)
+            return self._call(
+                "cross_term", a.owner, _array(mine.share), (a.bits, a.signed), (b.bits, b.signed), out_bits
+            )
         if a.owner is not None:
             a, b = b, a
         # SiRNN's products need max(m, n) <= ell <= m + n.
         if b.owner is not None:
             width = max(b.bits, out_bits - a.bits)  # a clear value is widened for nothing
-            return self._call("multiply_owned", b.owner, _array(a.share), _factor(a), self._owned_array(b),
-                              (width, b.signed), out_bits)
+            return self._call(
+                "multiply_owned",
+                b.owner,
+                _array(a.share),
+                _factor(a),
+                self._owned_array(b),
+                (width, b.signed),
+                out_bits,
+            )
         if a.bits + b.bits < out_bits:
             a = self._extended(a, out_bits - b.bits)
         return self._call("multiply", _array(a.share), _factor(a), _array(b.share), _factor(b), out_bits)
@@ -114,23 +125,62 @@ class TwoPartyEngine(Engine):
         if y.shape[-2] != inner or list(y.shape[:-2]) != batch:
             raise ValueError(f"matmul: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit")
         if not batch:
-            return self._call("matmul", self._owned_array(a), _format(a), self._owned_array(b), _format(b),
-                              rows, inner, columns, out_bits)
+            return self._call(
+                "matmul",
+                self._owned_array(a),
+                _format(a),
+                self._owned_array(b),
+                _format(b),
+                rows,
+                inner,
+                columns,
+                out_bits,
+            )
         # A batch of products is one convolution with a group for each of them.
         count = int(np.prod(batch))
-        out = self._call("conv2d", self._owned_array(b), _format(b), self._owned_array(a), _format(a),
-                         [1, count * inner, columns, 1], [count * rows, inner, 1, 1], [1, 1], [0, 0, 0, 0],
-                         [1, 1], count, out_bits)
+        out = self._call(
+            "conv2d",
+            self._owned_array(b),
+            _format(b),
+            self._owned_array(a),
+            _format(a),
+            [1, count * inner, columns, 1],
+            [count * rows, inner, 1, 1],
+            [1, 1],
+            [0, 0, 0, 0],
+            [1, 1],
+            count,
+            out_bits,
+        )
         return (out[0].reshape(*batch, rows, columns),)
 
-    def conv2d(self, x: Operand, w: Operand, stride: Sequence[int], padding: Sequence[int],
-               dilation: Sequence[int], groups: int, out_bits: int) -> Share:
+    def conv2d(
+        self,
+        x: Operand,
+        w: Operand,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        out_bits: int,
+    ) -> Share:
         if x.owner is not None and x.owner == w.owner:
             return (ring.conv2d(self._known(x), self._known(w), stride, padding, dilation, groups),)
         x, w = self._uniform(x, out_bits), self._uniform(w, out_bits)
         (top, left), shapes = padding, (list(x.share[0].shape), list(w.share[0].shape))
-        return self._call("conv2d", self._owned_array(x), _format(x), self._owned_array(w), _format(w), *shapes,
-                          list(stride), [top, top, left, left], list(dilation), groups, out_bits)
+        return self._call(
+            "conv2d",
+            self._owned_array(x),
+            _format(x),
+            self._owned_array(w),
+            _format(w),
+            *shapes,
+            list(stride),
+            [top, top, left, left],
+            list(dilation),
+            groups,
+            out_bits,
+        )
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
@@ -230,9 +280,18 @@ class TwoPartyEngine(Engine):
         return self._extended(a, out_bits) if a.owner is None and a.bits < out_bits else a
 
 
+def checked_degree(ot: str, k: int) -> int:
+    """SoftSpoken's field degree, 0 for the ideal provider; ConfigError for settings that do not exist."""
+    if ot not in OT_PROVIDERS:
+        raise ConfigError(f"unknown OT provider {ot!r}; choose from {', '.join(OT_PROVIDERS)}")
+    if ot == "softspoken" and k not in SOFTSPOKEN_DEGREES:
+        raise ConfigError(f"k must be one of {SOFTSPOKEN_DEGREES}, got {k!r}")
+    return k if ot == "softspoken" else 0
+
+
 def meter(rank: int = 0, ot: str = "softspoken", k: int = 4) -> TwoPartyEngine:
     """An engine that computes on zeros and books what each protocol would cost, exactly, in its session."""
-    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot, k))
+    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot, checked_degree(ot, k)))
 
 
 def _array(share: Share) -> np.ndarray:

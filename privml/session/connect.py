@@ -59,7 +59,7 @@ def connect(
     return open_session(channel, rank, settings, deadline=deadline, test_seed=test_seed)
 
 
-class listening:  # noqa: N801 - used as a statement
+class listening:
     """``with listening("host:port") as listener``; ConfigError when the port cannot be had."""
 
     def __init__(self, address: str) -> None:
@@ -77,23 +77,37 @@ class listening:  # noqa: N801 - used as a statement
         self.listener.close()
 
 
-def accept(listener: _core.TcpListener, deadline: float | None, on_wait: WaitCallback | None = None,
-           network: Mapping[str, float] | None = None) -> _core.Channel:
+def accept(
+    listener: _core.TcpListener,
+    deadline: float | None,
+    on_wait: WaitCallback | None = None,
+    network: Mapping[str, float] | None = None,
+) -> _core.Channel:
     """The next connection; ``deadline`` None waits for ever. Raises PeerDisconnected after the deadline."""
-    return _in_slices(lambda seconds: listener.accept(seconds, **(network or {})), deadline, on_wait,
-                      f"nobody connected to port {listener.port}")
+    return _in_slices(
+        lambda seconds: listener.accept(seconds, **(network or {})),
+        deadline,
+        on_wait,
+        f"nobody connected to port {listener.port}",
+    )
 
 
-def reach(address: str, deadline: float, on_wait: WaitCallback | None = None,
-          network: Mapping[str, float] | None = None) -> _core.Channel:
+def reach(
+    address: str, deadline: float, on_wait: WaitCallback | None = None, network: Mapping[str, float] | None = None
+) -> _core.Channel:
     """A connection to a listening peer, tried until the deadline. Raises PeerDisconnected after it."""
     host, port = parse_address(address)
-    return _in_slices(lambda seconds: _core.connect_tcp(host, port, seconds, **(network or {})), deadline, on_wait,
-                      f"nobody listens on {address}")
+    return _in_slices(
+        lambda seconds: _core.connect_tcp(host, port, seconds, **(network or {})),
+        deadline,
+        on_wait,
+        f"nobody listens on {address}",
+    )
 
 
-def _in_slices(attempt: Callable[[float], _core.Channel], deadline: float | None, on_wait: WaitCallback | None,
-               nobody: str) -> _core.Channel:
+def _in_slices(
+    attempt: Callable[[float], _core.Channel], deadline: float | None, on_wait: WaitCallback | None, nobody: str
+) -> _core.Channel:
     start = time.monotonic()
     while True:
         waited = time.monotonic() - start

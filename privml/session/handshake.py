@@ -114,7 +114,8 @@ def _compare(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
         if not agree:
             # repr: the peer's text must not reach a terminal unescaped.
             raise HandshakeMismatch(
-                f"the parties do not fit together: {name} is {mine!r} here and {peers!r} at the peer; {hint}")
+                f"the parties do not fit together: {name} is {mine!r} here and {peers!r} at the peer; {hint}"
+            )
     nonce = theirs.get("nonce")
     if not isinstance(nonce, str) or len(nonce) != 32 or any(c not in "0123456789abcdef" for c in nonce):
         raise ProtocolError("the peer's hello has no valid nonce")

@@ -28,12 +28,20 @@ class PhaseCount:
         return self.sent + self.received
 
     def __add__(self, other: PhaseCount) -> PhaseCount:
-        return PhaseCount(self.seconds + other.seconds, self.sent + other.sent,
-                          self.received + other.received, self.depth + other.depth)
+        return PhaseCount(
+            self.seconds + other.seconds,
+            self.sent + other.sent,
+            self.received + other.received,
+            self.depth + other.depth,
+        )
 
     def __sub__(self, other: PhaseCount) -> PhaseCount:
-        return PhaseCount(self.seconds - other.seconds, self.sent - other.sent,
-                          self.received - other.received, self.depth - other.depth)
+        return PhaseCount(
+            self.seconds - other.seconds,
+            self.sent - other.sent,
+            self.received - other.received,
+            self.depth - other.depth,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,7 @@ class Snapshot:
     def of(cls, counters: Mapping[str, Any]) -> Snapshot:
         """From the dictionary that the core hands out."""
         phases = {name: PhaseCount(**counters[name]) for name in PHASES}
-        return cls(**phases, cots_as_sender=counters["cots_as_sender"],
-                   cots_as_receiver=counters["cots_as_receiver"])
+        return cls(**phases, cots_as_sender=counters["cots_as_sender"], cots_as_receiver=counters["cots_as_receiver"])
 
     @property
     def total(self) -> PhaseCount:
@@ -62,8 +69,11 @@ class Snapshot:
         for name in PHASES:
             mine, theirs = getattr(self, name), getattr(other, name)
             phases[name] = mine + theirs if sign > 0 else mine - theirs
-        return Snapshot(**phases, cots_as_sender=self.cots_as_sender + sign * other.cots_as_sender,
-                        cots_as_receiver=self.cots_as_receiver + sign * other.cots_as_receiver)
+        return Snapshot(
+            **phases,
+            cots_as_sender=self.cots_as_sender + sign * other.cots_as_sender,
+            cots_as_receiver=self.cots_as_receiver + sign * other.cots_as_receiver,
+        )
 
     def __add__(self, other: Snapshot) -> Snapshot:
         return self._combine(other, 1)
@@ -123,8 +133,7 @@ class Ledger:
     def _book(self, name: str, operator: str, cost: Snapshot, seconds: float) -> None:
         # Local tensor work belongs to the online phase, but only the caller's clock sees it.
         elsewhere = cost.setup.seconds + cost.preprocess.seconds
-        online = PhaseCount(max(seconds - elsewhere, 0.0), cost.online.sent, cost.online.received,
-                            cost.online.depth)
+        online = PhaseCount(max(seconds - elsewhere, 0.0), cost.online.sent, cost.online.received, cost.online.depth)
         cost = Snapshot(cost.setup, cost.preprocess, online, cost.cots_as_sender, cost.cots_as_receiver)
         record = self.records.setdefault(name, NodeRecord(name, operator))
         record.calls += 1

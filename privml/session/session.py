@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from privml import _core
 from privml.context import Numerics, Session
-from privml.engines.twopc import TwoPartyEngine
+from privml.engines.twopc import TwoPartyEngine, checked_degree
 from privml.errors import ConfigError
 from privml.session.handshake import Hello, common_seed, shake_hands
 from privml.session.ledger import Ledger, Snapshot
+from privml.version import VERSION
 
 ENGINES = ("twopc",)
-OT_PROVIDERS = ("softspoken", "ideal")
 
 # Called while waiting for the peer with the seconds waited so far.
 WaitCallback = Callable[[float], None]
@@ -36,19 +35,22 @@ class Settings:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
-        if self.ot not in OT_PROVIDERS:
-            raise ConfigError(f"unknown OT provider '{self.ot}'; choose from {', '.join(OT_PROVIDERS)}")
-        if self.ot == "softspoken" and self.k not in (1, 2, 4, 8):
-            raise ConfigError(f"k must be 1, 2, 4 or 8, got {self.k}")
+        checked_degree(self.ot, self.k)
 
     def hello(self, rank: int, role: str) -> Hello:
-        k = self.k if self.ot == "softspoken" else 0
-        return Hello(privml_version(), rank, self.engine, self.ot, k, role, self.program, self.formats,
-                     _describe(self.numerics))
+        k = checked_degree(self.ot, self.k)
+        return Hello(VERSION, rank, self.engine, self.ot, k, role, self.program, self.formats, _describe(self.numerics))
 
 
-def open_session(channel: _core.Channel, rank: int, settings: Settings, *, role: str = "party",
-                 deadline: float = 60.0, test_seed: int | None = None) -> Session:
+def open_session(
+    channel: _core.Channel,
+    rank: int,
+    settings: Settings,
+    *,
+    role: str = "party",
+    deadline: float = 60.0,
+    test_seed: int | None = None,
+) -> Session:
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
     ``deadline``: seconds that any later read may wait. ``test_seed`` makes the wire deterministic (tests only).
@@ -66,17 +68,11 @@ def open_session(channel: _core.Channel, rank: int, settings: Settings, *, role:
     except BaseException:
         channel.close()
         raise
-    session = Session(TwoPartyEngine(core), settings.numerics, Ledger(lambda: Snapshot.of(core.counters())),
-                      on_close=core.close)
+    session = Session(
+        TwoPartyEngine(core), settings.numerics, Ledger(lambda: Snapshot.of(core.counters())), on_close=core.close
+    )
     session.common_seed = common
     return session
-
-
-def privml_version() -> str:
-    try:
-        return version("privml")
-    except PackageNotFoundError:
-        return "source"
 
 
 def _describe(numerics: Numerics) -> str:

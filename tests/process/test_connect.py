@@ -91,8 +91,11 @@ def test_port_in_use(party):
     assert last.startswith("error ConfigError") and address.split(":")[1] in last
 
 
-@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1\r\n\r\n" * 4, bytes(100), b"\xff" * 100, b"\x10\0\0\0" + b"\0" * 96],
-                         ids=["http", "zeros", "ones", "frame"])
+@pytest.mark.parametrize(
+    "sent",
+    [b"GET / HTTP/1.1\r\n\r\n" * 4, bytes(100), b"\xff" * 100, b"\x10\0\0\0" + b"\0" * 96],
+    ids=["http", "zeros", "ones", "frame"],
+)
 def test_garbage_on_the_port(party, sent):
     a = party(0, "listen", ANY)
     with socket.create_connection(("127.0.0.1", int(a.line("port").split()[1]))) as scanner:

@@ -11,8 +11,17 @@ from privml import _core
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError
 from privml.session.handshake import LENGTH_LIMIT, MAGIC, Hello, common_seed, shake_hands
 
-BASE = Hello(version="1.0", rank=0, engine="twopc", ot="softspoken", k=4, role="server", program="ab" * 32,
-             formats="cd" * 32, numerics="64.16/64.16")
+BASE = Hello(
+    version="1.0",
+    rank=0,
+    engine="twopc",
+    ot="softspoken",
+    k=4,
+    role="server",
+    program="ab" * 32,
+    formats="cd" * 32,
+    numerics="64.16/64.16",
+)
 FACING = replace(BASE, rank=1, role="client", nonce="0" * 32)
 
 
@@ -27,10 +36,22 @@ def test_agreement_returns_the_peers_hello_and_one_common_seed():
     assert common_seed(BASE, theirs[0]) == common_seed(FACING, theirs[1]) == int(BASE.nonce, 16)
 
 
-@pytest.mark.parametrize("field, value", [
-    ("version", "1.1"), ("protocol", 2), ("rank", 0), ("engine", "plain"), ("ot", "ideal"), ("k", 8),
-    ("role", "server"), ("program", "ef" * 32), ("program", None), ("formats", "00" * 32), ("numerics", "32.12/12.8"),
-])
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("version", "1.1"),
+        ("protocol", 2),
+        ("rank", 0),
+        ("engine", "plain"),
+        ("ot", "ideal"),
+        ("k", 8),
+        ("role", "server"),
+        ("program", "ef" * 32),
+        ("program", None),
+        ("formats", "00" * 32),
+        ("numerics", "32.12/12.8"),
+    ],
+)
 def test_mismatch_names_the_field_and_both_values_at_both_sides(field, value):
     hellos = (BASE, replace(FACING, **{field: value}))
     errors = run_both(lambda rank, channel: shake_hands(channel, hellos[rank]))
@@ -40,20 +61,23 @@ def test_mismatch_names_the_field_and_both_values_at_both_sides(field, value):
         assert f"{getattr(hellos[1 - rank], field)!r} at the peer" in str(error)
 
 
-@pytest.mark.parametrize("sent", [
-    b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
-    frame(b"{}", magic=b"privml\x00\x02"),
-    frame(b"", length=2**32 - 1),
-    frame(b"", length=LENGTH_LIMIT + 1),
-    frame(b"\xff" * 64),
-    frame(b"[" * LENGTH_LIMIT),
-    frame(b"9" * LENGTH_LIMIT),
-    frame(b'"text"'),
-    frame(b'{"version": [1]}'),
-    frame(json.dumps({"version": "x" * 200}).encode()),
-    frame(json.dumps(asdict(replace(FACING, nonce="zz" * 16))).encode()),
-    frame(json.dumps({**asdict(FACING), "nonce": 7}).encode()),
-])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+        frame(b"{}", magic=b"privml\x00\x02"),
+        frame(b"", length=2**32 - 1),
+        frame(b"", length=LENGTH_LIMIT + 1),
+        frame(b"\xff" * 64),
+        frame(b"[" * LENGTH_LIMIT),
+        frame(b"9" * LENGTH_LIMIT),
+        frame(b'"text"'),
+        frame(b'{"version": [1]}'),
+        frame(json.dumps({"version": "x" * 200}).encode()),
+        frame(json.dumps(asdict(replace(FACING, nonce="zz" * 16))).encode()),
+        frame(json.dumps({**asdict(FACING), "nonce": 7}).encode()),
+    ],
+)
 def test_garbage_is_a_protocol_error(sent):
     def party(rank, channel):
         if rank == 0:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The two-party engine against the plain engine, bit for bit, on random shapes, widths and placements."""
+
 import itertools
 import zlib
 
@@ -71,10 +72,15 @@ def test_linear(engine, rng, bits):
     x, y = random_ring(rng, shape, bits), random_ring(rng, shape, bits)
     a, b = shared(rng, x, bits), shared(rng, y, bits)
     checks = [
-        (x + y, engine.add(a, b, bits)), (x - y, engine.subtract(a, b, bits)), (-x, engine.negate(a, bits)),
-        (x * -7, engine.multiply_public(a, -7, bits)), (x * y, engine.multiply_public(a, y, bits)),
-        (x + 11, engine.add_public(a, 11, bits)), (x + y, engine.add_public(a, y, bits)),
-        (x.sum((0, 2), True), engine.sum(a, (0, 2), True, bits)), (x.sum(1), engine.sum(a, (1,), False, bits)),
+        (x + y, engine.add(a, b, bits)),
+        (x - y, engine.subtract(a, b, bits)),
+        (-x, engine.negate(a, bits)),
+        (x * -7, engine.multiply_public(a, -7, bits)),
+        (x * y, engine.multiply_public(a, y, bits)),
+        (x + 11, engine.add_public(a, 11, bits)),
+        (x + y, engine.add_public(a, y, bits)),
+        (x.sum((0, 2), True), engine.sum(a, (0, 2), True, bits)),
+        (x.sum(1), engine.sum(a, (1,), False, bits)),
     ]
     for want, share in checks:
         assert torch.equal(engine.reveal(share, bits), wrap(want, bits))
@@ -130,8 +136,9 @@ def test_extension(engine, rng, bits, to_bits):
     share = shared(rng, value, bits)
     assert torch.equal(engine.reveal(engine.extend(share, bits, to_bits), to_bits), value)
     unsigned = value & ((1 << bits) - 1)
-    assert torch.equal(engine.reveal(engine.extend(share, bits, to_bits, signed=False), to_bits),
-                       wrap(unsigned, to_bits))
+    assert torch.equal(
+        engine.reveal(engine.extend(share, bits, to_bits, signed=False), to_bits), wrap(unsigned, to_bits)
+    )
     half = unsigned >> 1
     share = engine.extend(shared(rng, half, bits), bits, to_bits, nonnegative=True)
     assert torch.equal(engine.reveal(share, to_bits), half)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a meter books for an operation equals what the session counts: bytes, depth, correlations, by phase."""
+
+import pytest
+import torch
+
+from privml.engines import joint, twopc
+from privml.engines.base import Operand
+from privml.session.ledger import Ledger, Snapshot
+
+
+def words(engine, shape, owner=0, bits=64):
+    return engine.input(torch.ones(shape, dtype=torch.int64), shape, owner, bits)
+
+
+def ones(engine, shape):
+    return engine.input_bits(torch.ones(shape, dtype=torch.uint8), shape, 1)
+
+
+def factor(engine, shape, bits, owner=None):
+    return Operand(words(engine, shape, owner or 0, bits), bits, owner)
+
+
+OPERATIONS = {
+    "relu": lambda e: e.relu(words(e, (300,)), 32),
+    "large relu": lambda e: e.relu(words(e, (70_000,)), 20),
+    "less_than_zero": lambda e: e.less_than_zero(words(e, (77,)), 37),
+    "equal_zero": lambda e: e.equal_zero(words(e, (77,)), 64),
+    "truncate": lambda e: e.truncate(words(e, (91,)), 32, 12),
+    "truncate nonnegative": lambda e: e.truncate(words(e, (91,)), 32, 12, True),
+    "truncate_reduce": lambda e: e.truncate_reduce(words(e, (91,)), 44, 12),
+    "extend": lambda e: e.extend(words(e, (91,)), 16, 37),
+    "extend nonnegative": lambda e: e.extend(words(e, (91,)), 16, 37, nonnegative=True),
+    "and": lambda e: e.logical_and(ones(e, (33,)), ones(e, (33,))),
+    "bits_to_ring": lambda e: e.bits_to_ring(ones(e, (33,)), 32),
+    "select": lambda e: e.select(ones(e, (33,)), words(e, (33,)), 32),
+    "maximum": lambda e: e.maximum(words(e, (33,)), words(e, (33,)), 32),
+    "max_last": lambda e: e.max_last(words(e, (13, 9)), 32),
+    "max_last one-hot": lambda e: e.max_last(words(e, (13, 9)), 32, one_hot=True),
+    "argmax_last": lambda e: e.argmax_last(words(e, (13, 10)), 32),
+    "lookup": lambda e: e.lookup(torch.arange(256), words(e, (50,)), 8, 32),
+    "multiply": lambda e: e.multiply(factor(e, (40,), 16), factor(e, (40,), 16), 32),
+    "multiply owned": lambda e: e.multiply(factor(e, (40,), 32), factor(e, (40,), 12, 1), 44),
+    "multiply of two owners": lambda e: e.multiply(factor(e, (40,), 32, 0), factor(e, (40,), 12, 1), 44),
+    "matmul": lambda e: e.matmul(factor(e, (5, 9), 64), factor(e, (9, 4), 64), 64),
+    "matmul owned": lambda e: e.matmul(factor(e, (5, 9), 32), factor(e, (9, 4), 12, 0), 44),
+    "batched matmul": lambda e: e.matmul(factor(e, (3, 5, 9), 64), factor(e, (3, 9, 4), 64), 64),
+    "conv2d": lambda e: e.conv2d(
+        factor(e, (2, 3, 8, 8), 32), factor(e, (4, 3, 3, 3), 12, 0), (1, 1), (1, 1), (1, 1), 1, 44
+    ),
+    "reveal": lambda e: e.reveal(words(e, (1000,)), 37),
+    "large reveal": lambda e: e.reveal(words(e, (70_000,)), 3),
+    "reveal to one": lambda e: (e.reveal(words(e, (1000,)), 37, 1), e.reveal(words(e, (7,)), 37, 0)),
+    "reveal bits": lambda e: e.reveal_bits(ones(e, (1001,)), 0),
+}
+
+
+def without_seconds(counters):
+    return {
+        name: {k: v for k, v in value.items() if k != "seconds"} if isinstance(value, dict) else value
+        for name, value in counters.items()
+    }
+
+
+@pytest.fixture(scope="module", params=[("ideal", 4), ("softspoken", 4), ("softspoken", 2)], ids=str)
+def engines(request):
+    """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
+    ot, k = request.param
+    made = joint.create(ot=ot, k=k)
+    yield made, [twopc.meter(rank, ot, k) for rank in range(2)]
+    made.close()
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_meter_equals_session(engines, name):
+    real, meters = engines
+    OPERATIONS[name](real)
+    for rank, meter in enumerate(meters):
+        OPERATIONS[name](meter)
+        assert without_seconds(meter.counters()) == without_seconds(real.engines[rank].counters())
+
+
+def test_nodes_add_up_to_the_total():
+    engine = joint.create(ot="softspoken", k=4)
+    ledger = Ledger(lambda: Snapshot.of(engine.counters()))
+    events = []
+    ledger.on_node.append(lambda event, name: events.append((event, name)))
+    opened = ledger.snapshot()
+    for _ in range(2):
+        with ledger.node("first", "relu"):
+            a = engine.relu(words(engine, (500,)), 32)[0]
+            with ledger.node("inner"):
+                a = engine.truncate(a, 32, 4)
+    with ledger.node("second"):
+        engine.reveal(a, 32)
+    assert events == [("start", "first"), ("end", "first")] * 2 + [("start", "second"), ("end", "second")]
+    assert list(ledger.records) == ["first", "second"]
+    assert ledger.records["first"].calls == 2 and ledger.records["first"].operator == "relu"
+    total = Snapshot()
+    for record in ledger.records.values():
+        total = total + record.cost
+    spent = ledger.snapshot() - opened
+    for phase in ("setup", "preprocess", "online"):
+        mine, real = getattr(total, phase), getattr(spent, phase)
+        assert (mine.sent, mine.received, mine.depth) == (real.sent, real.received, real.depth)
+    assert total.online.seconds > 0 and total.preprocess.bytes > 0
+    assert opened.setup.bytes > 30_000 and opened.setup.depth > 0
+    assert ledger.as_dict()["nodes"][0]["online"]["sent"] == ledger.records["first"].cost.online.sent
+    engine.close()
