@@ -109,16 +109,32 @@ class Engine(abc.ABC):
         """Product of [..., n, k] and [..., k, m] with equal leading dimensions (2-D or batched)."""
 
     @abc.abstractmethod
-    def conv2d(self, x: Operand, w: Operand, stride: Sequence[int], padding: Sequence[int],
-               dilation: Sequence[int], groups: int, out_bits: int) -> Share:
+    def conv2d(
+        self,
+        x: Operand,
+        w: Operand,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        out_bits: int,
+    ) -> Share:
         """x [n, c, h, w] with w [o, c / groups, kh, kw]; zero padding."""
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         """a @ b (``left``: b @ a) with public integers b, without truncation; dimensions as in matmul."""
         return tuple(ring.matmul(b, c) if left else ring.matmul(c, b) for c in a)
 
-    def conv2d_public(self, x: Share, w: torch.Tensor, stride: Sequence[int], padding: Sequence[int],
-                      dilation: Sequence[int], groups: int, bits: int) -> Share:
+    def conv2d_public(
+        self,
+        x: Share,
+        w: torch.Tensor,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        bits: int,
+    ) -> Share:
         """conv2d with a public integer weight, without truncation."""
         return tuple(ring.conv2d(c, w, stride, padding, dilation, groups) for c in x)
 

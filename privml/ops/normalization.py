@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -48,20 +49,17 @@ def _offset(
 
 def _coefficients(weight: Any, bias: Any, mean: Any, variance: Any, eps: float, x: SecretTensor) -> Any:
     """y = gain * x + offset; computed in clear where the parameters are public or of one owner."""
-    values = (weight, bias, mean, variance)
-    if not any(is_secret(v) for v in values):
-        clear = [None if v is None else v.double() for v in values]
-        return _gain(clear[0], clear[3], eps), _offset(*clear, eps)
-    if sole_owner(values) is not None:
-        working = working_format(x.session)
-        fmt = ring_format(x.session.working.bits, working.scale, True)
-        return (
-            in_clear(lambda w, v: _gain(w, v, eps), mean.shape, fmt, weight, variance)
-            if is_secret(weight) or is_secret(variance)
-            else _gain(None if weight is None else weight.double(), variance.double(), eps),
-            in_clear(lambda *v: _offset(*v, eps), mean.shape, fmt, *values),
-        )
-    return _gain(weight, variance, eps), _offset(weight, bias, mean, variance, eps)
+    fmt = ring_format(x.session.working.bits, working_format(x.session).scale, True)
+
+    def apply(function: Callable[..., Any], *values: Any) -> Any:
+        if not any(is_secret(v) for v in values):
+            return function(*(None if v is None else v.double() for v in values))
+        if sole_owner(values) is not None:
+            return in_clear(function, mean.shape, fmt, *values)
+        return function(*values)
+
+    gain = apply(lambda w, v: _gain(w, v, eps), weight, variance)
+    return gain, apply(lambda *v: _offset(*v, eps), weight, bias, mean, variance)
 
 
 def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
