@@ -12,8 +12,11 @@ from torch import fx
 
 from privml.context import Session
 from privml.context import node as current
-from privml.errors import PrivmlError
-from privml.graph import SYM_SIZE
+from privml.errors import InvalidInput, PrivmlError
+from privml.formats import Format
+from privml.graph import SYM_SIZE, dtype_of, shape_of
+from privml.sharing import share
+from privml.tensor import SecretTensor
 
 Observer = Callable[[fx.Node, Any], None]
 
@@ -79,3 +82,55 @@ def _call(node: fx.Node, args: Any, kwargs: Any, session: Session | None) -> Any
             if hasattr(error, "add_note"):
                 error.add_note(f"in layer {name!r} ({node.target})")
             raise
+
+
+def share_attributes(
+    graph: fx.Graph, session: Session, values: Mapping[str, torch.Tensor], owner: int = 0
+) -> dict[str, Any]:
+    """The tensor of each get_attr target: weights as secrets of party ``owner``, public constants as they are.
+    Only the owner needs the values of weights."""
+    result: dict[str, Any] = {}
+    for node in graph.nodes:
+        if node.op != "get_attr" or node.target in result:
+            continue
+        if not node.meta.get("secret"):
+            result[node.target] = values[node.target]
+            continue
+        try:
+            result[node.target] = _share(node, values.get(node.target), shape_of(node), owner, session)
+        except InvalidInput as error:
+            raise InvalidInput(f"weight {node.target!r}: {error}") from None
+    return result
+
+
+def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner: int = 1) -> list[Any]:
+    """Secrets of party ``owner``, one per placeholder. Others pass the shape instead of a tensor; secret tensors
+    stay what they are."""
+    nodes = [node for node in graph.nodes if node.op == "placeholder"]
+    if len(nodes) != len(values):
+        raise InvalidInput(f"the program takes {len(nodes)} input(s), got {len(values)}")
+    shared = []
+    for node, value in zip(nodes, values, strict=True):
+        if isinstance(value, SecretTensor):
+            shared.append(value)
+            continue
+        known = value is not None and not isinstance(value, (tuple, torch.Size))
+        tensor = torch.as_tensor(value).to(dtype_of(node)) if known else None
+        shape = tuple(tensor.shape if known else value or ())
+        wanted = shape_of(node)
+        fits = len(shape) == len(wanted) and all(w in (None, n) for w, n in zip(wanted, shape, strict=True))
+        if not fits or 0 in shape:
+            text = ", ".join("any" if size is None else str(size) for size in wanted)
+            raise InvalidInput(f"input {node.name!r}: shape {shape}, but the program expects ({text})")
+        try:
+            shared.append(_share(node, tensor, shape, owner, session))
+        except InvalidInput as error:
+            raise InvalidInput(f"input {node.name!r}: {error}") from None
+    return shared
+
+
+def _share(
+    node: fx.Node, value: torch.Tensor | None, shape: Sequence[int], owner: int, session: Session
+) -> SecretTensor:
+    fmt: Format = node.meta["format"]
+    return share(value, owner, fmt, shape=tuple(shape), dtype=dtype_of(node), session=session)

@@ -2,8 +2,9 @@
 """What a program's graph may consist of, and small helpers on ``torch.fx`` graphs.
 
 A program's graph is an ``fx.GraphModule`` of functional ATen operators. Node metadata used throughout:
-``val`` (fake tensor: shape and dtype), ``secret`` (depends on an input or a weight), ``layer`` (name for people),
-``format`` and ``working`` (see ``privml.context.Node``), ``stack_trace`` (the model's source).
+``val`` (fake tensor) or ``shape`` and ``dtype``, ``secret`` (depends on an input or a weight), ``layer`` (name for people),
+``format`` (of the result), ``request`` and ``working`` (what the rule is asked for, see ``privml.context.Node``),
+``stack_trace`` (the model's source).
 """
 
 from __future__ import annotations
@@ -51,11 +52,7 @@ _PUBLIC = (
 @cache
 def operators() -> dict[str, OpOverload]:
     """Name -> operator of everything a graph may call: the functional rows of the table and a few creators."""
-    rows = [
-        row
-        for row, rule in TABLE.items()
-        if not row._schema.is_mutable and not rule.__module__.endswith(".leak")
-    ]
+    rows = [row for row, rule in TABLE.items() if not row._schema.is_mutable and not rule.__module__.endswith(".leak")]
     return {str(row): row for row in (*rows, *_PUBLIC)}
 
 
@@ -114,7 +111,13 @@ def tensor_of(node: fx.Node) -> Any:
 
 def shape_of(node: fx.Node) -> tuple[int | None, ...]:
     """The sizes of a node's tensor; None where it varies."""
+    if "shape" in node.meta:
+        return node.meta["shape"]
     return tuple(size if isinstance(size, int) else None for size in tensor_of(node).shape)
+
+
+def dtype_of(node: fx.Node) -> torch.dtype:
+    return node.meta["dtype"] if "dtype" in node.meta else tensor_of(node).dtype
 
 
 def mark_secrets(module: fx.GraphModule) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -72,8 +73,12 @@ def _trace(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], dynamic: b
         batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
         # A batch of one would be taken for a fixed size.
         several = tuple(torch.cat([x, x]) if sizes == {1} else x for x in inputs)
+        shapes: tuple = tuple({0: batch} for _ in inputs)
+        parameters = inspect.signature(module.forward).parameters.values()
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            shapes = (shapes,)
         with contextlib.suppress(Exception):
-            return torch.export.export(module, several, dynamic_shapes=tuple({0: batch} for _ in inputs))
+            return torch.export.export(module, several, dynamic_shapes=shapes)
     try:
         return torch.export.export(module, inputs)
     except UnsupportedOperator:

@@ -94,9 +94,7 @@ def _bias_name(weight: str) -> str:
     return f"{weight.removesuffix('weight')}bias_folded"
 
 
-def _affine(
-    module: fx.GraphModule, norm: fx.Node, x: fx.Node, gain: torch.Tensor, offset: torch.Tensor
-) -> fx.Node:
+def _affine(module: fx.GraphModule, norm: fx.Node, x: fx.Node, gain: torch.Tensor, offset: torch.Tensor) -> fx.Node:
     """x * gain + offset per channel."""
     like = tensor_of(x)
     shape = [-1] + [1] * (like.dim() - 2)

@@ -55,9 +55,7 @@ def _check_call(node: fx.Node, place: str) -> None:
 
 
 def _depends_on_data(size: Any) -> bool:
-    return isinstance(size, torch.SymInt) and any(
-        str(symbol).startswith("u") for symbol in size.node.expr.free_symbols
-    )
+    return isinstance(size, torch.SymInt) and any(str(symbol).startswith("u") for symbol in size.node.expr.free_symbols)
 
 
 def _check_finite(tensor: torch.Tensor, node: fx.Node, place: str) -> None:

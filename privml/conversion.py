@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a trained model to a program: front end, passes, formats, verification."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.context import Numerics
+from privml.errors import InvalidInput
+from privml.frontend.torch_export import export
+from privml.passes import fold_batchnorm, maxpool_before_monotone, verify
+from privml.passes.choose_formats import Precision, choose_formats
+from privml.program import Program
+
+# Called with (steps done, steps in all, what comes next).
+Progress = Callable[[int, int, str], None]
+
+PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (fold_batchnorm, maxpool_before_monotone)
+
+
+def convert(
+    model: torch.nn.Module | str | os.PathLike | Any,
+    example_inputs: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    *,
+    calibration: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    numerics: Precision | Mapping[str, Any] | None = None,
+    dynamic_batch: bool = True,
+    progress: Progress | None = None,
+) -> Program:
+    """A program, with its weights, of a PyTorch module or an ONNX file (a path, or a ``onnx.ModelProto``).
+
+    ``example_inputs``: one batch per input, for tracing (default: the first calibration sample). ``calibration``:
+    inputs like those to come, on which ranges are measured and formats chosen (default: the example inputs); values
+    larger than ``margin`` times what they reach would wrap. ``numerics``: see ``Precision``. ``dynamic_batch``: let the
+    first dimension vary where the model allows it.
+
+    ``program.choice`` holds the formats' measured error and the overflow report. Raises UnsupportedOperator (all
+    operators at once), InvalidInput, OverflowDetected, ConfigError, and CorruptFile for a broken ONNX file.
+    """
+    precision = Precision.of(numerics)
+    data = _tensors(calibration)
+    examples = _tensors(example_inputs) or [x[:1] if x.dim() else x for x in data]
+    if not examples:
+        raise InvalidInput("pass example inputs or calibration data, one tensor per input of the model")
+    steps = ["load", "trace", *(p.__name__ for p in PASSES), "choose formats", "done"]
+
+    def report(step: str) -> None:
+        if progress is not None:
+            progress(steps.index(step), len(steps) - 1, step)
+
+    report("load")
+    module = model if isinstance(model, torch.nn.Module) else _onnx_module(model)
+    report("trace")
+    graph_module = verify(export(module, examples, dynamic_batch), after="export")
+    for rewrite in PASSES:
+        report(rewrite.__name__)
+        graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
+    report("choose formats")
+    graph_module, choice = choose_formats(graph_module, data or examples, precision)
+    verify(graph_module, formats=True, after="choose_formats")
+    program = Program.of(graph_module, Numerics(precision.bits, choice.precision.scale))
+    program.choice = choice
+    report("done")
+    return program
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if value is None:
+        return []
+    return [torch.as_tensor(v) for v in value] if isinstance(value, (list, tuple)) else [torch.as_tensor(value)]
+
+
+def _onnx_module(model: Any) -> torch.nn.Module:
+    from privml.frontend.onnx import OnnxModule
+
+    return OnnxModule(model)

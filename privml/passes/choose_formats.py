@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Number formats of a graph, chosen from example data and measured on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.context import Numerics, Session
+from privml.engines.plain import PlainEngine
+from privml.errors import ConfigError, OverflowDetected
+from privml.execution import execute, share_attributes, share_inputs
+from privml.formats import Boolean, FixedPoint, Integer
+from privml.graph import attribute, tensor_of
+from privml.passes.kinds import Kind, factors, is_secret
+from privml.passes.ranges import Range, calibrate, chunks
+from privml.passes.rings import Rings, assign_rings
+from privml.passes.scales import Scales, assign_scales, operand_scale, weight_of
+from privml.sharing import reveal
+
+# Samples on which a candidate's error is measured.
+_MEASURED = 32
+_SCALES = range(5, 21)
+_WEIGHT_BITS = range(6, 21)
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """What the user may say about numbers; None leaves it to measurement.
+
+    ``bits``: the widest ring, in [8, 64]. ``scale``: fractional bits of activations. ``weight_bits``: width of
+    the weights, which one party knows. ``margin``: factor of head room over the largest calibrated values, at
+    least 1. ``narrow``: let every layer use a ring just as wide as it needs. ``tolerance``: largest error of an
+    output, as a part of the largest output, that the chosen scale may cause.
+    """
+
+    bits: int = 32
+    scale: int | None = None
+    weight_bits: int | None = None
+    margin: float = 2.0
+    narrow: bool = True
+    tolerance: float = 1 / 128
+
+    def __post_init__(self) -> None:
+        if not 8 <= self.bits <= 64:
+            raise ConfigError(f"numerics: bits must be in [8, 64], got {self.bits}")
+        if self.scale is not None and not 0 < self.scale < self.bits - 2:
+            raise ConfigError(f"numerics: scale must be in [1, bits - 3], got {self.scale}")
+        if self.weight_bits is not None and not 2 <= self.weight_bits <= self.bits:
+            raise ConfigError(f"numerics: weight_bits must be in [2, bits], got {self.weight_bits}")
+        if self.margin < 1 or not math.isfinite(self.margin) or not 0 < self.tolerance < 1:
+            raise ConfigError("numerics: margin must be at least 1, tolerance in (0, 1)")
+
+    @staticmethod
+    def of(settings: Precision | Mapping[str, Any] | None) -> Precision:
+        """From a mapping (a configuration group), rejecting unknown names."""
+        if settings is None or isinstance(settings, Precision):
+            return settings or Precision()
+        known = {field.name for field in fields(Precision)}
+        unknown = sorted(set(settings) - known)
+        if unknown:
+            raise ConfigError(f"numerics: unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        return Precision(**dict(settings))
+
+
+@dataclass(frozen=True, slots=True)
+class Headroom:
+    """One line of the overflow report: the largest value that calibration saw in a ring, where, the first value
+    that would not fit, and the bits between the two."""
+
+    layer: str
+    bits: int
+    scale: int
+    seen: float
+    limit: float
+    headroom_bits: float
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """``error``: the largest error of an output on the calibration data, as a part of the largest output."""
+
+    precision: Precision
+    error: float
+    report: tuple[Headroom, ...]
+
+
+def choose_formats(
+    module: fx.GraphModule, data: Sequence[torch.Tensor], precision: Precision
+) -> tuple[fx.GraphModule, Choice]:
+    """Writes ``format``, ``request`` and ``working`` into the metadata of every secret node of ``module``.
+
+    ``data``: one batch of example values per input; rings hold ``margin`` times the largest value seen on it.
+    Without a given scale the smallest one is taken whose outputs, computed by the plain engine, stay within
+    ``tolerance``; then, without a given weight width, the smallest such width. Raises OverflowDetected when no
+    scale fits the rings.
+    """
+    ranges, expected = calibrate(module, data)
+    weight_bits = precision.weight_bits or min(max(_WEIGHT_BITS), precision.bits)
+    scales = [precision.scale] if precision.scale is not None else [s for s in _SCALES if s < precision.bits - 2]
+    tried = (replace(precision, scale=s, weight_bits=weight_bits) for s in scales)
+    best, error = _first_good(module, data, ranges, expected, tried, precision.tolerance)
+    if precision.weight_bits is None:
+        tried = (replace(best, weight_bits=bits) for bits in _WEIGHT_BITS if bits < weight_bits)
+        found, smaller_error = _first_good(module, data, ranges, expected, tried, precision.tolerance, best)
+        best, error = found, smaller_error if found is not best else error
+    rings, plan = _write(module, ranges, best)
+    return module, Choice(best, error, _report(rings, plan, ranges, best.margin))
+
+
+def _first_good(
+    module: fx.GraphModule,
+    data: Sequence[torch.Tensor],
+    ranges: dict[fx.Node, Range],
+    expected: Sequence[torch.Tensor],
+    candidates: Any,
+    tolerance: float,
+    otherwise: Precision | None = None,
+) -> tuple[Precision, float]:
+    """The first candidate within the tolerance, else ``otherwise``, else the best one there is."""
+    best, least, failure = otherwise, math.inf, None
+    for candidate in candidates:
+        try:
+            _write(module, ranges, candidate)
+            error = _measure(module, data, expected, candidate)
+        except OverflowDetected as problem:
+            failure = failure or problem
+            continue
+        if error <= tolerance:
+            return candidate, error
+        if otherwise is None and error < least:
+            best, least = candidate, error
+    if best is None:
+        raise failure or OverflowDetected("no scale fits the rings")
+    return best, least
+
+
+def _measure(
+    module: fx.GraphModule, data: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], precision: Precision
+) -> float:
+    """The largest error of the plain engine's outputs, relative to the largest output."""
+    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    few = chunks(inputs, [x[:_MEASURED] if x.dim() else x for x in data])[0]
+    session = Session(PlainEngine(), Numerics(precision.bits, precision.scale))
+    values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+    attributes = share_attributes(module.graph, session, values)
+    results = execute(module.graph, share_inputs(module.graph, session, few), attributes, session)
+    worst = 0.0
+    for result, clear in zip(results, expected, strict=True):
+        if clear.dtype.is_floating_point:
+            clear = clear[: result.shape[0]] if result.dim() else clear
+            size = float(clear.abs().max()) or 1.0
+            worst = max(worst, float((reveal(result) - clear).abs().max()) / size)
+    return worst
+
+
+def _write(module: fx.GraphModule, ranges: dict[fx.Node, Range], precision: Precision) -> tuple[Rings, Scales]:
+    limits: dict[fx.Node, int] = {}
+    for _ in range(64):
+        plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits)
+        rings = assign_rings(module, plan, ranges, precision.bits, precision.margin, precision.narrow)
+        over = [root for root, bits in rings.bits.items() if bits > precision.bits]
+        if not over:
+            _annotate(module, plan, rings, ranges, precision)
+            return rings, plan
+        if not _lower_weights(plan, rings, over, limits):
+            break
+    need = max((rings.needs[root] for root in over if root in rings.needs), key=lambda n: n.bits)
+    raise OverflowDetected(
+        f"layer {need.layer!r}: values up to {need.seen:g} (with margin {precision.margin:g}) at scale {need.scale} "
+        f"need {need.bits} bits, the ring has {precision.bits}; use numerics bits=64, a smaller scale, or scale the "
+        "model's inputs"
+    )
+
+
+def _lower_weights(plan: Scales, rings: Rings, over: list[Any], limits: dict[fx.Node, int]) -> bool:
+    """One fractional bit less for the weights whose products are too large; False when nothing is left to lower."""
+    lowered = False
+    for node, kind in plan.kinds.items():
+        if kind is Kind.PRODUCT and rings.find(("in", node)) in over:
+            for operand in factors(node):
+                weight = weight_of(operand)
+                if weight is not None and plan.weights[weight].scale > 3:
+                    limits[node] = plan.weights[weight].scale - 1
+                    lowered = True
+    return lowered
+
+
+def _annotate(
+    module: fx.GraphModule, plan: Scales, rings: Rings, ranges: dict[fx.Node, Range], precision: Precision
+) -> None:
+    for node in module.graph.nodes:
+        for key in ("format", "request", "working"):
+            node.meta.pop(key, None)
+        if not is_secret(node) or node.op == "output":
+            continue
+        tensor = tensor_of(node)
+        if node.op == "get_attr":
+            node.meta["format"] = plan.weights[node]
+        elif not tensor.dtype.is_floating_point:
+            node.meta["format"] = Boolean() if tensor.dtype is torch.bool else Integer(precision.bits)
+        elif node.op == "placeholder":
+            known = ranges[node]
+            positive = known.grain is not None and not known.negative
+            bits = rings.of(("out", node))
+            node.meta["format"] = FixedPoint(min(bits, precision.bits), plan.scale[node], nonnegative=positive)
+        else:
+            node.meta["format"] = FixedPoint(rings.of(("out", node)), plan.scale[node])
+            _request(node, plan, rings, precision)
+
+
+def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) -> None:
+    """What the rule is asked for: the ring to compute in (``working``) and the result's format (``request``)."""
+    kind = plan.kinds[node]
+    if kind is Kind.PRODUCT:
+        scale = max(operand_scale(plan, operand) for operand in factors(node))
+        node.meta["working"] = FixedPoint(rings.of(("in", node)), scale)
+        node.meta["request"] = node.meta["format"]
+    elif kind is Kind.SCALED:
+        node.meta["working"] = FixedPoint(rings.of(("in", node)), plan.working)
+        node.meta["request"] = node.meta["format"]
+    elif kind is Kind.CARRIER and plan.truncates(node):
+        node.meta["request"] = node.meta["format"]
+    elif kind is Kind.OTHER:
+        node.meta["working"] = FixedPoint(precision.bits, plan.working)
+
+
+def _report(rings: Rings, plan: Scales, ranges: dict[fx.Node, Range], margin: float) -> tuple[Headroom, ...]:
+    rows = []
+    for node in plan.kinds:
+        root = rings.find(("in", node))
+        need = rings.needs.get(root)
+        if need is None or need.layer != node.meta.get("layer", node.name):
+            continue
+        bits = rings.bits[root]
+        limit = 2.0 ** (bits - 1 - need.reserve - need.scale)
+        seen = need.seen / margin
+        room = math.log2(limit / seen) if seen else math.inf
+        rows.append(Headroom(need.layer, bits, need.scale, seen, limit, round(room, 2)))
+    return tuple(rows)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A converted model: graph and formats, known to all parties, and apart from them the weights of party 0."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.context import Numerics, Session
+from privml.errors import ConfigError
+from privml.execution import execute, share_attributes, share_inputs
+from privml.formats import Format
+from privml.graph import calls, dtype_of, shape_of
+from privml.program_body import body_of, digest, formats_of, graph_of
+from privml.program_file import read_program, read_weights, write_program, write_weights
+from privml.tensor import SecretTensor
+
+WEIGHTS_OWNER = 0
+INPUT_OWNER = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """An input, output or weight: ``shape`` has None where a size may vary."""
+
+    name: str
+    shape: tuple[int | None, ...]
+    dtype: torch.dtype
+    format: Format
+    owner: int | None = None
+
+
+class Program:
+    """``run(session, x)`` computes the model on secret tensors.
+
+    Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by
+    name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
+    conversion's measured error and its overflow report; it is not saved, for it describes the calibration data.
+    """
+
+    def __init__(self, body: Mapping[str, Any], weights: Mapping[str, torch.Tensor] | None = None) -> None:
+        self.body = dict(body)
+        self.graph, self.constants, self.numerics = graph_of(self.body)
+        self.weights: dict[str, torch.Tensor] | None = None
+        self.choice: Any = None
+        self._shared: weakref.WeakKeyDictionary[Session, dict] = weakref.WeakKeyDictionary()
+        if weights is not None:
+            self.weights = dict(weights)
+
+    @staticmethod
+    def of(module: fx.GraphModule, numerics: Numerics) -> Program:
+        """From a graph to which formats were assigned."""
+        return Program(*body_of(module, numerics))
+
+    # ---- what it is
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256, in hex, of graph, constants and formats."""
+        return digest(self.body)
+
+    @cached_property
+    def formats_hash(self) -> str:
+        return digest(formats_of(self.body))
+
+    @cached_property
+    def inputs(self) -> tuple[TensorSpec, ...]:
+        return tuple(_spec(n, INPUT_OWNER) for n in self.graph.nodes if n.op == "placeholder")
+
+    @cached_property
+    def outputs(self) -> tuple[TensorSpec, ...]:
+        output = next(node for node in reversed(self.graph.nodes) if node.op == "output")
+        return tuple(_spec(node, None) for node in output.args[0])
+
+    @cached_property
+    def weight_specs(self) -> tuple[TensorSpec, ...]:
+        secret = [n for n in self.graph.nodes if n.op == "get_attr" and n.meta["secret"]]
+        return tuple(_spec(n, WEIGHTS_OWNER, n.target) for n in secret)
+
+    @cached_property
+    def layers(self) -> tuple[str, ...]:
+        """Names of the secret operations in the order in which they run."""
+        return tuple(n.meta["layer"] for n in calls(self.graph) if n.meta["secret"])
+
+    # ---- files
+    def save(self, folder: str | Path) -> tuple[Path, Path | None]:
+        """Writes ``folder/program`` and, if there are weights, ``folder/weights.safetensors`` (readable by the owner
+        only); returns their paths."""
+        folder = Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        program = write_program(folder / "program", self.body)
+        if self.weights is None:
+            return program, None
+        return program, write_weights(folder / "weights.safetensors", self.weights, self.hash)
+
+    @staticmethod
+    def load(program: str | Path, weights: str | Path | None = None) -> Program:
+        """From files written by ``save``; ``weights`` at party 0 only. Nothing in the files is executed.
+
+        Raises CorruptFile for truncated or altered files, UnsupportedOperator for a program of a release with more
+        operators, ConfigError for weights of another program, FileNotFoundError.
+        """
+        result = Program(read_program(Path(program)))
+        return result if weights is None else result.load_weights(weights)
+
+    def load_weights(self, path: str | Path) -> Program:
+        """Adds the weights of ``path`` and returns the program; errors as in ``load``."""
+        shapes = {spec.name: (spec.shape, spec.dtype) for spec in self.weight_specs}
+        self.weights = read_weights(Path(path), shapes, self.hash)
+        self._shared.clear()
+        return self
+
+    # ---- running
+    def run(self, session: Session, *inputs: Any) -> SecretTensor | tuple[SecretTensor, ...]:
+        """The outputs, as secrets, of ``inputs``: the value at party 1, its shape at the others (a secret tensor
+        of the session serves at all).
+
+        The weights are shared once per session. Raises InvalidInput before anything is sent when an input does not
+        fit, ConfigError when party 0 has no weights.
+        """
+        shared = share_inputs(self.graph, session, inputs, INPUT_OWNER)
+        results = execute(self.graph, shared, self.prepare(session), session)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def prepare(self, session: Session) -> dict[str, Any]:
+        """Weights as secrets of ``session``, and the constants; done by ``run`` when it was not done before."""
+        known = self._shared.get(session)
+        if known is None:
+            if session.rank in (None, WEIGHTS_OWNER) and self.weights is None and self.weight_specs:
+                raise ConfigError(
+                    f"party {WEIGHTS_OWNER} runs this program with weights: load them from weights.safetensors"
+                )
+            values = {**self.constants, **(self.weights or {})}
+            known = self._shared[session] = share_attributes(self.graph, session, values, WEIGHTS_OWNER)
+        return known
+
+    def __repr__(self) -> str:
+        weights = "without" if self.weights is None else "with"
+        return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"
+
+
+def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:
+    return TensorSpec(name or node.name, shape_of(node), dtype_of(node), node.meta["format"], owner)
