@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secure two- and three-party neural networks: secret tensors are torch tensors."""
 
+import importlib
+
 from privml import errors, formats
 from privml.context import Numerics, Session, node
 from privml.local_session import local
@@ -10,12 +12,15 @@ from privml.version import VERSION as __version__
 
 __all__ = [
     "Numerics",
+    "Program",
     "SecretTensor",
     "Session",
     "__version__",
     "connect",
+    "convert",
     "errors",
     "formats",
+    "load",
     "local",
     "node",
     "reveal",
@@ -24,9 +29,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "connect":  # needs the compiled core, which plain sessions do without
-        from privml.session.connect import connect
+# Loaded on first use: sessions without programs, and plain sessions without the compiled core, start faster.
+_LAZY = {
+    "Program": ("privml.program", "Program"),
+    "connect": ("privml.session.connect", "connect"),
+    "convert": ("privml.conversion", "convert"),
+    "load": ("privml.program", "load"),
+}
 
-        return connect
+
+def __getattr__(name: str) -> object:
+    if name in _LAZY:
+        module, attribute = _LAZY[name]
+        return getattr(importlib.import_module(module), attribute)
     raise AttributeError(f"module 'privml' has no attribute {name!r}")

@@ -147,3 +147,8 @@ class Program:
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:
     return TensorSpec(name or node.name, shape_of(node), dtype_of(node), node.meta["format"], owner)
+
+
+def load(program: str | Path, weights: str | Path | None = None) -> Program:
+    """A saved program, at party 0 with its weights; see ``Program.load``."""
+    return Program.load(program, weights)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of a program. Both are data: reading them executes nothing.
 
-``program``: JSON, an object of ``privml`` ("program"), ``version``, ``sha256`` (of the body's canonical JSON) and ``body``
-(see ``privml.program_body``). ``weights.safetensors``: the weights by name; its metadata holds ``privml`` ("weights"),
-``version``, ``program`` (the program's hash) and ``sha256`` (of names, dtypes, shapes and elements).
+``program``: JSON, an object of ``privml`` ("program"), ``version``, ``sha256`` (of the body's canonical JSON) and
+``body`` (see ``privml.program_body``). ``weights.safetensors``: the weights by name; its metadata holds ``privml``
+("weights"), ``version``, ``program`` (the program's hash) and ``sha256`` (of names, dtypes, shapes and elements).
 """
 
 from __future__ import annotations

@@ -34,17 +34,13 @@ def fold_batchnorm(module: fx.GraphModule) -> fx.GraphModule:
 def _fold(module: fx.GraphModule, norm: fx.Node) -> None:
     x = norm.args[0]
     gain, offset = _gain_and_offset(module, norm)
-    result = norm
     if norm.target is _NORMS[0]:  # (result, saved mean, saved deviation)
         users = [user for user in norm.users if user.target is operator.getitem and user.args[1] == 0]
         if len(users) != len(norm.users):
             return
     else:
         users = [norm]
-    if _can_take_gain(x):
-        replacement = _scaled(module, x, gain, offset)
-    else:
-        replacement = _affine(module, norm, x, gain, offset)
+    replacement = _scaled(module, x, gain, offset) if _can_take_gain(x) else _affine(module, norm, x, gain, offset)
     for result in users:
         result.replace_all_uses_with(replacement)
         if result is not norm:

@@ -25,7 +25,7 @@ FULL: Key = ("full", None)
 
 @dataclass(slots=True)
 class Need:
-    """Why a ring must have ``bits`` bits: the largest value ``seen`` at ``layer``, and the ``limit`` such a ring puts."""
+    """Why a ring must have ``bits`` bits: ``seen`` (margin included) at ``layer``, with ``reserve`` bits to spare."""
 
     bits: int
     layer: str
