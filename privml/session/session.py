@@ -49,16 +49,18 @@ def open_session(
     *,
     role: str = "party",
     deadline: float = 60.0,
+    hello_deadline: float | None = None,
     test_seed: int | None = None,
 ) -> Session:
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
-    ``deadline``: seconds that any later read may wait. ``test_seed`` makes the wire deterministic (tests only).
+    ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``test_seed`` makes the
+    wire deterministic (tests only).
     Raises HandshakeMismatch, ProtocolError, PeerDisconnected; the channel is closed then.
     """
     try:
         ours = settings.hello(rank, role)
-        channel.set_deadline(min(deadline, 10.0))
+        channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
         theirs = shake_hands(channel, ours)
         channel.set_deadline(deadline)
         common = common_seed(ours, theirs) if test_seed is None else test_seed

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Both parties on this machine, each a process of its own, talking over TCP on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from privml import errors
+from privml.errors import PeerDisconnected, PrivmlError
+from privml.program import Program
+from privml.service.progress import Progress
+from privml.service.query import checked_inputs
+
+ROLES = ("server", "client")
+
+
+@dataclass(frozen=True, slots=True)
+class PartyReport:
+    """What one process measured: seconds from handshake to answer, ledger as plain numbers, peak memory."""
+
+    seconds: float
+    ledger: dict[str, Any]
+    peak_rss_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The outputs that the client learned, and the reports of both parties."""
+
+    outputs: tuple[torch.Tensor, ...]
+    server: PartyReport
+    client: PartyReport
+
+
+def launch(
+    program: Program,
+    inputs: Any | Sequence[Any],
+    *,
+    ot: str = "softspoken",
+    k: int = 4,
+    network: Mapping[str, float] | None = None,
+    deadline: float = 60.0,
+    threads: int = 1,
+    timeout: float = 3600.0,
+    progress: Progress | None = None,
+) -> Run:
+    """Runs ``program`` (with weights) on ``inputs`` between two fresh processes.
+
+    ``deadline``: seconds that either party waits for the other; ``timeout``: for the whole run. Raises InvalidInput
+    before anything is started, and what either party raised; both processes have ended when it returns.
+    """
+    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    checked = checked_inputs(program, values)
+    settings = {"ot": ot, "k": k, "deadline": deadline, "network": dict(network or {})}
+    with tempfile.TemporaryDirectory(prefix="privml-") as folder:
+        program_path, weights_path = program.save(folder)
+        np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
+        task = {"program": str(program_path), "settings": settings, "threads": threads}
+        outputs = Path(folder, "outputs.npz")
+        with Parties(time.monotonic() + timeout, progress) as parties:
+            parties.start("server", {**task, "weights": str(weights_path) if weights_path else None})
+            port = parties.wait("server", "listening")["port"]
+            parties.start("client", {**task, "server": f"127.0.0.1:{port}", "outputs": str(outputs),
+                                     "inputs": str(Path(folder, "inputs.npz"))})
+            reports = {role: parties.wait(role, "done") for role in ("client", "server")}
+        with np.load(outputs) as file:
+            learned = tuple(torch.from_numpy(file[name]) for name in file.files)
+    return Run(learned, *(_report(reports[role]) for role in ROLES))
+
+
+def _report(done: dict[str, Any]) -> PartyReport:
+    return PartyReport(done["seconds"], done["ledger"], done["peak_rss_bytes"])
+
+
+class Parties:
+    """The two processes and what they tell; leaving the block ends them."""
+
+    def __init__(self, end: float, progress: Progress | None) -> None:
+        self._end, self._progress = end, progress
+        self._processes: dict[str, subprocess.Popen] = {}
+        self._events: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
+        self._told: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def start(self, role: str, task: dict[str, Any]) -> None:
+        environment = {**os.environ, "OMP_NUM_THREADS": str(task["threads"])}
+        process = subprocess.Popen(
+            [sys.executable, "-m", "privml.service.party"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env=environment)
+        self._processes[role] = process
+        threading.Thread(target=self._listen, args=(role, process), daemon=True).start()
+        process.stdin.write(json.dumps({"role": role, **task}))
+        process.stdin.close()
+
+    def _listen(self, role: str, process: subprocess.Popen) -> None:
+        for line in process.stdout:
+            self._events.put((role, json.loads(line)))
+        self._events.put((role, {"event": "end"}))
+
+    def wait(self, role: str, event: str) -> dict[str, Any]:
+        """The first ``event`` of ``role``; raises what a party reports meanwhile."""
+        while (role, event) not in self._told:
+            try:
+                teller, told = self._events.get(timeout=max(self._end - time.monotonic(), 0))
+            except queue.Empty:
+                raise PeerDisconnected(f"the run did not end in time; still waiting for the {role}") from None
+            kind = told["event"]
+            if kind == "progress" and self._progress is not None:
+                self._progress(told["done"], told["total"], told["label"])
+            elif kind == "error":
+                raise self._first_error(teller, told)
+            elif kind == "end" and (teller, "done") not in self._told:
+                code = self._processes[teller].wait()
+                raise PeerDisconnected(f"the {teller} process ended with status {code} before it was done")
+            self._told.setdefault((teller, kind), told)
+        return self._told[role, event]
+
+    def _first_error(self, role: str, told: dict[str, Any]) -> PrivmlError:
+        kind = getattr(errors, told["type"], None)
+        known = isinstance(kind, type) and issubclass(kind, PrivmlError)
+        message = f"{role}: {told['message']}" if known else f"{role}: {told['type']}: {told['message']}"
+        return kind(message) if known else PrivmlError(message)
+
+    def __enter__(self) -> Parties:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for process in self._processes.values():
+            if exception[0] is not None and process.poll() is None:
+                process.kill()
+        for process in self._processes.values():
+            process.wait()
+            process.stdout.close()

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of ``launch`` as a process: ``python -m privml.service.party`` with a JSON task on standard input.
+
+Every line on standard output is a JSON object with "event": "listening" (port), "log" (text), "progress" (done, total,
+label), "done" (seconds, ledger, peak_rss_bytes) or "error" (type, message).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+
+from privml.errors import PrivmlError
+from privml.program import Program
+from privml.service.query import query
+from privml.service.serve import Answered, serve
+
+
+def tell(event: str, **content: Any) -> None:
+    print(json.dumps({"event": event, **content}), flush=True)
+
+
+def main() -> None:
+    task = json.load(sys.stdin)
+    torch.set_num_threads(task["threads"])
+    try:
+        (run_server if task["role"] == "server" else run_client)(task)
+    except (PrivmlError, ValueError, OSError) as error:
+        tell("error", type=type(error).__name__, message=str(error))
+        sys.exit(1)
+
+
+def run_server(task: dict[str, Any]) -> None:
+    program = Program.load(task["program"], task["weights"])
+
+    def on_answer(answer: Answered) -> None:
+        tell_done(answer.seconds, answer.ledger.as_dict())
+
+    serve(program, "127.0.0.1:0", queries=1, log=lambda text: tell("log", text=text),
+          on_listening=lambda port: tell("listening", port=port), on_answer=on_answer, **task["settings"])
+
+
+def run_client(task: dict[str, Any]) -> None:
+    program = Program.load(task["program"])
+    with np.load(task["inputs"]) as file:
+        inputs = [file[name] for name in file.files]
+    answer = query(program, task["server"], inputs, **task["settings"],
+                   progress=lambda done, total, label: tell("progress", done=done, total=total, label=label))
+    np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
+    tell_done(answer.seconds, answer.ledger.as_dict())
+
+
+def tell_done(seconds: float, ledger: dict[str, Any]) -> None:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak)
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    os._exit(0)  # torch's exit takes longer than a small query

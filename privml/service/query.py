@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client: party 1 owns the input and learns the outputs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from privml.errors import InvalidInput
+from privml.program import Program
+from privml.service.inputs import checked_input
+from privml.service.progress import Progress, report_nodes
+from privml.service.request import ask
+from privml.service.serve import settings_of
+from privml.session.connect import reach, refuse_insecure
+from privml.session.ledger import Ledger
+from privml.session.session import WaitCallback, open_session
+from privml.sharing import reveal
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outputs of a query in clear, and what it cost this party."""
+
+    outputs: tuple[torch.Tensor, ...]
+    seconds: float
+    ledger: Ledger
+
+
+def query(
+    program: Program,
+    server: str,
+    inputs: Any | Sequence[Any],
+    *,
+    ot: str = "softspoken",
+    k: int = 4,
+    deadline: float = 60.0,
+    network: Mapping[str, float] | None = None,
+    on_wait: WaitCallback | None = None,
+    progress: Progress | None = None,
+) -> Answer:
+    """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
+    with one of them per input of the program.
+
+    Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
+    then HandshakeMismatch, PeerDisconnected (also when the server is not there within ``deadline``), ProtocolError.
+    """
+    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    checked = checked_inputs(program, values)
+    settings = settings_of(program, ot, k)
+    refuse_insecure(settings, server, None)
+    channel = reach(server, deadline, on_wait, network)
+    start = time.monotonic()
+    with open_session(channel, 1, settings, role="client", deadline=deadline) as session:
+        ask(channel, [tuple(value.shape) for value in checked])
+        report_nodes(session, program, progress)
+        outputs = program.run(session, *checked)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        clear = tuple(reveal(output, to=1) for output in outputs)
+        return Answer(clear, time.monotonic() - start, session.ledger)
+
+
+def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:
+    """The inputs as tensors that the program takes; InvalidInput naming the input and the index."""
+    if len(values) != len(program.inputs):
+        raise InvalidInput(f"the program takes {len(program.inputs)} input(s), got {len(values)}")
+    return [
+        checked_input(value, spec.shape, spec.format, spec.name)
+        for spec, value in zip(program.inputs, values, strict=True)
+    ]
