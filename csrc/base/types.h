@@ -2,10 +2,14 @@
 // Integer names, byte views, and helpers on rings Z_{2^bits} held in 64-bit words.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
 namespace privml {
+
+// Words are copied to and from byte strings as they stand.
+static_assert(std::endian::native == std::endian::little, "privml runs on little-endian machines");
 
 using u8 = std::uint8_t;
 using u16 = std::uint16_t;

@@ -17,9 +17,13 @@ bool aes_backend_supported(AesBackend backend);
 class Aes128 {
  public:
   // Bytes of `key` in memory order are the key bytes of FIPS 197.
+  // Throws InvalidArgument where this machine does not support `backend`.
   explicit Aes128(Block key, AesBackend backend = best_aes_backend());
+  Aes128(const Aes128&) = default;
+  Aes128& operator=(const Aes128&) = default;
+  ~Aes128();  // wipes the round keys
 
-  // out[i] = AES_key(in[i]); `in` and `out` may be the same array. Constant time in hardware backends.
+  // out[i] = AES_key(in[i]); `in` and `out` may be the same array. Constant time in every backend.
   void encrypt(const Block* in, Block* out, i64 count) const;
   // out[i] = AES_key(first + i) with a 128-bit little-endian counter (lo carries into hi).
   void encrypt_counter(Block first, Block* out, i64 count) const;

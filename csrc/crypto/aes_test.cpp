@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
+#include "base/error.h"
 #include "crypto/hash.h"
 #include "crypto/prg.h"
 
@@ -58,7 +60,7 @@ TEST(Aes, BackendsAgreeAtEveryLength) {
   Prg random(Block{1, 2});
   const Block key = random.next_block();
   const Aes128 reference(key, AesBackend::portable);
-  for (i64 count = 0; count <= 70; ++count) {
+  for (i64 count = 0; count <= 300; ++count) {
     std::vector<Block> in(count), expected(count), out(count);
     random.fill_blocks(in.data(), count);
     for (AesBackend backend : supported()) {
@@ -72,6 +74,33 @@ TEST(Aes, BackendsAgreeAtEveryLength) {
       out = in;
       aes.encrypt_feedforward(out.data(), out.data(), count);
       EXPECT_EQ(out, expected) << "in place";
+    }
+  }
+}
+
+TEST(Aes, UnsupportedBackendIsRefused) {
+  for (AesBackend b :
+       {AesBackend::portable, AesBackend::aesni, AesBackend::vaes256, AesBackend::vaes512}) {
+    if (aes_backend_supported(b)) {
+      EXPECT_NO_THROW(Aes128(Block{1, 2}, b));
+    } else {
+      EXPECT_THROW(Aes128(Block{1, 2}, b), InvalidArgument);
+    }
+  }
+  EXPECT_TRUE(aes_backend_supported(AesBackend::portable));
+  EXPECT_TRUE(aes_backend_supported(best_aes_backend()));
+}
+
+TEST(Aes, KeySchedulesAgree) {
+  Prg random(Block{7, 7});
+  for (int i = 0; i < 100; ++i) {
+    const Block key = random.next_block(), in = random.next_block();
+    Block expected;
+    Aes128(key, AesBackend::portable).encrypt(&in, &expected, 1);
+    for (AesBackend backend : supported()) {
+      Block out;
+      Aes128(key, backend).encrypt(&in, &out, 1);
+      EXPECT_EQ(out, expected);
     }
   }
 }
@@ -103,6 +132,31 @@ TEST(Prg, OneStreamHoweverItIsRead) {
   prg.fill_blocks(parts.data() + 1, 255);
   prg.fill_blocks(parts.data() + 256, 44);
   EXPECT_EQ(whole, parts);
+}
+
+TEST(Prg, StreamIsAesOfTheCounter) {
+  const Block seed{11, 12};
+  std::vector<Block> stream(5);
+  Prg(seed).fill_blocks(stream.data(), 5);
+  for (u64 i = 0; i < 5; ++i) {
+    Block block{i, 0};
+    Aes128(seed, AesBackend::portable).encrypt(&block, &block, 1);
+    EXPECT_EQ(stream[i], block);
+  }
+}
+
+TEST(Prg, BytesOfEveryLengthAreWholeBlocksCutShort) {
+  std::vector<Block> blocks(401);
+  Prg(Block{8, 8}).fill_blocks(blocks.data(), 401);
+  const u8* expected = reinterpret_cast<const u8*>(blocks.data());
+  for (size_t size : {0, 1, 15, 16, 17, 4095, 4096, 4097, 6399}) {
+    std::vector<u8> bytes(size + 1, 0x5a);
+    Prg prg(Block{8, 8});
+    prg.fill_bytes({bytes.data(), size});
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end() - 1, expected)) << size;
+    EXPECT_EQ(bytes[size], 0x5a);
+    EXPECT_EQ(prg.next_block(), blocks[(size + 15) / 16]) << "no block is used twice";
+  }
 }
 
 TEST(Prg, RingElementsAndBitsStayInRange) {
@@ -138,6 +192,32 @@ TEST(Hash, ExpansionOfOneBlockIsTheHash) {
   hash.expand(in.data(), 20, 3, three.data());
   for (int i = 0; i < 60; ++i)
     for (int j = 0; j < i; ++j) ASSERT_FALSE(three[i] == three[j]);
+}
+
+TEST(Hash, IsTheFixedKeyPermutationWithFeedforward) {
+  const Block key{21, 22};
+  const CorrelationRobustHash hash(key);
+  const Aes128 permutation(key);
+  const auto definition = [&](Block x) {
+    Block y;
+    permutation.encrypt(&x, &y, 1);
+    return y ^ x;
+  };
+  // Counts around the size of a tile and expansions longer than one.
+  for (i64 count : {0, 1, 2, 63, 64, 65, 200}) {
+    for (i64 blocks : {1, 2, 3, 16, 1500}) {
+      if (count * blocks > 20'000) continue;
+      std::vector<Block> in(count), out(count * blocks);
+      Prg(Block{3, static_cast<u64>(count)}).fill_blocks(in.data(), count);
+      hash.expand(in.data(), count, blocks, out.data());
+      for (i64 i = 0; i < count * blocks; i += blocks > 100 ? 97 : 1) {
+        const Block seed = definition(in[i / blocks]);
+        const Block expected =
+            blocks == 1 ? seed : definition(Block{seed.lo ^ static_cast<u64>(i % blocks), seed.hi});
+        ASSERT_EQ(out[i], expected) << count << " x " << blocks << " at " << i;
+      }
+    }
+  }
 }
 
 }  // namespace

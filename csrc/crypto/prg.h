@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pseudo-random generator: AES-128 in counter mode (NIST SP 800-90A CTR without derivation function).
+// Pseudo-random generator: AES-128 in counter mode (NIST SP 800-90A CTR without derivation
+// function).
 #pragma once
 
 #include "crypto/aes.h"

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// AES-128 over registers of one or more blocks, for files that are compiled for one instruction
+// set each. Such a file may use only what is inlined or in its unnamed namespace: a shared inline
+// function compiled here could be the one that the linker keeps for machines without these
+// instructions.
+#pragma once
+
+#include "crypto/block.h"
+
+namespace privml::aes {
+namespace {
+
+// Independent registers in flight, enough to hide the latency of one AES round.
+constexpr int kInterleaved = 8;
+
+// `Wide` names the register type and its instructions; see the kernels.
+template <class Wide>
+struct Schedule {
+  typename Wide::Register keys[11];
+  explicit Schedule(const Block* round_keys) {
+    for (int r = 0; r < 11; ++r) keys[r] = Wide::broadcast(round_keys + r);
+  }
+  void encrypt(typename Wide::Register (&state)[kInterleaved]) const {
+    for (auto& s : state) s = Wide::exclusive_or(s, keys[0]);
+    for (int r = 1; r < 10; ++r)
+      for (auto& s : state) s = Wide::round(s, keys[r]);
+    for (auto& s : state) s = Wide::last_round(s, keys[10]);
+  }
+};
+
+template <class Wide>
+i64 encrypt_groups(const Block* keys, const Block* in, Block* out, i64 count, bool feedforward) {
+  constexpr int kGroup = kInterleaved * Wide::kBlocks;
+  const Schedule<Wide> schedule(keys);
+  i64 done = 0;
+  for (; done + kGroup <= count; done += kGroup) {
+    typename Wide::Register state[kInterleaved];
+    for (int j = 0; j < kInterleaved; ++j) state[j] = Wide::load(in + done + j * Wide::kBlocks);
+    schedule.encrypt(state);
+    for (int j = 0; j < kInterleaved; ++j) {
+      const i64 at = done + j * Wide::kBlocks;
+      Wide::store(out + at,
+                  feedforward ? Wide::exclusive_or(state[j], Wide::load(in + at)) : state[j]);
+    }
+  }
+  return done;
+}
+
+template <class Wide>
+i64 count_groups(const Block* keys, Block first, Block* out, i64 count) {
+  constexpr int kGroup = kInterleaved * Wide::kBlocks;
+  if (count < kGroup) return 0;
+  const Schedule<Wide> schedule(keys);
+  Block start[Wide::kBlocks];
+  for (u64 b = 0; b < Wide::kBlocks; ++b) {
+    start[b].lo = first.lo + b;
+    start[b].hi = first.hi;
+  }
+  Block step;
+  step.lo = Wide::kBlocks;
+  auto counter = Wide::load(start);
+  const auto next = Wide::broadcast(&step);
+  i64 done = 0;
+  for (; done + kGroup <= count; done += kGroup) {
+    typename Wide::Register state[kInterleaved];
+    for (auto& s : state) {
+      s = counter;
+      counter = Wide::add(counter, next);
+    }
+    schedule.encrypt(state);
+    for (int j = 0; j < kInterleaved; ++j) Wide::store(out + done + j * Wide::kBlocks, state[j]);
+  }
+  return done;
+}
+
+}  // namespace
+}  // namespace privml::aes

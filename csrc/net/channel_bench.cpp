@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of the channels between two threads. Usage: channel_bench [megabytes per line]
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "net/memory.h"
+#include "net/tcp.h"
+
+namespace privml {
+namespace {
+
+ChannelPair open_channels(bool tcp) {
+  if (!tcp) return make_memory_channels();
+  TcpListener listener("127.0.0.1", 0);
+  auto client = connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(5));
+  return {listener.accept(std::chrono::seconds(5)), std::move(client)};
+}
+
+double seconds_of(const std::function<void()>& first, const std::function<void()>& second) {
+  const auto start = std::chrono::steady_clock::now();
+  std::thread other(second);
+  first();
+  other.join();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void send_all(Channel& channel, i64 bytes, i64 piece) {
+  const std::vector<u8> data(static_cast<size_t>(piece), 1);
+  for (i64 done = 0; done < bytes; done += piece) channel.write(data);
+  channel.flush();
+}
+
+void receive_all(Channel& channel, i64 bytes, i64 piece) {
+  std::vector<u8> data(static_cast<size_t>(piece));
+  for (i64 done = 0; done < bytes; done += piece) channel.read(data);
+}
+
+void run(i64 bytes) {
+  for (const bool tcp : {false, true}) {
+    const char* name = tcp ? "tcp" : "memory";
+    for (const i64 piece : {16, 1 << 10, 1 << 16, 1 << 20}) {
+      auto [a, b] = open_channels(tcp);
+      const double one_way = seconds_of([&, &a = a] { send_all(*a, bytes, piece); },
+                                        [&, &b = b] { receive_all(*b, bytes, piece); });
+      std::printf("%-6s one way   pieces of %7lld B %8.3f GB/s\n", name,
+                  static_cast<long long>(piece), static_cast<double>(bytes) / one_way / 1e9);
+    }
+    auto [a, b] = open_channels(tcp);
+    const auto exchange = [&](Channel& channel) {
+      const i64 part = i64{1} << 20;
+      for (i64 done = 0; done < bytes; done += part) {
+        send_all(channel, part, part);
+        receive_all(channel, part, part);
+      }
+    };
+    const double both = seconds_of([&, &a = a] { exchange(*a); }, [&, &b = b] { exchange(*b); });
+    std::printf("%-6s both ways, a megabyte at a time %8.3f GB/s each\n", name,
+                static_cast<double>(bytes) / both / 1e9);
+    constexpr i64 kHops = 4000;
+    const auto bounce = [&](Channel& channel, bool starts) {
+      u8 data[16] = {};
+      for (i64 i = 0; i < kHops / 2; ++i) {
+        if (starts) channel.write(data);
+        channel.read(data);
+        if (!starts) channel.write(data);
+      }
+      channel.flush();
+    };
+    const double hops =
+        seconds_of([&, &a = a] { bounce(*a, true); }, [&, &b = b] { bounce(*b, false); });
+    std::printf("%-6s ping-pong %8.2f us per hop\n", name, hops / kHops * 1e6);
+  }
+}
+
+}  // namespace
+}  // namespace privml
+
+int main(int argc, char** argv) { privml::run((argc > 1 ? std::atoll(argv[1]) : 256) << 20); }
