@@ -250,6 +250,11 @@ def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Forma
 
 def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, Share, RingFormat, Placement, Engine]:
     """Both operands of an elementwise operator in one ring format and shape."""
+    fmt = a.format
+    if fmt is b.format and fmt.bits >= a.session.working.bits and fmt.scale and a.placement == b.placement:
+        sa, sb = a.share, b.share  # the common case, without looking further
+        shape = broadcast(sa[0], sb[0])
+        return expand(sa, shape), expand(sb, shape), fmt, a.placement, engine_of(a)
     if dtype is torch.bool:
         dtype = torch.int64
     (sa, sb), fmt, placement, session = unify((a, b), dtype)
