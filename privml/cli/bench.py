@@ -70,14 +70,18 @@ def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
     rows = []
     for record in records:
         phases = record["phases"]
-        rows.append([
-            record["op"],
-            f"{record['n']:,}",
-            f"{record['bytes_per_op']:,.1f}",
-            f"{record['ops_per_second']:,.0f}" if record["ops_per_second"] >= 10 else f"{record['ops_per_second']:.3f}",
-            f"{phases['preprocess']['depth'] + phases['online']['depth']}",
-            f"{phases['preprocess']['seconds']:.3f}",
-            f"{phases['online']['seconds']:.3f}",
-            console.size(record["peak_rss_bytes"]),
-        ])
+        rows.append(
+            [
+                record["op"],
+                f"{record['n']:,}",
+                f"{record['bytes_per_op']:,.1f}",
+                f"{record['ops_per_second']:,.0f}"
+                if record["ops_per_second"] >= 10
+                else f"{record['ops_per_second']:.3f}",
+                f"{phases['preprocess']['depth'] + phases['online']['depth']}",
+                f"{phases['preprocess']['seconds']:.3f}",
+                f"{phases['online']['seconds']:.3f}",
+                console.size(record["peak_rss_bytes"]),
+            ]
+        )
     return console.table(title, COLUMNS, rows)

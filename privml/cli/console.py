@@ -51,8 +51,13 @@ def progress(title: str, quiet: bool) -> Iterator[Callable[[int, int, str], None
     elif not err.is_terminal:
         yield lambda done, total, label: print(f"{title}: {done}/{total} {label}", file=sys.stderr, flush=True)
     else:
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-                   TextColumn("{task.fields[label]}"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[label]}"),
+        )
         with Progress(*columns, console=err, transient=True) as bar:
             task = bar.add_task(title, total=None, label="")
             yield lambda done, total, label: bar.update(task, completed=done, total=total, label=label)

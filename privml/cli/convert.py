@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml convert model=lenet out=lenet``: writes out/program and out/weights.safetensors."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig
+
+from privml.cli import console
+from privml.cli.sources import program_of
+from privml.program import Program
+
+
+def run(config: DictConfig) -> None:
+    program, _ = program_of(config)
+    path, weights = program.save(config.out)
+    if config.quiet:
+        return
+    console.out.print(report(program))
+    console.out.print(f"largest error on the calibration data: {program.choice.error:.2%} of the largest output")
+    console.out.print(f"program {path} ({console.size(path.stat().st_size)}), for both parties, {program.hash[:16]}")
+    if weights is not None:
+        console.out.print(f"weights {weights} ({console.size(weights.stat().st_size)}), for the server only")
+
+
+def report(program: Program) -> object:
+    rows = [
+        [
+            line.layer,
+            str(line.bits),
+            str(line.scale),
+            f"{line.seen:.3g}",
+            f"{line.limit:.3g}",
+            f"{line.headroom_bits:.2f}",
+        ]
+        for line in program.choice.report
+    ]
+    columns = ["layer", "ring bits", "scale", "largest seen", "first that wraps", "head room, bits"]
+    return console.table("Ranges on the calibration data, where they come closest to wrapping", columns, rows)

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml cost model=lenet network=wan``: one query's cost, predicted by the protocols' own cost functions."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig
+
+from privml.cli import console
+from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.sources import program_of
+from privml.engines.twopc import meter
+from privml.errors import ConfigError
+from privml.passes.cost import predict
+from privml.program import INPUT_OWNER, Program
+from privml.session.ledger import Ledger
+
+
+def run(config: DictConfig) -> None:
+    if config.engine.name != "twopc":
+        raise ConfigError(f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc")
+    program = Program.load(config.program) if config.program is not None else program_of(config)[0]
+    engine = meter(INPUT_OWNER, config.ot.provider, config.ot.k)
+    ledger = predict(program.graph, program.constants, program.numerics, engine, config.batch)
+    title = f"Predicted cost by layer: batch of {config.batch}, {config.ot.provider} k={config.ot.k}"
+    numbers = ledger.as_dict()
+    console.out.print(layer_table(title, numbers))
+    console.out.print(phase_table("Totals of the client", numbers))
+    console.out.print(forecast(config, ledger))
+
+
+def forecast(config: DictConfig, ledger: Ledger) -> str:
+    """Time that the messages alone take; computing comes on top."""
+    network, total = config.network, ledger.snapshot().total
+    seconds = total.depth * network.delay_ms / 1000
+    if network.bandwidth_mbps:
+        seconds += max(total.sent, total.received) * 8 / (network.bandwidth_mbps * 1e6)
+    if seconds == 0:
+        return f"network={network.name}: messages take no time; choose network=lan or network=wan for a forecast"
+    return f"network={network.name}: at least {seconds:.2f} s for messages, set-up included"

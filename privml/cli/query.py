@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml query program=lenet/program server=127.0.0.1:9000 input=digits.npy out=scores.npy``"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import torch
+from omegaconf import DictConfig
+
+from privml.cli import console
+from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.sources import read_array
+from privml.program import Program
+from privml.service.query import Answer, query
+
+
+def run(config: DictConfig) -> None:
+    program = Program.load(config.program)
+    value = read_array(config.input)
+    with console.progress("query", config.quiet) as step:
+        answer = query(
+            program,
+            config.server,
+            value,
+            ot=config.ot.provider,
+            k=config.ot.k,
+            deadline=config.deadline,
+            on_wait=Waiting(config.server, config.quiet),
+            progress=step,
+        )
+    save(answer.outputs, config.out)
+    if config.ledger is not None:
+        Path(config.ledger).write_text(json.dumps(answer.ledger.as_dict()))
+    if not config.quiet:
+        show(answer, config.out)
+
+
+class Waiting:
+    """Says once that the server is not there yet."""
+
+    def __init__(self, server: str, quiet: bool) -> None:
+        self._server, self._said = server, quiet
+
+    def __call__(self, seconds: float) -> None:
+        if not self._said:
+            console.err.print(f"waiting for a server at {self._server} ...")
+            self._said = True
+
+
+def save(outputs: tuple[torch.Tensor, ...], path: str | None) -> None:
+    """One output as the array itself, several as path with .1, .2, ... before the suffix."""
+    if path is None:
+        return
+    for index, output in enumerate(outputs):
+        name = Path(path) if index == 0 else Path(path).with_suffix(f".{index}{Path(path).suffix}")
+        np.save(name, output.numpy())
+
+
+def show(answer: Answer, out: str | None) -> None:
+    ledger = answer.ledger.as_dict()
+    console.out.print(layer_table("Cost by layer", ledger))
+    console.out.print(phase_table("Totals of this party", ledger))
+    console.out.print(f"answered in {answer.seconds:.2f} s" + (f"; scores in {out}" if out else ""))
+    if out is None:
+        for output in answer.outputs:
+            console.out.print(str(output), markup=False)

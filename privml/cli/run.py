@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml run model=lenet``: both parties on this machine, each a process of its own; or engine=plain in one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+import privml
+from privml.cli import console
+from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.query import save
+from privml.cli.sources import Source, program_of, read_array
+from privml.errors import ConfigError
+from privml.program import Program
+from privml.service.launch import launch
+
+
+def run(config: DictConfig) -> None:
+    program, source = program_of(config)
+    inputs = inputs_of(config, source)
+    if config.engine.name == "plain":
+        outputs = (run_plain(program, inputs),)
+    elif config.engine.name == "twopc":
+        outputs = run_twopc(config, program, inputs)
+    else:
+        raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc and plain")
+    save(outputs, config.out)
+    if not config.quiet:
+        compare(source, inputs, outputs[0], config.input is None)
+
+
+def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
+    if config.input is not None:
+        return read_array(config.input)
+    if source.samples is None:
+        raise ConfigError("pass the inputs as input=FILE.npy; only shipped models bring their own")
+    return source.samples[: config.count]
+
+
+def run_plain(program: Program, inputs: torch.Tensor) -> torch.Tensor:
+    numerics = program.numerics
+    with privml.local("plain", bits=numerics.bits, scale=numerics.scale) as session:
+        return privml.reveal(program.run(session, inputs))
+
+
+def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+    network.pop("name")
+    with console.progress("run", config.quiet) as step:
+        result = launch(
+            program,
+            inputs,
+            ot=config.ot.provider,
+            k=config.ot.k,
+            network=network,
+            deadline=config.deadline,
+            progress=step,
+        )
+    if not config.quiet:
+        console.out.print(layer_table("Cost by layer, as the client sees it", result.client.ledger))
+        console.out.print(phase_table("Totals of the client", result.client.ledger))
+        memory = " and ".join(console.size(r.peak_rss_bytes) for r in (result.server, result.client))
+        console.out.print(f"{len(inputs)} inputs in {result.client.seconds:.2f} s; peak memory {memory}")
+    return result.outputs
+
+
+def compare(source: Source, inputs: torch.Tensor, outputs: torch.Tensor, shipped: bool) -> None:
+    """Beside the clear model, where there is one at hand."""
+    if not isinstance(source.model, torch.nn.Module):
+        return
+    with torch.no_grad():
+        clear = source.model(inputs.to(torch.float32))
+    if clear.dim() == 2:
+        same = (clear.argmax(1) == outputs.argmax(1)).sum().item()
+        text = f"same label as the clear model for {same} of {len(inputs)}"
+        if shipped and source.labels is not None:
+            right = (outputs.argmax(1) == source.labels[: len(inputs)]).sum().item()
+            text += f", right for {right}"
+        console.out.print(text)
+    error = (clear - outputs).abs().max().item()
+    console.out.print(f"largest difference from the clear model: {error:.4g} (largest output {clear.abs().max():.4g})")

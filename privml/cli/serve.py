@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml serve program=lenet/program weights=lenet/weights.safetensors listen=127.0.0.1:9000``"""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig
+
+from privml.cli import console
+from privml.program import Program
+from privml.service.serve import serve
+
+
+def run(config: DictConfig) -> None:
+    program = Program.load(config.program, config.weights)
+
+    def log(text: str) -> None:
+        if not config.quiet:
+            print(text, flush=True)
+
+    with console.progress("answer", config.quiet or not console.err.is_terminal) as step:
+        serve(
+            program,
+            config.listen,
+            ot=config.ot.provider,
+            k=config.ot.k,
+            deadline=config.deadline,
+            queries=config.queries,
+            log=log,
+            progress=step,
+        )
