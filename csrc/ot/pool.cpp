@@ -19,19 +19,19 @@ CotPool::CotPool(std::unique_ptr<Rcot> source) : source_(std::move(source)) {
 }
 
 CotPool::~CotPool() {
-  if (!store_.empty()) sodium_memzero(store_.data(), bytes(store_.size()));
+  if (!store_.empty()) sodium_memzero(store_.data(), bytes(capacity()));
 }
 
 void CotPool::make_room(i64 count) {
   const i64 stock = available();
-  if (last_ + count <= static_cast<i64>(store_.size())) return;
-  if (stock + count <= static_cast<i64>(store_.size())) {
+  if (last_ + count <= capacity()) return;
+  if (stock + count <= capacity()) {
     std::copy(store_.begin() + first_, store_.begin() + last_, store_.begin());
     std::fill(store_.begin() + std::max(first_, stock), store_.begin() + last_, kZeroBlock);
   } else {
     AlignedVector<Block> larger(stock + count);
     std::copy(store_.begin() + first_, store_.begin() + last_, larger.begin());
-    if (!store_.empty()) sodium_memzero(store_.data(), bytes(store_.size()));
+    if (!store_.empty()) sodium_memzero(store_.data(), bytes(capacity()));
     store_ = std::move(larger);
   }
   first_ = 0;

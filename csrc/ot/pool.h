@@ -20,6 +20,8 @@ class CotPool {
   i64 available() const { return last_ - first_; }
   i64 granularity() const { return source_->granularity(); }
   i64 tile() const { return source_->tile(); }
+  // Correlations that the store has space for: the most that were ever in stock together.
+  i64 capacity() const { return static_cast<i64>(store_.size()); }
 
   // Space for `count` further correlations, so that extend() moves nothing.
   void make_room(i64 count);

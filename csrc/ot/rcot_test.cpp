@@ -108,6 +108,18 @@ TEST_P(RcotConformance, PoolHandsOutOnceAndNeverMoreThanItHas) {
   });
 }
 
+TEST_P(RcotConformance, StoreDoesNotGrowWithUse) {
+  run_session(GetParam(), [](Party& party) {
+    CotPool& pool = party.rank == 0 ? party.sender : party.receiver;
+    Blocks out(5000);
+    for (int round = 0; round < 40; ++round) {
+      party.rank == 0 ? reserve(party, 5000, 0) : reserve(party, 0, 5000);
+      pool.take(out.data(), round % 2 == 0 ? 5000 : 4321);
+      EXPECT_LE(pool.capacity(), 2 * pool.tile());
+    }
+  });
+}
+
 TEST_P(RcotConformance, ExtendRefusesOddSizes) {
   run_session(GetParam(), [](Party& party) {
     EXPECT_THROW(party.sender.extend(party.sender.tile() + party.sender.granularity()),

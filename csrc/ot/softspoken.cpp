@@ -58,7 +58,11 @@ class Vole {
         expanded_((i64{1} << kFoldMaxDigit) * slice_ / 128),
         totals_((i64{1} << (kSoftSpokenMaxDegree - kFoldMaxDigit)) * slice_ / 128),
         rows_(kRows * slice_ / 128),
-        correction_((count() - 1) * slice_ / 128) {}
+        correction_((count() - 1) * slice_ / 128) {
+    i64 seeds = 0;
+    for (const Element& element : elements_) seeds += i64{1} << element.bits;
+    seeds_.reserve(seeds);
+  }
 
   ~Vole() {
     sodium_memzero(seeds_.data(), seeds_.size() * sizeof(Aes128));
