@@ -82,9 +82,15 @@ def scatter_elements(node: Node) -> Run:
         places = wrap(indices, x.shape[axis])
         if how == "none":
             return torch.scatter(x, axis, places, updates)
-        return torch.scatter_reduce(x, axis, places, updates, _REDUCE[how])
+        return _scatter_reduce(x, axis, places, updates, how)
 
     return run
+
+
+def _scatter_reduce(x: torch.Tensor, axis: int, places: torch.Tensor, updates: torch.Tensor, how: str) -> torch.Tensor:
+    if how == "add":
+        return torch.scatter_add(x, axis, places, updates)
+    return torch.scatter_reduce(x, axis, places, updates, _REDUCE[how])
 
 
 @operator("ScatterND")
@@ -103,7 +109,7 @@ def scatter_nd(node: Node) -> Run:
         values = updates.reshape(places.shape)
         if how == "none":
             return torch.scatter(rows, 0, places, values).reshape(x.shape)
-        return torch.scatter_reduce(rows, 0, places, values, _REDUCE[how]).reshape(x.shape)
+        return _scatter_reduce(rows, 0, places, values, how).reshape(x.shape)
 
     return run
 

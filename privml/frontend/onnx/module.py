@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import inspect
+import keyword
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,21 @@ class Operator(nn.Module):
         return self.label
 
 
+def _forward(module: OnnxModule) -> Callable[..., Any]:
+    """``forward`` whose signature names the inputs of this model, as torch.export wants to see it."""
+    names: dict[str, None] = {}
+    for name in module.input_names:
+        names[_identifier(name, names)] = None
+    onnx_names = dict(zip(names, module.input_names, strict=True))
+
+    def forward(*inputs: torch.Tensor, **named: torch.Tensor) -> Any:
+        return module.compute(inputs, {onnx_names.get(n, n): value for n, value in named.items()})
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    forward.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in names])
+    return forward
+
+
 class OnnxModule(nn.Module):
     """``source``: a ModelProto, the bytes of one, or a path (needed when weights lie beside the file, as they must
     beyond 2 GB).
@@ -59,7 +76,8 @@ class OnnxModule(nn.Module):
 
     Float initializers become parameters, batch-norm statistics buffers; single numbers in Constant nodes, masks
     with infinities and integers are constants of the architecture. ``onnx_names`` maps parameter and buffer
-    names to ONNX's. ``forward`` takes the remaining inputs in the model's order (``input_names``) or by keyword,
+    names to ONNX's; ``public_constants`` lists the floating-point numbers that stay in the clear, with their
+    shapes. ``forward`` takes the remaining inputs in the model's order (``input_names``) or by keyword,
     and returns a tensor, or a tuple of several. Models of opsets before TARGET_OPSET are brought to it.
 
     Raises CorruptFile for what is not a valid model, UnsupportedOperator listing all nodes that cannot be
@@ -80,9 +98,11 @@ class OnnxModule(nn.Module):
         self.input_names = [name for name, _ in plan.inputs]
         self.output_names = plan.output_names
         self.onnx_names: dict[str, str] = {}
+        self.public_constants = plan.public
         self._inputs = plan.inputs
         self._state = self._register(plan)
         self._outputs = plan.outputs
+        self.forward = _forward(self)
         self.operators = nn.ModuleDict()
         self._calls: list[tuple[str, list[Any], list[str], list[str]]] = []
         last_use = _last_uses(plan)
@@ -104,7 +124,15 @@ class OnnxModule(nn.Module):
                 self.register_parameter(name, nn.Parameter(to_tensor(array)))
         return state
 
-    def forward(self, *inputs: torch.Tensor, **named: torch.Tensor) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "forward"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self.forward = _forward(self)  # a copy computes with its own parameters
+
+    def compute(self, inputs: Sequence[torch.Tensor], named: Mapping[str, torch.Tensor]) -> Any:
+        """The outputs of the model; ``forward`` calls it."""
         values: dict[str, Any] = {key: getattr(self, name) for key, name in self._state.items()}
         values.update(self._bind(inputs, named))
         for name, sources, results, release in self._calls:
@@ -172,7 +200,11 @@ def _last_uses(plan: Plan) -> list[list[str]]:
 def _identifier(name: str, taken: Any) -> str:
     """``name`` as an attribute name that is not taken."""
     base = re.sub(r"\W+", "_", name).strip("_") or "value"
-    base = f"n_{base}" if base[0].isdigit() or hasattr(nn.Module, base) or hasattr(nn.ModuleDict, base) else base
+    base = (
+        f"n_{base}"
+        if base[0].isdigit() or keyword.iskeyword(base) or hasattr(nn.Module, base) or hasattr(nn.ModuleDict, base)
+        else base
+    )
     candidate, count = base, 1
     while candidate in taken:
         count += 1

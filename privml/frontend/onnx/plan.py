@@ -56,6 +56,7 @@ class Plan:
     output_names: list[str] = field(default_factory=list)
     parameters: dict[str, np.ndarray] = field(default_factory=dict)
     buffers: dict[str, np.ndarray] = field(default_factory=dict)
+    public: dict[str, tuple[int, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
 
@@ -134,7 +135,13 @@ class Planner:
             if value.key not in self.plan.buffers and value.key not in self.plan.parameters:
                 table[value.key] = value.array
             return value.key
+        self._is_public(value)
         return Constant(to_tensor(value.array))
+
+    def _is_public(self, value: Value) -> None:
+        """Notes numbers of the file that stay in the clear."""
+        if value.element in FLOATING and value.array.size:
+            self.plan.public[value.key] = tuple(value.array.shape)
 
     def check_type(self, what: str, element: int, info: onnx.ValueInfoProto | None = None) -> bool:
         if info is not None and not info.type.HasField("tensor_type"):
@@ -244,7 +251,7 @@ class Planner:
         if rule is None:
             raise Refusal(_unknown(proto))
         attributes = {a.name: _decoded(helper.get_attribute_value(a)) for a in proto.attribute}
-        node = Node(proto, operands, [bool(name) for name in proto.output], attributes)
+        node = Node(proto, list(operands), [bool(name) for name in proto.output], attributes)
         for index in rule.static:
             if node.has(index) and not operands[index].static:
                 raise Refusal(
@@ -254,6 +261,7 @@ class Planner:
         run = rule.build(node)
         if node.unread():
             raise Refusal(f"attribute {', '.join(node.unread())} is not supported")
+        operands = node.inputs
         sources = [self._source(value, index, rule, operands) for index, value in enumerate(operands)]
         label = label_of(proto)
         if node.parameters:
@@ -273,6 +281,7 @@ class Planner:
         if value is None or value.array is None:
             return None if value is None else value.key
         if index in rule.static:
+            self._is_public(value)
             return Constant(value.array)
         others = [v.rank for v in operands if v is not None and v.array is None]
         if (
@@ -282,6 +291,7 @@ class Planner:
             and value.array.ndim <= max([r for r in others if r is not None], default=0)
             and value.element != TensorProto.BOOL
         ):
+            self._is_public(value)
             return Constant(value.array.item())
         return self.operand(value, index in rule.buffers)
 

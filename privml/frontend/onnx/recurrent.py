@@ -55,7 +55,10 @@ def recurrent(node: Node) -> Run:
     activations = [_ACTIVATIONS[name] for name in names]
     per_direction = len(activations) // directions
     _check_lengths(node)
-    zero_states = [_is_zero(node, i) for i in (5, 6)]
+    for index in (5, 6):
+        value = node.value(index)
+        if value is not None and not np.any(value):
+            node.drop(index)  # states start at zero anyway
 
     def run(
         x: Any, w: Any, r: Any, b: Any = None, lengths: Any = None, h0: Any = None, c0: Any = None, p: Any = None
@@ -69,8 +72,8 @@ def recurrent(node: Node) -> Run:
             cell = _CELLS[kind](weights, functions, before_reset)
             backwards = direction == "reverse" or d == 1
             nothing = torch.zeros(x.shape[1], hidden, dtype=x.dtype)
-            h = nothing if h0 is None or zero_states[0] else h0[d]
-            c = nothing if c0 is None or zero_states[1] else c0[d]
+            h = nothing if h0 is None else h0[d]
+            c = nothing if c0 is None else c0[d]
             inputs = F.linear(x, weights.w, weights.input_bias)
             outputs, h, c = _over_time(cell, inputs, h, c, backwards)
             sequences.append(outputs)
@@ -91,11 +94,6 @@ def _check_lengths(node: Node) -> None:
     time = None if shape is None else shape[1 if node.flag("layout") else 0]
     if lengths is None or time is None or np.any(lengths != time):
         node.refuse("sequence_lens is supported only where every sequence has the full length")
-
-
-def _is_zero(node: Node, index: int) -> bool:
-    value = node.value(index)
-    return value is not None and not np.any(value)
 
 
 def _weights(kind: str, w: Any, r: Any, b: Any, p: Any) -> Weights:

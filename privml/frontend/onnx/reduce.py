@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator as operator_module
 from collections.abc import Callable
 from typing import Any
 
@@ -25,8 +27,24 @@ def _sum(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
 
 def _product(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
     for axis in sorted(axes, reverse=True):
-        x = x.prod(axis, keepdim=keep, dtype=x.dtype)
+        if x.shape[axis] == 0:
+            x = x.prod(axis, keepdim=True)
+        while x.shape[axis] > 1:  # products of pairs: the depth of secure products is logarithmic
+            half = x.shape[axis] // 2
+            pairs = x.narrow(axis, 0, half) * x.narrow(axis, half, half)
+            rest = x.narrow(axis, 2 * half, x.shape[axis] - 2 * half)
+            x = torch.cat([pairs, rest], axis) if rest.shape[axis] else pairs
+        x = x if keep else x.squeeze(axis)
     return x
+
+
+def _farthest(dtype: torch.dtype, sign: int) -> float | int | bool:
+    """The largest (sign > 0) or smallest value of a type."""
+    if dtype is torch.bool:
+        return sign > 0
+    if dtype.is_floating_point:
+        return sign * float("inf")
+    return torch.iinfo(dtype).max if sign > 0 else torch.iinfo(dtype).min
 
 
 def _extreme(reduce: Callable[..., torch.Tensor], sign: int) -> Reduction:
@@ -34,11 +52,7 @@ def _extreme(reduce: Callable[..., torch.Tensor], sign: int) -> Reduction:
         if 0 not in [x.shape[axis] for axis in axes]:
             return reduce(x, axes, keep)
         empty = x.sum(axes, keep, dtype=x.dtype)  # the shape of the result, of nothing
-        if x.dtype is torch.bool:
-            return torch.full_like(empty, sign > 0)
-        if x.dtype.is_floating_point:
-            return torch.full_like(empty, sign * float("inf"))
-        return torch.full_like(empty, torch.iinfo(x.dtype).max if sign > 0 else torch.iinfo(x.dtype).min)
+        return torch.full(empty.shape, _farthest(x.dtype, sign), dtype=x.dtype)
 
     return run
 
@@ -95,7 +109,11 @@ def cumulative_sum(node: Node) -> Run:
 
 @operator("CumProd", static=(1,))
 def cumulative_product(node: Node) -> Run:
-    return _cumulative(node, torch.cumprod, 1)
+    return _cumulative(node, _running_product, 1)
+
+
+def _running_product(x: torch.Tensor, axis: int, dtype: torch.dtype) -> torch.Tensor:
+    return torch.stack(list(itertools.accumulate(x.unbind(axis), operator_module.mul)), axis)
 
 
 def _cumulative(node: Node, accumulate: Callable[..., torch.Tensor], first: int) -> Run:

@@ -112,6 +112,11 @@ class Node:
         return sorted(set(self.attributes) - self.read)
 
     # ---- operands and results
+    def drop(self, index: int) -> None:
+        """Leaves out an operand that has no influence."""
+        if self.has(index):
+            self.inputs[index] = None
+
     def has(self, index: int) -> bool:
         return index < len(self.inputs) and self.inputs[index] is not None
 
