@@ -81,6 +81,8 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
         sa, sb, fmt, placement, engine = align(a, b, dtype)
         return finish(engine, engine.subtract(sa, sb, fmt.bits), plain_format(fmt), placement, a.session, dtype)
     if is_secret(a):
+        if isinstance(b, torch.Tensor) and b.dtype is torch.uint8:
+            b = b.long()  # its negative would wrap at 8 bits, the ring is wider
         return add_public(a, -b, dtype)
     return add_public(neg(b), a, dtype)
 
