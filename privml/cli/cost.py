@@ -23,8 +23,8 @@ def run(config: DictConfig) -> None:
     ledger = predict(program.graph, program.constants, program.numerics, engine, config.batch)
     title = f"Predicted cost by layer: batch of {config.batch}, {config.ot.provider} k={config.ot.k}"
     numbers = ledger.as_dict()
-    console.out.print(layer_table(title, numbers))
-    console.out.print(phase_table("Totals of the client", numbers))
+    console.out.print(layer_table(title, numbers, timed=False))
+    console.out.print(phase_table("Totals of the client", numbers, timed=False))
     console.out.print(forecast(config, ledger))
 
 

@@ -14,17 +14,23 @@ from privml.session.ledger import PHASES
 LAYER_COLUMNS = ["layer", "operator", "preprocess", "online", "bytes", "depth", "seconds"]
 
 
-def layer_table(title: str, ledger: Mapping[str, Any]) -> Table:
+def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Table:
     """``ledger`` as ``Ledger.as_dict()`` gives it; bytes are both directions, depth is one-way messages in sequence."""
     rows = [[node["name"], short(node["operator"]), *figures(node)] for node in ledger["nodes"]]
-    return console.table(title, LAYER_COLUMNS, rows)
+    return untimed(title, LAYER_COLUMNS, rows, None, timed)
 
 
-def phase_table(title: str, ledger: Mapping[str, Any]) -> Table:
+def phase_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Table:
     total = ledger["total"]
     rows = [[phase, *row(total[phase])] for phase in PHASES]
     whole = {key: sum(total[phase][key] for phase in PHASES) for key in ("sent", "received", "depth", "seconds")}
-    return console.table(title, ["phase", "sent", "received", "depth", "seconds"], rows, ["total", *row(whole)])
+    return untimed(title, ["phase", "sent", "received", "depth", "seconds"], rows, ["total", *row(whole)], timed)
+
+
+def untimed(title: str, columns: list[str], rows: list[list[str]], footer: list[str] | None, timed: bool) -> Table:
+    """A forecast has no times: the last column is left out."""
+    end = len(columns) if timed else -1
+    return console.table(title, columns[:end], [row[:end] for row in rows], footer and footer[:end])
 
 
 def row(count: Mapping[str, Any]) -> list[str]:
