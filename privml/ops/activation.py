@@ -31,7 +31,7 @@ def relu(x: SecretTensor) -> SecretTensor:
     share, fmt = ring_value(x, x.dtype)
     engine = engine_of(x)
     if fmt.nonnegative:
-        result = x.clone()
+        result = finish(engine, tuple(c.clone() for c in share), fmt, x.placement, x.session, x.dtype)
         if torch.is_grad_enabled() and x.requires_grad:
             result.aux = SignBit(engine.public(torch.ones(x.shape, dtype=torch.uint8), 1))
         return result
