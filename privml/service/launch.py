@@ -74,8 +74,15 @@ def launch(
         with Parties(time.monotonic() + timeout, progress) as parties:
             parties.start("server", {**task, "weights": str(weights_path) if weights_path else None})
             port = parties.wait("server", "listening")["port"]
-            parties.start("client", {**task, "server": f"127.0.0.1:{port}", "outputs": str(outputs),
-                                     "inputs": str(Path(folder, "inputs.npz"))})
+            parties.start(
+                "client",
+                {
+                    **task,
+                    "server": f"127.0.0.1:{port}",
+                    "outputs": str(outputs),
+                    "inputs": str(Path(folder, "inputs.npz")),
+                },
+            )
             reports = {role: parties.wait(role, "done") for role in ("client", "server")}
         with np.load(outputs) as file:
             learned = tuple(torch.from_numpy(file[name]) for name in file.files)
@@ -98,8 +105,12 @@ class Parties:
     def start(self, role: str, task: dict[str, Any]) -> None:
         environment = {**os.environ, "OMP_NUM_THREADS": str(task["threads"])}
         process = subprocess.Popen(
-            [sys.executable, "-m", "privml.service.party"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env=environment)
+            [sys.executable, "-m", "privml.service.party"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
         self._processes[role] = process
         threading.Thread(target=self._listen, args=(role, process), daemon=True).start()
         process.stdin.write(json.dumps({"role": role, **task}))

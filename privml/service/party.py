@@ -42,16 +42,28 @@ def run_server(task: dict[str, Any]) -> None:
     def on_answer(answer: Answered) -> None:
         tell_done(answer.seconds, answer.ledger.as_dict())
 
-    serve(program, "127.0.0.1:0", queries=1, log=lambda text: tell("log", text=text),
-          on_listening=lambda port: tell("listening", port=port), on_answer=on_answer, **task["settings"])
+    serve(
+        program,
+        "127.0.0.1:0",
+        queries=1,
+        log=lambda text: tell("log", text=text),
+        on_listening=lambda port: tell("listening", port=port),
+        on_answer=on_answer,
+        **task["settings"],
+    )
 
 
 def run_client(task: dict[str, Any]) -> None:
     program = Program.load(task["program"])
     with np.load(task["inputs"]) as file:
         inputs = [file[name] for name in file.files]
-    answer = query(program, task["server"], inputs, **task["settings"],
-                   progress=lambda done, total, label: tell("progress", done=done, total=total, label=label))
+    answer = query(
+        program,
+        task["server"],
+        inputs,
+        **task["settings"],
+        progress=lambda done, total, label: tell("progress", done=done, total=total, label=label),
+    )
     np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
     tell_done(answer.seconds, answer.ledger.as_dict())
 

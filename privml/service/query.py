@@ -18,7 +18,7 @@ from privml.service.request import ask
 from privml.service.serve import settings_of
 from privml.session.connect import reach, refuse_insecure
 from privml.session.ledger import Ledger
-from privml.session.session import WaitCallback, open_session
+from privml.session.session import WaitCallback, load_torch, open_session
 from privml.sharing import reveal
 
 
@@ -53,6 +53,7 @@ def query(
     checked = checked_inputs(program, values)
     settings = settings_of(program, ot, k)
     refuse_insecure(settings, server, None)
+    load_torch()
     channel = reach(server, deadline, on_wait, network)
     start = time.monotonic()
     with open_session(channel, 1, settings, role="client", deadline=deadline) as session:

@@ -14,7 +14,7 @@ from privml.service.progress import Progress, report_nodes
 from privml.service.request import Shape, grant
 from privml.session.connect import accept, listening, refuse_insecure
 from privml.session.ledger import Ledger
-from privml.session.session import Settings, open_session
+from privml.session.session import Settings, load_torch, open_session
 from privml.sharing import reveal
 
 # A connection that does not say hello within this time is no client.
@@ -60,6 +60,7 @@ def serve(
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, ot, k)
     refuse_insecure(settings, listen, None)
+    load_torch()
     answered = 0
     with listening(listen) as listener:
         if on_listening is not None:
@@ -86,11 +87,18 @@ def settings_of(program: Program, ot: str, k: int) -> Settings:
     return Settings("twopc", ot, k, program.hash, program.formats_hash, program.numerics)
 
 
-def _answer(channel: _core.Channel, program: Program, settings: Settings, deadline: float, number: int,
-            progress: Progress | None) -> Answered:
+def _answer(
+    channel: _core.Channel,
+    program: Program,
+    settings: Settings,
+    deadline: float,
+    number: int,
+    progress: Progress | None,
+) -> Answered:
     start = time.monotonic()
-    session = open_session(channel, 0, settings, role="server", deadline=deadline,
-                           hello_deadline=min(deadline, HELLO_SECONDS))
+    session = open_session(
+        channel, 0, settings, role="server", deadline=deadline, hello_deadline=min(deadline, HELLO_SECONDS)
+    )
     with session:
         shapes = grant(channel, program.inputs)
         report_nodes(session, program, progress)

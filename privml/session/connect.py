@@ -12,7 +12,7 @@ from privml import _core
 from privml.context import Numerics, Session
 from privml.errors import ConfigError, PeerDisconnected
 from privml.session.address import parse_address
-from privml.session.session import Settings, WaitCallback, hashes_of, open_session
+from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
 
 # Waiting happens in slices, so that an interrupt is seen soon.
 _SLICE_SECONDS = 0.5
@@ -51,6 +51,7 @@ def connect(
     settings = Settings(engine, ot, k, program_hash, formats_hash, numerics or Numerics())
     address = listen or connect or ""
     refuse_insecure(settings, address, test_seed)
+    load_torch()
     if listen is not None:
         with listening(listen) as listener:
             channel = accept(listener, deadline, on_wait, network)

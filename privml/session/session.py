@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -75,6 +76,11 @@ def open_session(
     )
     session.common_seed = common
     return session
+
+
+def load_torch() -> None:
+    """Loads, while no peer waits, what torch loads at the first operator on a secret tensor (it takes seconds)."""
+    importlib.import_module("torch.distributed.tensor")
 
 
 def _describe(numerics: Numerics) -> str:

@@ -7,21 +7,22 @@ import multiprocessing
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["torch", "privml.session.connect"])  # what takes long to load
+PROCESSES.set_forkserver_preload(["torch.distributed.tensor", "privml.service.serve"])  # what takes long to load
 
 
 class PartyProcess:
-    def __init__(self, rank: int, side: str, address: str, options: dict) -> None:
-        import party
+    """``target(pipe, *args)`` in a process; it sends lines of text."""
 
+    def __init__(self, target: Callable[..., None], *args: object) -> None:
         self.pipe, theirs = PROCESSES.Pipe(duplex=False)
-        self.process = PROCESSES.Process(target=party.main, args=(theirs, rank, side, address, options))
+        self.process = PROCESSES.Process(target=target, args=(theirs, *args))
         self.process.start()
         theirs.close()
         self.lines: list[str] = []
@@ -55,16 +56,24 @@ class PartyProcess:
 
 
 @pytest.fixture
-def party():
+def start():
+    """Starts processes and ends them with the test."""
     started = []
 
-    def start(rank: int, side: str, address: str, **options) -> PartyProcess:
-        started.append(PartyProcess(rank, side, address, options))
+    def start(target: Callable[..., None], *args: object) -> PartyProcess:
+        started.append(PartyProcess(target, *args))
         return started[-1]
 
     yield start
     for each in started:
         each.end()
+
+
+@pytest.fixture
+def party(start):
+    import party
+
+    return lambda rank, side, address, **options: start(party.main, rank, side, address, options)
 
 
 @pytest.fixture

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server and client as processes for test_service; they say what happens over a pipe."""
+
+from __future__ import annotations
+
+import os
+import signal
+from multiprocessing.connection import Connection
+
+import torch
+
+from privml.program import Program
+from privml.service.query import query
+from privml.service.request import ask
+from privml.service.serve import serve, settings_of
+from privml.session.connect import reach
+from privml.session.session import open_session
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def serve_program(pipe: Connection, folder: str, options: dict) -> None:
+    torch.set_num_threads(1)
+    die_at = options.pop("die_at", None)
+    program = Program.load(folder + "/program", folder + "/weights.safetensors")
+    try:
+        serve(
+            program,
+            options.pop("listen", "127.0.0.1:0"),
+            log=lambda text: pipe.send(f"log {text}"),
+            on_listening=lambda port: pipe.send(f"port {port}"),
+            progress=_deadly(die_at),
+            **options,
+        )
+        pipe.send("end")
+    except Exception as error:
+        pipe.send(f"error {type(error).__name__} {error}")
+
+
+def send_query(pipe: Connection, folder: str, options: dict) -> None:
+    torch.set_num_threads(1)
+    die_at = options.pop("die_at", None)
+    program = Program.load(folder + "/program")
+    try:
+        answer = query(
+            program,
+            options.pop("server"),
+            torch.tensor(options.pop("input")),
+            progress=_deadly(die_at),
+            on_wait=lambda seconds: pipe.send("waiting"),
+            **options,
+        )
+        pipe.send(f"answer {answer.outputs[0].tolist()}")
+    except Exception as error:
+        pipe.send(f"error {type(error).__name__} {error}")
+
+
+def _deadly(die_at: str | None):
+    return lambda done, total, label: die() if label == die_at else None
+
+
+def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
+    """A client that announces shapes which its own checks would have refused."""
+    program = Program.load(folder + "/program")
+    try:
+        channel = reach(options["server"], 20.0)
+        with open_session(channel, 1, settings_of(program, "softspoken", 4), role="client"):
+            ask(channel, options["shapes"])
+        pipe.send("accepted")
+    except Exception as error:
+        pipe.send(f"error {type(error).__name__} {error}")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server and its clients as real processes: answers, bad clients, garbage, deaths."""
+
+from __future__ import annotations
+
+import json
+import socket
+
+import numpy as np
+import pytest
+import service_party
+import torch
+
+from privml.conversion import convert
+from privml.errors import InvalidInput
+from privml.service.launch import launch
+
+INPUT = [[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]]
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+def converted(seed_weight=0.0):
+    net = Net().eval()
+    with torch.no_grad():
+        net.first.bias += seed_weight
+    return convert(net, torch.randn(1, 4), calibration=torch.randn(64, 4) * 2)
+
+
+@pytest.fixture(scope="session")
+def program():
+    torch.manual_seed(4)
+    return converted()
+
+
+@pytest.fixture(scope="session")
+def folder(program, tmp_path_factory):
+    path = tmp_path_factory.mktemp("program")
+    program.save(path)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def other_folder(tmp_path_factory):
+    """A program with the same shapes and other formats."""
+    path = tmp_path_factory.mktemp("other")
+    convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 50).save(path)
+    return str(path)
+
+
+@pytest.fixture
+def server(start, folder):
+    def run(**options):
+        made = start(service_party.serve_program, folder, options)
+        made.address = "127.0.0.1:" + made.line("port").split()[1]
+        made.line("log listening")
+        return made
+
+    return run
+
+
+@pytest.fixture
+def client(start, folder):
+    def run(address, value=INPUT, folder=folder, **options):
+        return start(service_party.send_query, folder, {"server": address, "input": value, **options})
+
+    return run
+
+
+def assert_answer(line, value=INPUT):
+    assert line.startswith("answer "), line
+    with torch.no_grad():
+        exact = Net().eval()(torch.tensor(value))
+    assert (torch.tensor(json.loads(line.removeprefix("answer "))) - exact).abs().max() < 0.05
+
+
+def test_queries_one_after_another(server, client):
+    running = server(queries=3)
+    for value in (INPUT, INPUT[:1], INPUT * 4):
+        assert_answer(client(running.address, value).last(), value)
+        assert f"input [{len(value)}, 4]" in running.line("log query")
+    assert running.last() == "end"
+
+
+def test_server_survives_garbage_and_bad_clients(server, client, other_folder):
+    running = server(queries=1)
+    host, port = running.address.split(":")
+    for sent in (b"GET / HTTP/1.1\r\n\r\n" * 4, b"\x00" * 200, b"\x10"):
+        with socket.create_connection((host, int(port))) as scanner:
+            scanner.sendall(sent)
+        assert running.line("log").startswith("log a connection ended without an answer")
+    wrong = client(running.address, folder=other_folder).last()
+    assert wrong.startswith("error HandshakeMismatch") and "program is" in wrong
+    assert "HandshakeMismatch" in running.line("log")
+    wrong = client(running.address, k=8).last()
+    assert wrong.startswith("error HandshakeMismatch") and "k is 8 here and 4 at the peer" in wrong
+    assert "k is 4 here and 8 at the peer" in running.line("log")
+    dead = client(running.address, die_at="relu")
+    dead.process.join(30)
+    assert "PeerDisconnected" in running.line("log")
+    assert_answer(client(running.address).last())
+    assert running.last() == "end"
+    assert all("\n" not in line for line in running.lines)
+
+
+def test_refused_shape_reaches_the_client(server, start, folder):
+    running = server(queries=1)
+    asked = start(service_party.send_shapes, folder, {"server": running.address, "shapes": [[2, 5]]})
+    assert asked.last().startswith("error InvalidInput the server refuses the query") and "[None, 4]" in asked.lines[-1]
+    assert "InvalidInput" in running.line("log")
+    huge = start(service_party.send_shapes, folder, {"server": running.address, "shapes": [[1 << 40, 4]]})
+    assert huge.last().startswith("error InvalidInput")
+
+
+@pytest.mark.parametrize("die_at", ["first", "relu", "second"])
+def test_server_killed_during_a_query(server, client, die_at):
+    running = server(die_at=die_at)
+    assert client(running.address).last().startswith("error PeerDisconnected")
+    running.process.join(30)
+    assert running.process.exitcode == -9
+
+
+def test_client_waits_for_the_server(client, start, folder, free_port):
+    early = client(f"127.0.0.1:{free_port}")
+    early.line("waiting")
+    start(service_party.serve_program, folder, {"listen": f"127.0.0.1:{free_port}", "queries": 1})
+    assert_answer(early.last())
+
+
+def test_no_server(client, free_port):
+    last = client(f"127.0.0.1:{free_port}", deadline=1.0).last()
+    assert last.startswith("error PeerDisconnected") and str(free_port) in last
+
+
+@pytest.mark.parametrize(
+    "value, message",
+    [
+        ([[1.0, 2.0, 3.0]], "shape (1, 3)"),
+        ([[1.0, float("nan"), 0.0, 0.0]], "(0, 1)"),
+        ([[0.0, 0.0, 0.0, 1e30]], "(0, 3)"),
+        ([[0.0] * 4, [0.0, 0.0, float("inf"), 0.0]], "(1, 2)"),
+    ],
+)
+def test_bad_input_never_leaves_the_client(client, value, message):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        listener.settimeout(0.2)
+        last = client(f"127.0.0.1:{listener.getsockname()[1]}", value).last()
+        assert last.startswith("error InvalidInput") and message in last
+        with pytest.raises(TimeoutError):
+            listener.accept()
+
+
+def test_port_in_use(server, start, folder):
+    running = server()
+    last = start(service_party.serve_program, folder, {"listen": running.address}).last()
+    assert last.startswith("error ConfigError") and running.address.split(":")[1] in last
+
+
+def test_launch_runs_both_parties(program):
+    seen = []
+    run = launch(program, np.array(INPUT, dtype=np.float32), progress=lambda *step: seen.append(step))
+    assert_answer(f"answer {run.outputs[0].tolist()}")
+    total = len(program.layers)
+    assert [done for done, _, _ in seen] == list(range(total + 1)) and seen[-1] == (total, total, "done")
+    ours, theirs = run.client.ledger["total"], run.server.ledger["total"]
+    assert ours["online"]["sent"] == theirs["online"]["received"] > 0
+    assert [node["name"] for node in run.client.ledger["nodes"]] == list(dict.fromkeys(program.layers))
+
+
+def test_launch_refuses_bad_input_before_it_starts(program):
+    with pytest.raises(InvalidInput):
+        launch(program, torch.zeros(1, 5))
