@@ -8,7 +8,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "net/tcp.h"
 #include "ot/parties_testing.h"
+#include "ot/schedule.h"
 
 namespace privml::testing {
 namespace {
@@ -186,6 +188,39 @@ TEST(SoftSpokenSession, RunsDifferAndOnlyATestSeedMakesThemEqual) {
   const OtConfig fresh{"softspoken", 4, {}};
   EXPECT_NE(choices(fresh), choices(fresh));
   EXPECT_EQ(choices(test_config("softspoken")), choices(test_config("softspoken")));
+}
+
+// Both parties write a whole batch, far more than sockets buffer, before either reads.
+TEST(SoftSpokenSession, LongReservationsInBothDirectionsOverTcp) {
+  TcpListener listener("127.0.0.1", 0);
+  std::array<std::unique_ptr<Channel>, 2> channels;
+  const auto patience = std::chrono::seconds(20);
+  std::thread client([&] { channels[1] = connect_tcp("127.0.0.1", listener.port(), patience); });
+  channels[0] = listener.accept(patience);
+  client.join();
+  const i64 n = kExtensionBatch + 5000;
+  std::array<Block, 2> delta;
+  std::array<Blocks, 2> q, t;  // indexed by the sender's rank
+  run_pair(
+      [&](int rank) {
+        const auto resources =
+            make_party_resources(*channels[rank], rank, test_config("softspoken", 1));
+        Party& party = resources->party();
+        reserve(party, n, n);
+        delta[rank] = party.sender.delta();
+        q[rank].resize(n);
+        t[1 - rank].resize(n);
+        party.sender.take(q[rank].data(), n);
+        party.receiver.take(t[1 - rank].data(), n);
+      },
+      [&] {
+        for (auto& channel : channels) channel->close();
+      });
+  for (int sender : {0, 1}) {
+    for (i64 i = 0; i < n; ++i) {
+      ASSERT_EQ(q[sender][i] ^ select(low_bit(t[sender][i]), delta[sender]), t[sender][i]) << i;
+    }
+  }
 }
 
 TEST(OtSetup, RefusesWrongConfigurations) {
