@@ -161,14 +161,15 @@ def _measure(
 
 def _write(module: fx.GraphModule, ranges: dict[fx.Node, Range], precision: Precision) -> tuple[Rings, Scales]:
     limits: dict[fx.Node, int] = {}
+    eager: set[fx.Node] = set()
     for _ in range(64):
-        plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits)
+        plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, eager)
         rings = assign_rings(module, plan, ranges, precision.bits, precision.margin, precision.narrow)
         over = [root for root, bits in rings.bits.items() if bits > precision.bits]
         if not over:
             _annotate(module, plan, rings, ranges, precision)
             return rings, plan
-        if not _lower_weights(plan, rings, over, limits):
+        if not _truncate_earlier(plan, rings, over, eager) and not _lower_weights(plan, rings, over, limits):
             break
     need = max((rings.needs[root] for root in over if root in rings.needs), key=lambda n: n.bits)
     raise OverflowDetected(
@@ -176,6 +177,21 @@ def _write(module: fx.GraphModule, ranges: dict[fx.Node, Range], precision: Prec
         f"need {need.bits} bits, the ring has {precision.bits}; use numerics bits=64, a smaller scale, or scale the "
         "model's inputs"
     )
+
+
+def _truncate_earlier(plan: Scales, rings: Rings, over: list[Any], eager: set[fx.Node]) -> bool:
+    """Ends the wait of products that lead, untruncated, to values too large for the ring; False if there are none."""
+    before = len(eager)
+    for node, kind in plan.kinds.items():
+        if kind is not Kind.PRODUCT and rings.find(("in", node)) in over:
+            waiting = [node]
+            while waiting:
+                source = waiting.pop()
+                if plan.kinds.get(source) is Kind.PRODUCT:
+                    eager.add(source)
+                elif source in plan.kinds and (source is node or not plan.truncates(source)):
+                    waiting += [a for a in source.all_input_nodes if plan.scale.get(a, 0) > plan.working]
+    return len(eager) > before
 
 
 def _lower_weights(plan: Scales, rings: Rings, over: list[Any], limits: dict[fx.Node, int]) -> bool:

@@ -36,7 +36,8 @@ _PRODUCTS = {
 }  # fmt: skip
 _CARRIERS = {
     aten.relu.default, aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default, aten.add.Tensor,
-    aten.sub.Tensor, aten.rsub.Tensor, aten.sum.dim_IntList, aten.sum.default,
+    aten.sub.Tensor, aten.rsub.Tensor, aten.add.Scalar, aten.sub.Scalar, aten.rsub.Scalar, aten.sum.dim_IntList,
+    aten.sum.default,
 }  # fmt: skip
 _STRUCTURAL = {
     aten.reshape.default, aten.flatten.using_ints, aten.permute.default, aten.transpose.int, aten.t.default,
@@ -61,6 +62,7 @@ _DIFFERENCES = _COMPARISONS | {
     aten.minimum.default, aten.amax.default, aten.amin.default, aten.max_pool2d_with_indices.default,
     aten.adaptive_max_pool2d.default,
 }  # fmt: skip
+_SUMS = {aten.add.Tensor, aten.sub.Tensor, aten.rsub.Tensor, aten.rsub.Scalar, aten.add.Scalar, aten.sub.Scalar}
 _BY_NUMBER = {aten.mul.Scalar, aten.mul.Tensor, aten.div.Tensor, aten.div.Scalar}
 _MEANS = {aten.mean.dim, aten.mean.default}
 _POOLS = {aten.avg_pool1d.default, aten.avg_pool2d.default}
@@ -108,6 +110,11 @@ def bias_of(node: fx.Node) -> Any:
         return node.args[0]
     takes_bias = node.target in _PRODUCTS and len(node.args) > 2
     return node.args[2] if takes_bias else node.kwargs.get("bias")
+
+
+def summands(node: fx.Node) -> list[Any]:
+    """What a sum adds, numbers included."""
+    return list(node.args[:2]) if node.target in _SUMS else []
 
 
 def takes_differences(node: fx.Node) -> bool:

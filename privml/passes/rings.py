@@ -14,7 +14,7 @@ import torch
 from torch import fx
 
 from privml.graph import attribute, calls
-from privml.passes.kinds import Kind, bias_of, factor_of, factors, is_float, is_secret, takes_differences
+from privml.passes.kinds import Kind, bias_of, factor_of, factors, is_float, is_secret, summands, takes_differences
 from privml.passes.ranges import Range
 from privml.passes.scales import Scales, bits_for, weight_of
 
@@ -125,7 +125,7 @@ def _connect(
             rings.join(inside, ("out", source))
         scale = max([plan.scale[source] for source in sources], default=plan.working)
         largest = max([seen] + [_seen(ranges, source) * margin for source in sources])
-        largest = max([largest] + [_size_of(a, module) for a in node.args if a not in sources])
+        largest = max([largest] + [_size_of(a, module) for a in summands(node) if a not in sources])
         _require(rings, inside, node, scale, largest, reserve)
     else:
         for source in sources:

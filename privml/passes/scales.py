@@ -42,9 +42,10 @@ def assign_scales(
     scale: int,
     weight_bits: int,
     limits: dict[fx.Node, int],
+    eager: set[fx.Node],
 ) -> Scales:
     """Scales for activations of ``scale`` fractional bits and weights of at most ``weight_bits`` bits; ``limits``
-    bounds the scale of the weight of a product."""
+    bounds the scale of the weight of a product, ``eager`` nodes truncate without waiting."""
     plan = Scales(scale)
     for node in calls(module.graph):
         if is_secret(node):
@@ -55,14 +56,21 @@ def assign_scales(
             # Pixels and the like stay exact.
             plan.computed[node] = plan.scale[node] = scale if grain is None else grain
         elif node in plan.kinds and is_float(node):
-            _assign(plan, module, node, weight_bits, limits)
+            _assign(plan, module, node, weight_bits, limits, eager)
     for node in module.graph.nodes:
         if node.op == "get_attr" and is_secret(node) and node not in plan.weights:
             plan.weights[node] = weight_format(attribute(module, node.target), 64, scale)
     return plan
 
 
-def _assign(plan: Scales, module: fx.GraphModule, node: fx.Node, weight_bits: int, limits: dict[fx.Node, int]) -> None:
+def _assign(
+    plan: Scales,
+    module: fx.GraphModule,
+    node: fx.Node,
+    weight_bits: int,
+    limits: dict[fx.Node, int],
+    eager: set[fx.Node],
+) -> None:
     kind, scale = plan.kinds[node], plan.working
     if kind is Kind.PRODUCT:
         computed = 0
@@ -92,7 +100,7 @@ def _assign(plan: Scales, module: fx.GraphModule, node: fx.Node, weight_bits: in
     plan.computed[node] = computed
     can_truncate = kind in (Kind.PRODUCT, Kind.SCALED, Kind.CARRIER)
     # A factor such as 1/49 takes many bits; carrying them on would only widen the rings that follow.
-    at_once = kind is Kind.SCALED and not keeps_scale(node, module)
+    at_once = node in eager or (kind is Kind.SCALED and not keeps_scale(node, module))
     if can_truncate and computed > scale and (at_once or is_multiplied(node, plan, module)):
         plan.scale[node] = scale
     else:

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a query will cost, from the graph's shapes and formats alone: no keys, no network, no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.context import Numerics, Session
+from privml.execution import execute, share_attributes, share_inputs
+from privml.graph import dtype_of, shape_of
+from privml.session.ledger import Ledger, Snapshot
+from privml.sharing import reveal
+
+
+def predict(
+    graph: fx.Graph,
+    constants: Mapping[str, torch.Tensor],
+    numerics: Numerics,
+    meter: Any,
+    batch: int = 1,
+    reveal_to: int | None = 1,
+) -> Ledger:
+    """The ledger, with an entry per layer, of one query of ``batch`` inputs and of its results' opening.
+
+    ``meter``: an engine that computes on zeros and books what every protocol would send (for two parties
+    ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank.
+    """
+    ledger = Ledger(lambda: Snapshot.of(meter.counters()))
+    session = Session(meter, numerics, ledger)
+    values = dict(constants)
+    for node in graph.nodes:
+        if node.op == "get_attr" and node.meta["secret"]:
+            values[node.target] = torch.zeros(shape_of(node), dtype=dtype_of(node))
+    inputs = [
+        torch.zeros([batch if size is None else size for size in shape_of(node)], dtype=dtype_of(node))
+        for node in graph.nodes
+        if node.op == "placeholder"
+    ]
+    attributes = share_attributes(graph, session, values)
+    results = execute(graph, share_inputs(graph, session, inputs), attributes, session)
+    with ledger.node("reveal", "reveal"):
+        for result in results:
+            reveal(result, to=reveal_to)
+    return ledger
