@@ -11,6 +11,10 @@ namespace privml {
 // bit c of row r. `rows` and `out` must not overlap.
 void transpose_128_rows(const u64* rows, i64 blocks, u64* out);
 
+// The same with each instruction set; the AVX2 one exists on x86-64 only.
+void transpose_128_rows_portable(const u64* rows, i64 blocks, u64* out);
+void transpose_128_rows_avx2(const u64* rows, i64 blocks, u64* out);
+
 template <class Block16>
 void transpose_128(const Block16* rows, i64 blocks, Block16* out) {
   static_assert(sizeof(Block16) == 16);

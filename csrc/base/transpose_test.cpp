@@ -15,17 +15,28 @@ struct alignas(16) Block16 {
 
 u64 bit(const Block16& b, i64 i) { return (i < 64 ? b.lo >> i : b.hi >> (i - 64)) & 1; }
 
-TEST(Transpose, EveryBitMovesToItsPlace) {
+using Transpose = void (*)(const u64*, i64, u64*);
+
+void check(Transpose transpose) {
   std::mt19937_64 random(7);
-  for (i64 blocks : {1, 2, 3, 8}) {
+  for (i64 blocks : {1, 2, 3, 4, 5, 8, 13}) {
     std::vector<Block16> rows(128 * blocks), out(128 * blocks);
     for (Block16& b : rows) b = {random(), random()};
-    transpose_128(rows.data(), blocks, out.data());
+    transpose(&rows[0].lo, blocks, &out[0].lo);
     for (i64 r = 0; r < 128; ++r)
       for (i64 c = 0; c < 128 * blocks; ++c)
         ASSERT_EQ(bit(out[c], r), bit(rows[r * blocks + c / 128], c % 128)) << r << " " << c;
   }
 }
+
+TEST(Transpose, EveryBitMovesToItsPlace) { check(transpose_128_rows); }
+TEST(Transpose, PortablyToo) { check(transpose_128_rows_portable); }
+#if defined(__x86_64__)
+TEST(Transpose, WithAvx2Too) {
+  if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "this processor has no AVX2";
+  check(transpose_128_rows_avx2);
+}
+#endif
 
 }  // namespace
 }  // namespace privml

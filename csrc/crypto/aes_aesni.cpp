@@ -11,10 +11,10 @@ namespace {
 struct Wide128 {
   using Register = __m128i;
   static constexpr int kBlocks = 1;
-  static Register load(const Block* from) {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+  static Register load(const void* from) {
+    return _mm_loadu_si128(static_cast<const __m128i*>(from));
   }
-  static Register broadcast(const Block* from) { return load(from); }
+  static Register broadcast(const void* from) { return load(from); }
   static void store(Block* to, Register x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), x); }
   static Register exclusive_or(Register a, Register b) { return _mm_xor_si128(a, b); }
   static Register add(Register a, Register b) { return _mm_add_epi64(a, b); }

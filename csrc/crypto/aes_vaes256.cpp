@@ -11,11 +11,11 @@ namespace {
 struct Wide256 {
   using Register = __m256i;
   static constexpr int kBlocks = 2;
-  static Register load(const Block* from) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+  static Register load(const void* from) {
+    return _mm256_loadu_si256(static_cast<const __m256i*>(from));
   }
-  static Register broadcast(const Block* from) {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  static Register broadcast(const void* from) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(from)));
   }
   static void store(Block* to, Register x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), x);

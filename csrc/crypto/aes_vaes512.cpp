@@ -15,9 +15,9 @@ namespace {
 struct Wide512 {
   using Register = __m512i;
   static constexpr int kBlocks = 4;
-  static Register load(const Block* from) { return _mm512_loadu_si512(from); }
-  static Register broadcast(const Block* from) {
-    return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  static Register load(const void* from) { return _mm512_loadu_si512(from); }
+  static Register broadcast(const void* from) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(static_cast<const __m128i*>(from)));
   }
   static void store(Block* to, Register x) { _mm512_storeu_si512(to, x); }
   static Register exclusive_or(Register a, Register b) { return _mm512_xor_si512(a, b); }

@@ -51,15 +51,14 @@ i64 count_groups(const Block* keys, Block first, Block* out, i64 count) {
   constexpr int kGroup = kInterleaved * Wide::kBlocks;
   if (count < kGroup) return 0;
   const Schedule<Wide> schedule(keys);
-  Block start[Wide::kBlocks];
+  u64 start[2 * Wide::kBlocks];
   for (u64 b = 0; b < Wide::kBlocks; ++b) {
-    start[b].lo = first.lo + b;
-    start[b].hi = first.hi;
+    start[2 * b] = first.lo + b;
+    start[2 * b + 1] = first.hi;
   }
-  Block step;
-  step.lo = Wide::kBlocks;
+  const u64 step[2] = {Wide::kBlocks, 0};
   auto counter = Wide::load(start);
-  const auto next = Wide::broadcast(&step);
+  const auto next = Wide::broadcast(step);
   i64 done = 0;
   for (; done + kGroup <= count; done += kGroup) {
     typename Wide::Register state[kInterleaved];
