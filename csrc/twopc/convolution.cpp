@@ -14,8 +14,7 @@ namespace {
 
 constexpr i64 kBatchWords = i64{1} << 22;  // operands and sums that are gathered at once
 
-void check(Operand in, Operand kernel, const ConvolutionShape& s, int ell) {
-  expect(ell >= 1 && ell <= 64, "convolution: ell must lie in 1..64");
+void check(const ConvolutionShape& s) {
   expect(s.batch >= 0 && s.in_channels >= 1 && s.height >= 1 && s.width >= 1 &&
              s.out_channels >= 1 && s.kernel_height >= 1 && s.kernel_width >= 1 && s.groups >= 1,
          "convolution: sizes must be positive");
@@ -27,20 +26,6 @@ void check(Operand in, Operand kernel, const ConvolutionShape& s, int ell) {
   expect(s.height + s.pad_top + s.pad_bottom > s.dilation_y * (s.kernel_height - 1) &&
              s.width + s.pad_left + s.pad_right > s.dilation_x * (s.kernel_width - 1),
          "convolution: the kernel is larger than the padded input");
-  for (const Operand& operand : {in, kernel}) {
-    expect(operand.owner >= kShared && operand.owner <= 1,
-           "convolution: owner must be kShared, 0 or 1");
-    expect(
-        operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
-        "convolution: shared operands have ell bits, owned ones 1..ell");
-  }
-}
-
-bool has(int rank, Operand operand) { return operand.owner == kShared || operand.owner == rank; }
-
-// Modulo 2^ell the shares of a signed value need no sign.
-KnownFormat known(Operand operand) {
-  return {operand.bits, operand.owner != kShared && operand.is_signed};
 }
 
 // Products with choices and correlations as the plan names them.
@@ -50,8 +35,8 @@ struct Roles {
 };
 
 Roles roles(Operand choice, Operand correlation) {
-  Roles roles{{}, known(choice), known(correlation)};
-  for (int r : {0, 1}) roles.choosers[r] = has(r, choice) && has(1 - r, correlation);
+  Roles roles{{}, held_format(choice), held_format(correlation)};
+  for (int r : {0, 1}) roles.choosers[r] = holds(r, choice) && holds(1 - r, correlation);
   return roles;
 }
 
@@ -141,17 +126,19 @@ bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell,
 void convolution(Party& party, Operand in_format, std::span<const u64> in, Operand kernel_format,
                  std::span<const u64> kernel, const ConvolutionShape& shape, int ell,
                  std::span<u64> out, ConvolutionChoice choice) {
-  check(in_format, kernel_format, shape, ell);
-  const bool has_in = has(party.rank, in_format), has_kernel = has(party.rank, kernel_format);
+  expect_fits(in_format, ell);
+  expect_fits(kernel_format, ell);
+  check(shape);
+  const bool has_in = holds(party.rank, in_format), has_kernel = holds(party.rank, kernel_format);
   expect(!has_in || std::ssize(in) == shape.in_count(),
          "convolution: input does not match the shape");
   expect(!has_kernel || std::ssize(kernel) == shape.kernel_count(),
          "convolution: kernel does not match the shape");
   expect(std::ssize(out) == shape.out_count(), "convolution: output does not match the shape");
   const std::vector<u64> pixels =
-      has_in ? ring_elements(in, known(in_format), ell) : std::vector<u64>{};
+      has_in ? ring_elements(in, held_format(in_format), ell) : std::vector<u64>{};
   const std::vector<u64> weights =
-      has_kernel ? ring_elements(kernel, known(kernel_format), ell) : std::vector<u64>{};
+      has_kernel ? ring_elements(kernel, held_format(kernel_format), ell) : std::vector<u64>{};
   std::fill(out.begin(), out.end(), 0);
   if (by_kernel(shape, in_format, kernel_format, ell, choice)) {
     const Roles r = roles(kernel_format, in_format);

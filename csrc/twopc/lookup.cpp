@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "ot/derive.h"
@@ -11,6 +12,7 @@
 #include "twopc/cross_terms.h"
 #include "twopc/lookup_two_level.h"
 #include "twopc/rotate.h"
+#include "twopc/two_way_transfer.h"
 #include "twopc/xor_to_additive.h"
 
 namespace privml {
@@ -71,24 +73,15 @@ void direct(Party& party, std::span<const u64> table, std::span<const u64> index
   std::vector<u8> choices(picked.size());
   for (size_t i = 0; i < picked.size(); ++i)
     choices[i] = static_cast<u8>(picked[i] & low_mask(index_bits));
-  std::vector<Block> t(picked.size() * index_bits), q(sent.size() * index_bits);
-  choose_digits_receive(party, choices, index_bits, t.data());
-  choose_send(party, q.data(), std::ssize(q));
-
-  std::vector<u64> messages(sent.size() << index_bits);
+  AlignedVector<u64> messages(sent.size() << index_bits);
   party.prg.fill_ring(mask, width);
   rotated_messages(table.data(), sent.data(), mask.data(), std::ssize(sent), index_bits,
                    sharing == Sharing::additive, messages.data());
-  one_of_n_send(party, q.data(), index_bits, width, messages);
-  one_of_n_receive(party, t.data(), choices, index_bits, width, results[1 - party.rank]);
+  two_way_transfer(party, messages, choices, index_bits, width, results[1 - party.rank]);
 }
 
 void cost_direct(CostMeter& meter, i64 count, int index_bits, int width) {
-  const i64 half = (count + 1) / 2, rest = count - half;
-  meter.draw(0, half * index_bits);
-  meter.draw(1, rest * index_bits);
-  meter.exchange(packed_bytes(rest * index_bits, 1), packed_bytes(half * index_bits, 1));
-  meter.exchange(packed_bytes(half << index_bits, width), packed_bytes(rest << index_bits, width));
+  cost_two_way_transfer(meter, {(count + 1) / 2, count / 2}, index_bits, width);
 }
 
 void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64> index,
@@ -175,7 +168,7 @@ void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int ind
       party, std::ssize(messages) >> index_bits,
       [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, party.rank, n, index_bits, width); },
       [&](i64 begin, i64 n) {
-        std::vector<Block> q(n * index_bits);
+        AlignedVector<Block> q(n * index_bits);
         choose_send(party, q.data(), std::ssize(q));
         one_of_n_send(party, q.data(), index_bits, width,
                       messages.subspan(begin << index_bits, n << index_bits));
@@ -192,7 +185,7 @@ void transfer_one_of_n_receive(Party& party, std::span<const u8> choices, int in
       party, std::ssize(choices),
       [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, 1 - party.rank, n, index_bits, width); },
       [&](i64 begin, i64 n) {
-        std::vector<Block> t(n * index_bits);
+        AlignedVector<Block> t(n * index_bits);
         choose_digits_receive(party, choices.subspan(begin, n), index_bits, t.data());
         one_of_n_receive(party, t.data(), choices.subspan(begin, n), index_bits, width,
                          out.subspan(begin, n));

@@ -10,38 +10,17 @@
 namespace privml {
 namespace {
 
-void check(Operand x, Operand y, const MatrixShape& shape, int ell) {
-  expect(ell >= 1 && ell <= 64, "matmul: ell must lie in 1..64");
-  expect(shape.rows >= 0 && shape.inner >= 0 && shape.columns >= 0, "matmul: negative shape");
-  for (const Operand& operand : {x, y}) {
-    expect(operand.owner >= kShared && operand.owner <= 1, "matmul: owner must be kShared, 0 or 1");
-    expect(
-        operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
-        "matmul: shared operands have ell bits, owned ones 1..ell");
-  }
-}
-
-bool has(const Party& party, Operand operand) {
-  return operand.owner == kShared || operand.owner == party.rank;
-}
-
-// Shares need no sign: modulo 2^ell both readings agree.
-KnownFormat known(Operand operand) {
-  return {operand.bits, operand.owner != kShared && operand.is_signed};
-}
-
 // The products x_r * y_{1-r} to be made by transfers: left_holders[r] is set when party r's x meets
 // the other party's y.
 std::array<bool, 2> cross_products(Operand x, Operand y) {
   std::array<bool, 2> left_holders{};
-  for (int r : {0, 1})
-    left_holders[r] =
-        (x.owner == kShared || x.owner == r) && (y.owner == kShared || y.owner == 1 - r);
+  for (int r : {0, 1}) left_holders[r] = holds(r, x) && holds(1 - r, y);
   return left_holders;
 }
 
 ChoiceSide resolve(ChoiceSide side, const MatrixShape& shape, Operand x, Operand y, int ell) {
-  return side == ChoiceSide::automatic ? choose_side(shape, known(x), known(y), ell) : side;
+  return side == ChoiceSide::automatic ? choose_side(shape, held_format(x), held_format(y), ell)
+                                       : side;
 }
 
 }  // namespace
@@ -49,15 +28,17 @@ ChoiceSide resolve(ChoiceSide side, const MatrixShape& shape, Operand x, Operand
 void matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
             std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
             ChoiceSide side) {
-  check(x_format, y_format, shape, ell);
-  const bool has_x = has(party, x_format), has_y = has(party, y_format);
+  expect_fits(x_format, ell);
+  expect_fits(y_format, ell);
+  expect(shape.rows >= 0 && shape.inner >= 0 && shape.columns >= 0, "matmul: negative shape");
+  const bool has_x = holds(party.rank, x_format), has_y = holds(party.rank, y_format);
   expect(!has_x || std::ssize(x) == shape.rows * shape.inner, "matmul: x does not match the shape");
   expect(!has_y || std::ssize(y) == shape.inner * shape.columns,
          "matmul: y does not match the shape");
   expect(std::ssize(out) == shape.rows * shape.columns, "matmul: out does not match the shape");
   const std::array<bool, 2> left_holders = cross_products(x_format, y_format);
   side = resolve(side, shape, x_format, y_format, ell);
-  const KnownFormat left = known(x_format), right = known(y_format);
+  const KnownFormat left = held_format(x_format), right = held_format(y_format);
   std::fill(out.begin(), out.end(), 0);
   if (left_holders[0] && left_holders[1]) {
     matrix_cross_terms(party, x, y, shape, left, right, ell, side, out);
@@ -74,7 +55,7 @@ void cost_matmul(CostMeter& meter, Operand x_format, Operand y_format, const Mat
                  int ell, ChoiceSide side) {
   const std::array<bool, 2> left_holders = cross_products(x_format, y_format);
   side = resolve(side, shape, x_format, y_format, ell);
-  const KnownFormat left = known(x_format), right = known(y_format);
+  const KnownFormat left = held_format(x_format), right = held_format(y_format);
   if (left_holders[0] && left_holders[1]) {
     cost_matrix_cross_terms(meter, shape, left, right, ell, side);
   } else if (left_holders[0] || left_holders[1]) {

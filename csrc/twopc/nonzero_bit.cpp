@@ -5,12 +5,13 @@
 #include <bit>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/error.h"
-#include "ot/derive.h"
 #include "twopc/boolean.h"
 #include "twopc/chunk.h"
 #include "twopc/digits.h"
 #include "twopc/prefix.h"
+#include "twopc/two_way_transfer.h"
 
 namespace privml {
 namespace {
@@ -37,7 +38,7 @@ constexpr u64 one_hot_table(int bits) {
 
 // A digit's messages: j = peer's share + 16 * peer's carry share. Rotating the table by this
 // party's share and the carry brings all entries of one carry into place at once.
-void digit_messages(std::span<const u8> share, std::span<const u8> carry, std::span<const u8> mask,
+void digit_messages(std::span<const u8> share, std::span<const u8> carry, std::span<const u64> mask,
                     std::span<const u64> tables, std::span<u64> messages) {
   constexpr u64 every_entry = 0x1111111111111111;
   for (size_t i = 0; i < share.size(); ++i) {
@@ -55,36 +56,24 @@ void digit_messages(std::span<const u8> share, std::span<const u8> carry, std::s
 void digit_one_hots(Party& party, std::span<const u8> share, std::span<const u8> carry,
                     std::span<const u64> tables, std::span<u8> one_hot) {
   const i64 total = std::ssize(share), half = (total + 1) / 2;
-  const i64 send_first = party.rank == 0 ? 0 : half,
-            send_count = party.rank == 0 ? half : total - half;
+  const i64 send_first = party.rank == 0 ? 0 : half;
+  const i64 send_count = party.rank == 0 ? half : total - half;
   const i64 pick_first = half - send_first, pick_count = total - send_count;
   const auto sent = [&](auto v) { return v.subspan(send_first, send_count); };
-  const auto picked = [&](auto v) { return v.subspan(pick_first, pick_count); };
 
   std::vector<u8> choices(pick_count);
   for (i64 i = 0; i < pick_count; ++i)
-    choices[i] = static_cast<u8>(picked(share)[i] | picked(carry)[i] << kDigit);
-  std::vector<Block> t(pick_count * kChoiceBits), q(send_count * kChoiceBits);
-  choose_digits_receive(party, choices, kChoiceBits, t.data());
-  choose_send(party, q.data(), send_count * kChoiceBits);
-
-  std::vector<u64> mask_words(send_count), messages(send_count << kChoiceBits), got(pick_count);
-  party.prg.fill_ring(mask_words, kDigit);
-  const std::vector<u8> mask(mask_words.begin(), mask_words.end());
+    choices[i] = static_cast<u8>(share[pick_first + i] | carry[pick_first + i] << kDigit);
+  AlignedVector<u64> mask(send_count), messages(send_count << kChoiceBits), got(pick_count);
+  party.prg.fill_ring(mask, kDigit);
   digit_messages(sent(share), sent(carry), mask, sent(tables), messages);
-  one_of_n_send(party, q.data(), kChoiceBits, kDigit, messages);
-  one_of_n_receive(party, t.data(), choices, kChoiceBits, kDigit, got);
-  std::copy(mask.begin(), mask.end(), sent(one_hot).begin());
-  std::copy(got.begin(), got.end(), picked(one_hot).begin());
+  two_way_transfer(party, messages, choices, kChoiceBits, kDigit, got);
+  std::copy(mask.begin(), mask.end(), one_hot.begin() + send_first);
+  std::copy(got.begin(), got.end(), one_hot.begin() + pick_first);
 }
 
 void cost_digit_one_hots(CostMeter& meter, i64 total) {
-  const i64 half = (total + 1) / 2, rest = total - half;
-  meter.draw(0, half * kChoiceBits);
-  meter.draw(1, rest * kChoiceBits);
-  meter.exchange(packed_bytes(rest * kChoiceBits, 1), packed_bytes(half * kChoiceBits, 1));
-  meter.exchange(packed_bytes(half << kChoiceBits, kDigit),
-                 packed_bytes(rest << kChoiceBits, kDigit));
+  cost_two_way_transfer(meter, {(total + 1) / 2, total / 2}, kChoiceBits, kDigit);
 }
 
 // keep[j * n + k]: all digits above digit j are zero, for all digits but the top one.

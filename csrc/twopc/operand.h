@@ -2,7 +2,8 @@
 // What a bilinear protocol must know about an operand.
 #pragma once
 
-#include "base/types.h"
+#include "base/error.h"
+#include "twopc/cross_terms.h"
 
 namespace privml {
 
@@ -16,5 +17,23 @@ struct Operand {
   int bits = 64;
   bool is_signed = true;
 };
+
+// Whether party `rank` passes words of the operand.
+inline bool holds(int rank, Operand operand) {
+  return operand.owner == kShared || operand.owner == rank;
+}
+
+// How those words are read. Shares need no sign: modulo 2^ell both readings agree.
+inline KnownFormat held_format(Operand operand) {
+  return {operand.bits, operand.owner != kShared && operand.is_signed};
+}
+
+// Throws InvalidArgument unless the operand fits a product in Z_{2^ell}.
+inline void expect_fits(Operand operand, int ell) {
+  expect(ell >= 1 && ell <= 64, "product: ell must lie in 1..64");
+  expect(operand.owner >= kShared && operand.owner <= 1, "product: owner must be kShared, 0 or 1");
+  expect(operand.owner == kShared ? operand.bits == ell : operand.bits >= 1 && operand.bits <= ell,
+         "product: shared operands have ell bits, owned ones 1..ell");
+}
 
 }  // namespace privml

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// 1-of-2^m OTs in both directions at once: each party chooses in its own and sends for the peer's.
+//
+// Functionality  messages[i * 2^m + j] of `width` bits for the instances in which this party sends,
+//                choices[i] for those in which it chooses; out[i] is the chosen message.
+// Leakage        none beyond counts and widths. Assumption: correlated OT, correlation-robust hash.
+// Cost           m correlations and 2^m * width bits per instance; depth 2.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+void two_way_transfer(Party& party, std::span<const u64> messages, std::span<const u8> choices,
+                      int m, int width, std::span<u64> out);
+// sent[r]: instances in which party r sends.
+void cost_two_way_transfer(CostMeter& meter, std::array<i64, 2> sent, int m, int width);
+
+}  // namespace privml
