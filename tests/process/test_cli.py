@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line as users call it: real processes, real files."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from models import load
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMAND = [sys.executable, "-c", "from privml.cli import main; main()"]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+
+
+def privml(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess:
+    done = subprocess.run(
+        [*COMMAND, *arguments], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lenet")
+    done = privml("convert", "model=lenet", "out=lenet", cwd=folder)
+    assert "weights.safetensors" in done.stdout
+    return folder
+
+
+def test_convert_serve_query(converted: Path) -> None:
+    model = load("lenet")
+    inputs = model.preprocess(model.samples[:3])
+    np.save(converted / "digits.npy", inputs.numpy())
+    serve = [
+        *COMMAND,
+        "serve",
+        "program=lenet/program",
+        "weights=lenet/weights.safetensors",
+        "listen=127.0.0.1:0",
+        "queries=1",
+    ]
+    with subprocess.Popen(serve, cwd=converted, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            port = server.stdout.readline().split("port ")[1].split(",")[0]
+            done = privml(
+                "query",
+                "program=lenet/program",
+                f"server=127.0.0.1:{port}",
+                "input=digits.npy",
+                "out=scores.npy",
+                "ledger=ledger.json",
+                cwd=converted,
+            )
+            assert server.wait(60) == 0
+        finally:
+            server.kill()
+    scores = torch.from_numpy(np.load(converted / "scores.npy"))
+    with torch.no_grad():
+        assert torch.equal(scores.argmax(1), model.module(inputs).argmax(1))
+    ledger = json.loads((converted / "ledger.json").read_text())
+    assert sum(node["online"]["sent"] for node in ledger["nodes"]) > 0
+    assert "conv1" in done.stdout and "online" in done.stdout
+    assert "query: " in done.stderr, "plain progress lines where there is no terminal"
+
+
+def test_quiet_says_nothing(converted: Path) -> None:
+    done = privml("convert", "model=lenet", "out=again", "quiet=true", cwd=converted)
+    assert done.stdout == "" and done.stderr == ""
+    assert (converted / "again" / "program").read_bytes() == (converted / "lenet" / "program").read_bytes()
+
+
+def test_run_and_cost_agree_on_bytes(converted: Path) -> None:
+    done = privml("cost", "model=none", "program=lenet/program", cwd=converted)
+    assert "reveal" in done.stdout and "total" in done.stdout
+    ran = privml("run", "model=lenet", "count=1", "out=one.npy", cwd=converted)
+    assert "same label as the clear model for 1 of 1" in ran.stdout
+
+    def total(text: str) -> list[str]:
+        line = next(line for line in text.splitlines() if "│ total" in line)
+        return [cell.strip() for cell in line.split("│")[2:5]]
+
+    # Beside the protocols' messages a run carries the handshake and the request, outside the ledger's phases.
+    assert total(done.stdout) == total(ran.stdout)
+
+
+def test_multirun_sweeps(converted: Path) -> None:
+    done = privml("cost", "--multirun", "program=lenet/program", "ot.k=1,8", cwd=converted)
+    assert "k=1" in done.stdout and "k=8" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["convert", "out=x"], ["ConfigError", "model=lenet"]),
+        (["convert", "model.onnx=missing.onnx", "calibration=missing.npy", "out=x"], ["missing.npy", "no such file"]),
+        (["convert", "model.torch=nowhere", "model.input_shape=[1,2]", "out=x"], ["PACKAGE.MODULE:FUNCTION"]),
+        (["query", "program=lenet/program", "server=127.0.0.1:1", "input=absent.npy"], ["InvalidInput", "absent.npy"]),
+        (["query", "program=lenet/weights.safetensors", "server=127.0.0.1:1", "input=x.npy"], ["CorruptFile"]),
+        (["bench", "op=nothing"], ["nothing", "relu32"]),
+        (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
+    ],
+)
+def test_errors_are_one_clear_line(converted: Path, arguments: list[str], words: list[str]) -> None:
+    done = privml(*arguments, cwd=converted, check=False)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+def test_nobody_serves(converted: Path) -> None:
+    np.save(converted / "digit.npy", np.zeros((1, 1, 28, 28), np.float32))
+    done = privml(
+        "query",
+        "program=lenet/program",
+        "server=127.0.0.1:1",
+        "input=digit.npy",
+        "deadline=1",
+        cwd=converted,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "waiting for a server" in done.stderr and "127.0.0.1:1" in done.stderr
+
+
+def test_wrong_calls_exit_with_two(tmp_path: Path) -> None:
+    done = privml("dance", cwd=tmp_path, check=False)
+    assert done.returncode == 2 and "unknown verb" in done.stderr
+    assert "convert" in privml("--help", cwd=tmp_path).stdout
+
+
+def test_bench_prints_json_lines(tmp_path: Path) -> None:
+    done = privml("bench", "op=relu32+and", "n=4096", "repeats=1", "results=results", "quiet=true", cwd=tmp_path)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    assert [line["op"] for line in lines] == ["relu32", "and"]
+    for line in lines:
+        assert {"suite", "n", "params", "engine", "ot", "network", "threads", "peak_rss_bytes"} <= line.keys()
+        assert line["bytes_per_op"] > 0 and line["ops_per_second"] > 0
+        assert set(line["phases"]) == {"setup", "preprocess", "online"}
+    written = (tmp_path / "results" / "twopc-softspoken-k4-loopback.jsonl").read_text().splitlines()
+    assert len(written) == 2
