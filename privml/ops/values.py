@@ -161,7 +161,10 @@ def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
 
 
 def operand(share: Share, fmt: RingFormat, placement: Placement) -> Operand:
-    return Operand(share, fmt.bits, owner_of(placement), True, fmt.nonnegative)
+    owner = owner_of(placement)
+    if owner is not None and fmt.nonnegative:  # its owner leaves out the sign, which would cost a choice per value
+        return Operand(share, fmt.bits - 1, owner, False, True)
+    return Operand(share, fmt.bits, owner, True, fmt.nonnegative)
 
 
 def product_bits(session: Session, *operands: tuple[RingFormat, Placement]) -> int:
