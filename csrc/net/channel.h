@@ -29,7 +29,8 @@ class Channel {
   virtual void read(MutableBytes bytes) = 0;
   virtual void flush() = 0;
   virtual Traffic traffic() const = 0;
-  // The longest time one read may wait; every channel starts with 60 seconds.
+  // The longest time a read may wait, and a write during which no byte moves; every channel starts
+  // with 60 seconds. A channel that missed its deadline is closed.
   virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
   // Closes both directions; a read in another thread ends with PeerDisconnected.
   virtual void close() = 0;

@@ -222,6 +222,46 @@ TEST(Tcp, GarbageIsAProtocolError) {
   close(raw);
 }
 
+// A peer that speaks frames by hand, so that it can stop wherever it likes.
+struct RawPeer {
+  explicit RawPeer(int port) : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<u16>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  ~RawPeer() { close(socket); }
+  void frame(u32 length, const std::vector<u8>& payload) const {
+    const u32 header[4] = {length, 0, 0, 0};
+    EXPECT_EQ(write(socket, header, sizeof header), static_cast<ssize_t>(sizeof header));
+    EXPECT_EQ(write(socket, payload.data(), payload.size()), std::ssize(payload));
+  }
+  int socket;
+};
+
+TEST(Tcp, WriteEndsWhenThePeerNeverReads) {
+  TcpListener listener("127.0.0.1", 0);
+  const RawPeer peer(listener.port());
+  const auto channel = listener.accept(5s);
+  channel->set_deadline(50ms);
+  EXPECT_THROW(channel->write(pattern(50'000'000, 0)), PeerDisconnected);
+}
+
+TEST(Tcp, HalfAFrameIsNeverRead) {
+  TcpListener listener("127.0.0.1", 0);
+  const RawPeer peer(listener.port());
+  const auto channel = listener.accept(5s);
+  channel->set_deadline(50ms);
+  std::vector<u8> got(4);
+  peer.frame(4, {1, 2, 3, 4});
+  channel->read(got);
+  EXPECT_EQ(got, (std::vector<u8>{1, 2, 3, 4}));
+  peer.frame(100, pattern(10, 5));
+  EXPECT_THROW(channel->read(got), PeerDisconnected);
+  EXPECT_THROW(channel->read(got), PeerDisconnected);  // and the 10 bytes are not handed out
+}
+
 TEST(Tcp, ImpossiblePortIsRefused) {
   EXPECT_THROW(connect_tcp("127.0.0.1", 70000, 10ms), InvalidArgument);
 }

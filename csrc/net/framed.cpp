@@ -55,7 +55,13 @@ void FramedChannel::flush() {
   if (outgoing_.empty()) return;
   const Header header{static_cast<u32>(outgoing_.size()), static_cast<u32>(traffic_.depth),
                       now_ns()};
-  transport_->send({reinterpret_cast<const u8*>(&header), sizeof header}, outgoing_);
+  try {
+    transport_->send({reinterpret_cast<const u8*>(&header), sizeof header}, outgoing_, deadline_);
+  } catch (...) {
+    outgoing_.clear();  // part of it may have left: it must not be sent again
+    transport_->close();
+    throw;
+  }
   outgoing_.clear();
 }
 
@@ -71,7 +77,8 @@ void FramedChannel::read(MutableBytes bytes) {
   }
 }
 
-void FramedChannel::receive_frame() {
+// Part of a frame may be lost where this fails, so the channel is not read further then.
+void FramedChannel::receive_frame() try {
   Header header;
   transport_->receive({reinterpret_cast<u8*>(&header), sizeof header}, deadline_);
   if (header.length == 0 || header.length > kLargestFrame)
@@ -83,6 +90,11 @@ void FramedChannel::receive_frame() {
   transport_->receive(incoming_, deadline_);
   traffic_.depth = std::max(traffic_.depth, static_cast<i64>(header.depth) + 1);
   wait_for_link(header.sent_at, header.length);
+} catch (...) {
+  incoming_.clear();
+  consumed_ = 0;
+  transport_->close();
+  throw;
 }
 
 void FramedChannel::shape(std::chrono::nanoseconds delay, double bits_per_second) {

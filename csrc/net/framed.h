@@ -16,8 +16,9 @@ namespace privml {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Never waits for the peer's application to read: incoming bytes are stored aside if need be.
-  virtual void send(Bytes header, Bytes payload) = 0;
+  // Stores incoming bytes aside while the peer, sending itself, does not read; gives up when no byte
+  // moves either way for `deadline`.
+  virtual void send(Bytes header, Bytes payload, std::chrono::milliseconds deadline) = 0;
   virtual void receive(MutableBytes bytes, std::chrono::milliseconds deadline) = 0;
   virtual void close() = 0;
 };

@@ -36,7 +36,7 @@ class MemoryTransport final : public Transport {
       : out_(std::move(out)), in_(std::move(in)) {}
   ~MemoryTransport() override { close(); }
 
-  void send(Bytes header, Bytes payload) override {
+  void send(Bytes header, Bytes payload, std::chrono::milliseconds) override {
     std::vector<u8> frame(header.begin(), header.end());
     frame.insert(frame.end(), payload.begin(), payload.end());
     {

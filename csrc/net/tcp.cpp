@@ -56,18 +56,20 @@ class TcpTransport final : public Transport {
   }
   ~TcpTransport() override { ::close(socket_); }
 
-  void send(Bytes header, Bytes payload) override {
+  void send(Bytes header, Bytes payload, Milliseconds deadline) override {
     iovec parts[2] = {{const_cast<u8*>(header.data()), header.size()},
                       {const_cast<u8*>(payload.data()), payload.size()}};
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = 2;
+    auto end = Clock::now() + deadline;
     while (parts[0].iov_len + parts[1].iov_len > 0) {
       const ssize_t n = sendmsg(socket_, &message, MSG_NOSIGNAL);
       if (n >= 0) {
         drop_sent(parts, static_cast<size_t>(n));
+        end = Clock::now() + deadline;
       } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        wait_writable();
+        if (wait_writable(end, deadline) > 0) end = Clock::now() + deadline;
       } else if (errno != EINTR) {
         throw gone();
       }
@@ -79,7 +81,7 @@ class TcpTransport final : public Transport {
     while (!bytes.empty()) {
       size_t n = take_aside(bytes);
       if (n == 0) n = receive_some(bytes);
-      if (n == 0) wait_readable(end, deadline);
+      if (n == 0) wait(POLLIN, end, deadline);
       bytes = bytes.subspan(n);
     }
   }
@@ -128,12 +130,11 @@ class TcpTransport final : public Transport {
   }
 
   // Both parties may be sending: what arrives meanwhile is put aside, so neither waits for the
-  // other.
-  void wait_writable() {
-    pollfd events{socket_, POLLIN | POLLOUT, 0};
-    poll(&events, 1, 1000);
+  // other. Returns how many bytes have arrived.
+  size_t wait_writable(Clock::time_point end, Milliseconds deadline) {
+    const short ready = wait(POLLIN | POLLOUT, end, deadline);
     if (closed_) throw gone();
-    if (!(events.revents & POLLIN)) return;
+    if (!(ready & POLLIN)) return 0;
     const size_t before = aside_.size();
     aside_.resize(before + (size_t{256} << 10));
     size_t n = 0;
@@ -144,13 +145,15 @@ class TcpTransport final : public Transport {
       throw;
     }
     aside_.resize(before + n);
+    return n;
   }
 
-  void wait_readable(Clock::time_point end, Milliseconds deadline) {
-    pollfd events{socket_, POLLIN, 0};
-    if (poll(&events, 1, remaining_ms(end)) == 0 && Clock::now() >= end)
+  short wait(short events, Clock::time_point end, Milliseconds deadline) const {
+    pollfd socket{socket_, events, 0};
+    if (poll(&socket, 1, remaining_ms(end)) == 0 && Clock::now() >= end)
       throw PeerDisconnected("no answer from peer " + peer_ + " within " +
                              std::to_string(deadline.count()) + " ms");
+    return socket.revents;
   }
 
   int socket_;
