@@ -29,7 +29,7 @@ def checked_input(value: object, shape: Sequence[int | None], number: Format, na
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise InvalidInput(f"{name}: shape {tuple(array.shape)}, but the program expects ({wanted})")
     if array.dtype.kind == "u":
-        array = np.minimum(array, 2**63 - 1)  # out of range then too
+        array = np.minimum(array.astype(np.uint64), np.uint64(2**63 - 1))  # out of range then too
     # torch knows no uint16 arithmetic and no big-endian; the wide types hold every such value exactly.
     wide = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
     tensor = torch.from_numpy(np.ascontiguousarray(wide))

@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,16 @@ def run_client(task: dict[str, Any]) -> None:
 
 
 def tell_done(seconds: float, ledger: dict[str, Any]) -> None:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak)
+    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory())
+
+
+def peak_memory() -> int:
+    """Bytes resident at most since this program started (ru_maxrss would count the launcher's as well)."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
 
 
 if __name__ == "__main__":

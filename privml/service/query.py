@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -56,8 +57,9 @@ def query(
     load_torch()
     channel = reach(server, deadline, on_wait, network)
     start = time.monotonic()
-    with open_session(channel, 1, settings, role="client", deadline=deadline) as session:
-        ask(channel, [tuple(value.shape) for value in checked])
+    shapes = [tuple(value.shape) for value in checked]
+    agree = partial(ask, shapes=shapes)
+    with open_session(channel, 1, settings, role="client", deadline=deadline, agree=agree) as session:
         report_nodes(session, program, progress)
         outputs = program.run(session, *checked)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)

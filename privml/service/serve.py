@@ -96,11 +96,17 @@ def _answer(
     progress: Progress | None,
 ) -> Answered:
     start = time.monotonic()
+    shapes: list[Shape] = []
     session = open_session(
-        channel, 0, settings, role="server", deadline=deadline, hello_deadline=min(deadline, HELLO_SECONDS)
+        channel,
+        0,
+        settings,
+        role="server",
+        deadline=deadline,
+        hello_deadline=min(deadline, HELLO_SECONDS),
+        agree=lambda channel: shapes.extend(grant(channel, program.inputs)),
     )
     with session:
-        shapes = grant(channel, program.inputs)
         report_nodes(session, program, progress)
         outputs = program.run(session, *shapes)
         for output in outputs if isinstance(outputs, tuple) else (outputs,):

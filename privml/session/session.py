@@ -51,12 +51,14 @@ def open_session(
     role: str = "party",
     deadline: float = 60.0,
     hello_deadline: float | None = None,
+    agree: Callable[[_core.Channel], None] | None = None,
     test_seed: int | None = None,
 ) -> Session:
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
-    ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``test_seed`` makes the
-    wire deterministic (tests only).
+    ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``agree`` runs between the
+    handshake and the set-up, for what else the parties settle in clear. ``test_seed`` makes the wire deterministic
+    (tests only).
     Raises HandshakeMismatch, ProtocolError, PeerDisconnected; the channel is closed then.
     """
     try:
@@ -64,6 +66,8 @@ def open_session(
         channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
         theirs = shake_hands(channel, ours)
         channel.set_deadline(deadline)
+        if agree is not None:
+            agree(channel)
         common = common_seed(ours, theirs) if test_seed is None else test_seed
         if settings.ot == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know

@@ -66,8 +66,8 @@ def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
     program = Program.load(folder + "/program")
     try:
         channel = reach(options["server"], 20.0)
-        with open_session(channel, 1, settings_of(program, "softspoken", 4), role="client"):
-            ask(channel, options["shapes"])
+        settings = settings_of(program, "softspoken", 4)
+        open_session(channel, 1, settings, role="client", agree=lambda channel: ask(channel, options["shapes"]))
         pipe.send("accepted")
     except Exception as error:
         pipe.send(f"error {type(error).__name__} {error}")

@@ -12,7 +12,9 @@ import service_party
 import torch
 
 from privml.conversion import convert
+from privml.engines.twopc import meter
 from privml.errors import InvalidInput
+from privml.passes.cost import predict
 from privml.service.launch import launch
 
 INPUT = [[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]]
@@ -166,12 +168,18 @@ def test_port_in_use(server, start, folder):
     assert last.startswith("error ConfigError") and running.address.split(":")[1] in last
 
 
+def total_bytes(total):
+    return [(total[phase]["sent"], total[phase]["received"]) for phase in ("setup", "preprocess", "online")]
+
+
 def test_launch_runs_both_parties(program):
     seen = []
     run = launch(program, np.array(INPUT, dtype=np.float32), progress=lambda *step: seen.append(step))
     assert_answer(f"answer {run.outputs[0].tolist()}")
     total = len(program.layers)
     assert [done for done, _, _ in seen] == list(range(total + 1)) and seen[-1] == (total, total, "done")
+    ledger = predict(program.graph, program.constants, program.numerics, meter(rank=1), batch=2)
+    assert total_bytes(ledger.as_dict()["total"]) == total_bytes(run.client.ledger["total"])
     ours, theirs = run.client.ledger["total"], run.server.ledger["total"]
     assert ours["online"]["sent"] == theirs["online"]["received"] > 0
     assert [node["name"] for node in run.client.ledger["nodes"]] == list(dict.fromkeys(program.layers))
