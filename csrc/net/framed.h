@@ -16,8 +16,8 @@ namespace privml {
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Stores incoming bytes aside while the peer, sending itself, does not read; gives up when no byte
-  // moves either way for `deadline`.
+  // Stores incoming bytes aside while the peer, sending itself, does not read; gives up when no
+  // byte moves either way for `deadline`.
   virtual void send(Bytes header, Bytes payload, std::chrono::milliseconds deadline) = 0;
   virtual void receive(MutableBytes bytes, std::chrono::milliseconds deadline) = 0;
   virtual void close() = 0;
