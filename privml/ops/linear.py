@@ -30,6 +30,7 @@ from privml.ops.values import (
     ring_format,
     ring_operand,
     ring_value,
+    signed,
     settle,
     working_format,
 )
@@ -81,9 +82,7 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
         sa, sb, fmt, placement, engine = align(a, b, dtype)
         return finish(engine, engine.subtract(sa, sb, fmt.bits), plain_format(fmt), placement, a.session, dtype)
     if is_secret(a):
-        if isinstance(b, torch.Tensor) and b.dtype is torch.uint8:
-            b = b.long()  # its negative would wrap at 8 bits, the ring is wider
-        return add_public(a, -b, dtype)
+        return add_public(a, -signed(b), dtype)
     return add_public(neg(b), a, dtype)
 
 

@@ -21,6 +21,7 @@ from privml.ops.values import (
     result_dtype,
     ring_format,
     ring_value,
+    signed,
 )
 from privml.tensor import SecretTensor
 
@@ -40,7 +41,7 @@ def maximum(a: Any, b: Any) -> SecretTensor:
 
 def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTensor:
     """max(x, bound) = bound + relu(x - bound)."""
-    bound = as_number(bound)
+    bound = as_number(signed(bound))
     shifted = add_public(x, -bound, dtype) if isinstance(bound, torch.Tensor) or bound else x
     share, fmt = ring_value(shifted, dtype)
     positive, _ = engine_of(x).relu(share, fmt.bits)
@@ -50,7 +51,7 @@ def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTen
 
 @implements(aten.minimum.default)
 def minimum(a: Any, b: Any) -> SecretTensor:
-    return neg(maximum(-a, -b))
+    return neg(maximum(-signed(a), -signed(b)))
 
 
 def last_dims(share: Share, x: SecretTensor, dims: Sequence[int]) -> Share:

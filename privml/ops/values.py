@@ -187,6 +187,12 @@ def constant(
     return engine.public(torch.as_tensor(encoded).expand(tuple(shape)), fmt.bits)
 
 
+def signed(value: Any) -> Any:
+    """A public uint8 tensor as int64, so that its negative does not wrap at 8 bits; anything else unchanged."""
+    narrow = isinstance(value, torch.Tensor) and not isinstance(value, SecretTensor) and value.dtype is torch.uint8
+    return value.long() if narrow else value
+
+
 def as_number(value: Any) -> Any:
     """A public zero-dimensional tensor as a Python number, anything else unchanged."""
     if isinstance(value, torch.Tensor) and not isinstance(value, SecretTensor) and value.dim() == 0:
