@@ -30,8 +30,8 @@ from privml.ops.values import (
     ring_format,
     ring_operand,
     ring_value,
-    signed,
     settle,
+    signed,
     working_format,
 )
 from privml.tensor import SecretTensor

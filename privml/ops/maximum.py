@@ -51,7 +51,9 @@ def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTen
 
 @implements(aten.minimum.default)
 def minimum(a: Any, b: Any) -> SecretTensor:
-    return neg(maximum(-signed(a), -signed(b)))
+    dtype = result_dtype(a, b)
+    result = neg(maximum(-signed(a), -signed(b)))
+    return result if result.dtype is dtype else result.to(dtype)
 
 
 def last_dims(share: Share, x: SecretTensor, dims: Sequence[int]) -> Share:
