@@ -5,4 +5,4 @@ import torch.distributed
 
 if torch.distributed.is_available():
     # torch loads this on the first operator of a tensor subclass; here no peer waits for it.
-    import torch.distributed.tensor  # noqa: F401
+    import torch.distributed.tensor
