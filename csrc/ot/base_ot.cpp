@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/wipe.h"
 
 namespace privml {
 namespace {
@@ -33,7 +34,7 @@ class Transcript {
     std::memcpy(place.data() + 1, &instance.index, sizeof(instance.index));
     add(place);
   }
-  ~Transcript() { sodium_memzero(&state_, sizeof(state_)); }
+  ~Transcript() { wipe(&state_, sizeof(state_)); }
   void add(Bytes bytes) { crypto_generichash_update(&state_, bytes.data(), bytes.size()); }
   void finish(MutableBytes digest) {
     crypto_generichash_final(&state_, digest.data(), digest.size());
@@ -81,7 +82,7 @@ GroupScalar random_scalar(Prg& prg) {
   prg.fill_bytes(wide);
   GroupScalar scalar;
   crypto_core_ristretto255_scalar_reduce(scalar.data(), wide.data());
-  sodium_memzero(wide.data(), wide.size());
+  wipe(wide.data(), wide.size());
   return scalar;
 }
 
@@ -101,8 +102,8 @@ BaseOtReceiver::BaseOtReceiver(const SessionId& session, int sender_rank, std::v
     : session_(session), sender_rank_(sender_rank), choices_(std::move(choices)) {}
 
 BaseOtReceiver::~BaseOtReceiver() {
-  sodium_memzero(choices_.data(), choices_.size());
-  sodium_memzero(exponents_.data(), exponents_.size() * sizeof(GroupScalar));
+  wipe(choices_.data(), choices_.size());
+  wipe(exponents_.data(), exponents_.size() * sizeof(GroupScalar));
 }
 
 void BaseOtReceiver::write_request(Channel& channel, Prg& prg) {
@@ -143,7 +144,7 @@ std::vector<Block> BaseOtReceiver::read_reply(Channel& channel) {
     }
     const Bytes request = Bytes(request_).subspan(i * kBaseOtRequestBytes, kBaseOtRequestBytes);
     keys[i] = derive_key({session_, sender_rank_, i}, request, point, choices_[i] & 1, shared);
-    sodium_memzero(shared.data(), shared.size());
+    wipe(shared.data(), shared.size());
   }
   return keys;
 }
@@ -169,9 +170,9 @@ std::vector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId
         refuse("an invalid group element");
       }
       keys[i][side] = derive_key(instance, points, answer, side, shared);
-      sodium_memzero(shared.data(), shared.size());
+      wipe(shared.data(), shared.size());
     }
-    sodium_memzero(exponent.data(), exponent.size());
+    wipe(exponent.data(), exponent.size());
   }
   channel.write(reply);
   return keys;

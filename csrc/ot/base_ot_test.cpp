@@ -114,7 +114,7 @@ TEST(GgmTree, PuncturedTreeHasAllLeavesButOne) {
       for (int level = 0; level < depth; ++level) {
         sums[level] = tree.sums[level][~(hole >> (depth - 1 - level)) & 1];
       }
-      const std::vector<Block> known = ggm_puncture(sums, hole);
+      const WipedVector<Block> known = ggm_puncture(sums, hole);
       ASSERT_EQ(known.size(), tree.leaves.size());
       EXPECT_EQ(known[0], kZeroBlock);
       for (u64 y = 1; y < known.size(); ++y) {

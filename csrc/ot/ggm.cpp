@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/ggm.h"
 
-#include <sodium.h>
-
 #include "crypto/prg.h"
 
 namespace privml {
@@ -14,14 +12,12 @@ std::array<Block, 2> children(Block node) {
   return pair;
 }
 
-void wipe(std::vector<Block>& nodes) { sodium_memzero(nodes.data(), nodes.size() * sizeof(Block)); }
-
 }  // namespace
 
 GgmTree ggm_expand(Block root, int depth) {
   GgmTree tree{{root}, {}};
   for (int level = 0; level < depth; ++level) {
-    std::vector<Block> next(2 * tree.leaves.size());
+    WipedVector<Block> next(2 * tree.leaves.size());
     std::array<Block, 2> sums{};
     for (size_t j = 0; j < tree.leaves.size(); ++j) {
       const auto [left, right] = children(tree.leaves[j]);
@@ -30,21 +26,20 @@ GgmTree ggm_expand(Block root, int depth) {
       sums[0] ^= left;
       sums[1] ^= right;
     }
-    wipe(tree.leaves);
     tree.leaves = std::move(next);
     tree.sums.push_back(sums);
   }
   return tree;
 }
 
-std::vector<Block> ggm_puncture(std::span<const Block> sums, u64 hole) {
+WipedVector<Block> ggm_puncture(std::span<const Block> sums, u64 hole) {
   // Nodes are kept in the order (number ^ path so far), which puts the unknown one first at every
   // level.
-  std::vector<Block> nodes{kZeroBlock};
+  WipedVector<Block> nodes{kZeroBlock};
   const int depth = static_cast<int>(sums.size());
   for (int level = 0; level < depth; ++level) {
     const u8 path_bit = hole >> (depth - 1 - level) & 1;
-    std::vector<Block> next(2 * nodes.size());
+    WipedVector<Block> next(2 * nodes.size());
     Block missing = sums[level];
     for (size_t y = 1; y < nodes.size(); ++y) {
       const auto [left, right] = children(nodes[y]);
@@ -54,7 +49,6 @@ std::vector<Block> ggm_puncture(std::span<const Block> sums, u64 hole) {
       missing ^= next[2 * y + 1];
     }
     next[1] = missing;
-    wipe(nodes);
     nodes = std::move(next);
   }
   return nodes;

@@ -12,13 +12,14 @@
 #include <array>
 #include <vector>
 
+#include "base/buffer.h"
 #include "crypto/block.h"
 
 namespace privml {
 
 // Level 0 is below the root and decides the most significant bit of the leaf's number.
 struct GgmTree {
-  std::vector<Block> leaves;
+  WipedVector<Block> leaves;
   std::vector<std::array<Block, 2>> sums;  // per level: XOR of the left nodes, of the right nodes
 };
 GgmTree ggm_expand(Block root, int depth);
@@ -26,6 +27,6 @@ GgmTree ggm_expand(Block root, int depth);
 // The receiver knows, for each level, the sum on the side away from the path to leaf `hole`.
 // Returns leaves in the order y = x ^ hole: entry 0 is zero, entry y is leaf y ^ hole.
 // No branch and no index depends on the hole.
-std::vector<Block> ggm_puncture(std::span<const Block> sums, u64 hole);
+WipedVector<Block> ggm_puncture(std::span<const Block> sums, u64 hole);
 
 }  // namespace privml

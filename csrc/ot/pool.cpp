@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/pool.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 
 #include "base/error.h"
 
 namespace privml {
-namespace {
-
-i64 bytes(i64 blocks) { return blocks * static_cast<i64>(sizeof(Block)); }
-
-}  // namespace
 
 CotPool::CotPool(std::unique_ptr<Rcot> source) : source_(std::move(source)) {
   expect(source_ != nullptr, "CotPool: needs a source of correlations");
-}
-
-CotPool::~CotPool() {
-  if (!store_.empty()) sodium_memzero(store_.data(), bytes(capacity()));
 }
 
 void CotPool::make_room(i64 count) {
@@ -29,9 +18,8 @@ void CotPool::make_room(i64 count) {
     std::copy(store_.begin() + first_, store_.begin() + last_, store_.begin());
     std::fill(store_.begin() + std::max(first_, stock), store_.begin() + last_, kZeroBlock);
   } else {
-    AlignedVector<Block> larger(stock + count);
+    WipedVector<Block> larger(stock + count);
     std::copy(store_.begin() + first_, store_.begin() + last_, larger.begin());
-    if (!store_.empty()) sodium_memzero(store_.data(), bytes(capacity()));
     store_ = std::move(larger);
   }
   first_ = 0;

@@ -12,8 +12,6 @@ namespace privml {
 class CotPool {
  public:
   explicit CotPool(std::unique_ptr<Rcot> source);
-  ~CotPool();
-  CotPool(CotPool&&) = default;
 
   OtRole role() const { return source_->role(); }
   Block delta() const { return source_->delta(); }
@@ -33,7 +31,7 @@ class CotPool {
 
  private:
   std::unique_ptr<Rcot> source_;
-  AlignedVector<Block> store_;  // its size is the capacity; [first_, last_) is in stock
+  WipedVector<Block> store_;  // its size is the capacity; [first_, last_) is in stock
   i64 first_ = 0;
   i64 last_ = 0;
 };

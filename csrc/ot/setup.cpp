@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/wipe.h"
 #include "ot/base_ot.h"
 #include "ot/ideal.h"
 #include "ot/softspoken.h"
@@ -82,9 +83,9 @@ std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank,
   auto receiver = make_softspoken_receiver(channel, k, prg.next_block(), key_pairs);
   auto keys = base_receiver.read_reply(channel);
   auto sender = make_softspoken_sender(channel, k, delta, keys);
-  sodium_memzero(key_pairs.data(), key_pairs.size() * sizeof(key_pairs[0]));
-  sodium_memzero(keys.data(), keys.size() * sizeof(keys[0]));
-  sodium_memzero(&delta, sizeof(delta));
+  wipe(key_pairs.data(), key_pairs.size() * sizeof(key_pairs[0]));
+  wipe(keys.data(), keys.size() * sizeof(keys[0]));
+  wipe(&delta, sizeof(delta));
   return std::make_unique<PartyResources>(channel, rank, CotPool(std::move(sender)),
                                           CotPool(std::move(receiver)), prg, hash_key);
 }
@@ -104,8 +105,6 @@ PartyResources::PartyResources(Channel& channel, int rank, CotPool sender, CotPo
       prg_(prg),
       hash_(hash_key),
       party_{rank, channel, sender_, receiver_, prg_, hash_, ledger_} {}
-
-PartyResources::~PartyResources() { sodium_memzero(static_cast<void*>(&prg_), sizeof(prg_)); }
 
 std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
                                                      const OtConfig& config) {

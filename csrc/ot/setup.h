@@ -33,7 +33,6 @@ class PartyResources {
  public:
   PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver, Prg prg,
                  Block hash_key);
-  ~PartyResources();
   PartyResources(const PartyResources&) = delete;
   Party& party() { return party_; }
 

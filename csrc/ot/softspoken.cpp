@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/softspoken.h"
 
-#include <sodium.h>
-
 #include <algorithm>
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/transpose.h"
+#include "base/wipe.h"
 #include "crypto/aes.h"
 #include "crypto/prg.h"
 #include "ot/ggm.h"
@@ -64,12 +63,6 @@ class Vole {
     seeds_.reserve(seeds);
   }
 
-  ~Vole() {
-    sodium_memzero(seeds_.data(), seeds_.size() * sizeof(Aes128));
-    sodium_memzero(rows_.data(), rows_.size() * sizeof(Block));
-    sodium_memzero(expanded_.data(), expanded_.size() * sizeof(Block));
-    sodium_memzero(totals_.data(), totals_.size() * sizeof(Block));
-  }
   Vole(const Vole&) = delete;
 
   i64 count() const { return std::ssize(elements_); }
@@ -82,9 +75,8 @@ class Vole {
             static_cast<size_t>((count() - 1) * blocks * static_cast<i64>(sizeof(Block)))};
   }
 
-  void add_seeds(std::vector<Block>& leaves) {
+  void add_seeds(const WipedVector<Block>& leaves) {
     for (Block leaf : leaves) seeds_.emplace_back(leaf);
-    sodium_memzero(leaves.data(), leaves.size() * sizeof(Block));
   }
 
   // Fills all rows of a slice; total(i) is called with u_i (meaningful at the receiver only).
@@ -125,9 +117,9 @@ class Vole {
   bool punctured_;
   std::vector<Aes128> seeds_;  // element by element, 2^bits each
   u64 position_ = 0;           // in blocks of 128 correlations
-  AlignedVector<Block> expanded_;
-  AlignedVector<Block> totals_;
-  AlignedVector<Block> rows_;
+  WipedVector<Block> expanded_;
+  WipedVector<Block> totals_;
+  WipedVector<Block> rows_;
   AlignedVector<Block> correction_;
 };
 
@@ -152,11 +144,11 @@ class SoftSpokenSender final : public Rcot {
         const int j = element.first_bit + level;
         sums[level] = keys[j] ^ masked[j][0] ^ select(choices[j], masked[j][0] ^ masked[j][1]);
       }
-      std::vector<Block> leaves = ggm_puncture(sums, element_value(delta, element));
+      const WipedVector<Block> leaves = ggm_puncture(sums, element_value(delta, element));
       vole_.add_seeds(leaves);
     }
   }
-  ~SoftSpokenSender() override { sodium_memzero(&delta_, sizeof(delta_)); }
+  ~SoftSpokenSender() override { wipe(&delta_, sizeof(delta_)); }
 
   OtRole role() const override { return OtRole::sender; }
   Block delta() const override { return delta_; }
@@ -204,7 +196,7 @@ class SoftSpokenReceiver final : public Rcot {
     std::vector<std::array<Block, 2>> masked(kRows);
     for (i64 i = 0; i < vole_.count(); ++i) {
       const Element& element = vole_.element(i);
-      GgmTree tree = ggm_expand(roots.next_block(), element.bits);
+      const GgmTree tree = ggm_expand(roots.next_block(), element.bits);
       for (int level = 0; level < element.bits; ++level) {
         const int j = element.first_bit + level;
         for (int side : {0, 1}) masked[j][side] = keys[j][side] ^ tree.sums[level][side];
@@ -242,7 +234,7 @@ class SoftSpokenReceiver final : public Rcot {
  private:
   Channel& channel_;
   Vole vole_;
-  AlignedVector<Block> choices_;  // u_0
+  WipedVector<Block> choices_;  // u_0
 };
 
 }  // namespace
