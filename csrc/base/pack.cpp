@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/error.h"
+
 namespace privml {
 namespace {
 
@@ -123,6 +125,38 @@ void unpack_bits(const u8* bytes, i64 count, Value* out) {
   for (; i < count; ++i) out[i] = bytes[i / 8] >> (i % 8) & 1;
 }
 
+// The low `width` bits of eight bytes, gap-free, and back; width <= 8.
+u64 squeeze_bytes(u64 x, int width) {
+  x &= low_mask(width) * 0x0101010101010101;
+  x = (x & 0x00ff00ff00ff00ff) | (x & 0xff00ff00ff00ff00) >> (8 - width);
+  x = (x & 0x0000ffff0000ffff) | (x & 0xffff0000ffff0000) >> (16 - 2 * width);
+  return (x & 0x00000000ffffffff) | (x & 0xffffffff00000000) >> (32 - 4 * width);
+}
+u64 stretch_bytes(u64 x, int width) {
+  x = (x & low_mask(4 * width)) | (x << (32 - 4 * width) & 0xffffffff00000000);
+  const u64 pairs = low_mask(2 * width) * 0x0000000100000001;
+  x = (x & pairs) | (x << (16 - 2 * width) & pairs << 16);
+  const u64 singles = low_mask(width) * 0x0001000100010001;
+  return (x & singles) | (x << (8 - width) & singles << 8);
+}
+
+// Eight values make `width` whole bytes. Words are stored and loaded whole where the array goes on
+// that far; the rest goes one by one.
+void pack_bytes(const u8* values, i64 count, int width, u8* out) {
+  const i64 total = packed_bytes(count, width);
+  i64 i = 0, at = 0;
+  for (; at + 8 <= total; i += 8, at += width)
+    store_word(squeeze_bytes(load_word(values + i), width), out + at);
+  pack_stream(values + i, count - i, width, out + at);
+}
+void unpack_bytes(const u8* bytes, i64 count, int width, u8* out) {
+  const i64 total = packed_bytes(count, width);
+  i64 i = 0, at = 0;
+  for (; i + 8 <= count && at + 8 <= total; i += 8, at += width)
+    store_word(stretch_bytes(load_word(bytes + at), width), out + i);
+  unpack_stream(bytes + at, count - i, width, out + i);
+}
+
 template <class Value>
 void pack_any(const Value* values, i64 count, int width, u8* out) {
   if (width == 1) return pack_bits(values, count, out);
@@ -136,7 +170,11 @@ void pack_any(const Value* values, i64 count, int width, u8* out) {
     case 64:
       return pack_words<u64>(values, count, out);
   }
-  pack_stream(values, count, width, out);
+  if constexpr (sizeof(Value) == 1) {
+    pack_bytes(values, count, width, out);
+  } else {
+    pack_stream(values, count, width, out);
+  }
 }
 
 template <class Value>
@@ -152,17 +190,33 @@ void unpack_any(const u8* bytes, i64 count, int width, Value* out) {
     case 64:
       return unpack_words<u64>(bytes, count, out);
   }
-  unpack_stream(bytes, count, width, out);
+  if constexpr (sizeof(Value) == 1) {
+    unpack_bytes(bytes, count, width, out);
+  } else {
+    unpack_stream(bytes, count, width, out);
+  }
+}
+
+void check_width(int width, int largest) {
+  expect(width >= 1 && width <= largest, "a packed width lies in [1, 64], for bytes in [1, 8]");
 }
 
 }  // namespace
 
-void pack(const u64* values, i64 count, int width, u8* out) { pack_any(values, count, width, out); }
-void pack(const u8* values, i64 count, int width, u8* out) { pack_any(values, count, width, out); }
+void pack(const u64* values, i64 count, int width, u8* out) {
+  check_width(width, 64);
+  pack_any(values, count, width, out);
+}
+void pack(const u8* values, i64 count, int width, u8* out) {
+  check_width(width, 8);
+  pack_any(values, count, width, out);
+}
 void unpack(const u8* bytes, i64 count, int width, u64* out) {
+  check_width(width, 64);
   unpack_any(bytes, count, width, out);
 }
 void unpack(const u8* bytes, i64 count, int width, u8* out) {
+  check_width(width, 8);
   unpack_any(bytes, count, width, out);
 }
 

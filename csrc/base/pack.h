@@ -8,6 +8,7 @@
 namespace privml {
 
 // Values of 1 <= width <= 64 bits (at most 8 for bytes); bits above `width` are ignored.
+// All throw InvalidArgument for another width. Arrays must not overlap.
 // Writes packed_bytes(count, width) bytes; unused bits of the last byte are zero.
 void pack(const u64* values, i64 count, int width, u8* out);
 void pack(const u8* values, i64 count, int width, u8* out);

@@ -6,6 +6,8 @@
 #include <random>
 #include <vector>
 
+#include "base/error.h"
+
 namespace privml {
 namespace {
 
@@ -39,13 +41,39 @@ void check(int width, i64 count) {
 }
 
 TEST(Pack, WordsOfEveryWidth) {
-  for (int width = 1; width <= 64; ++width)
-    for (i64 count : {0, 1, 2, 7, 8, 9, 63, 64, 65, 200}) check<u64>(width, count);
+  for (int width = 1; width <= 64; ++width) {
+    for (i64 count = 0; count <= 72; ++count) check<u64>(width, count);
+    check<u64>(width, 1000);
+  }
 }
 
 TEST(Pack, BytesOfEveryWidth) {
-  for (int width = 1; width <= 8; ++width)
-    for (i64 count : {0, 1, 2, 7, 8, 9, 63, 64, 65, 200}) check<u8>(width, count);
+  for (int width = 1; width <= 8; ++width) {
+    for (i64 count = 0; count <= 150; ++count) check<u8>(width, count);
+    check<u8>(width, 1000);
+  }
+}
+
+TEST(Pack, PartsOfWholeBytesMakeTheWhole) {
+  std::vector<u64> values(96);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = i * 0x9e3779b97f4a7c15;
+  for (int width : {1, 5, 37, 64}) {
+    std::vector<u8> whole(packed_bytes(96, width)), parts(whole.size());
+    pack(values.data(), 96, width, whole.data());
+    for (i64 first : {0, 8, 40}) {
+      const i64 count = first == 0 ? 8 : first == 8 ? 32 : 56;
+      pack(values.data() + first, count, width, parts.data() + packed_bytes(first, width));
+    }
+    EXPECT_EQ(whole, parts);
+  }
+}
+
+TEST(Pack, OtherWidthsAreRefused) {
+  u64 word = 0;
+  u8 bytes[16] = {};
+  EXPECT_THROW(pack(&word, 1, 0, bytes), InvalidArgument);
+  EXPECT_THROW(pack(&word, 1, 65, bytes), InvalidArgument);
+  EXPECT_THROW(unpack(bytes, 1, 9, bytes + 8), InvalidArgument);
 }
 
 }  // namespace

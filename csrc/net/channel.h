@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/types.h"
 
@@ -17,20 +18,25 @@ struct Traffic {
   i64 sent = 0;
   i64 received = 0;
   i64 depth = 0;
+  // Bytes of the frames' headers, both directions together; not part of `sent` and `received`.
+  i64 framing = 0;
 };
 
+// After an exception the connection is closed, for the stream may have been cut within a message.
 class Channel {
  public:
   virtual ~Channel() = default;
-  // Queues bytes; they leave at the next flush, read, or when the buffer is full.
+  // Queues bytes; they leave at the next flush, read, or when the buffer is full. Parties may both
+  // write any amount before they read.
   virtual void write(Bytes bytes) = 0;
   // Fills `bytes`; flushes first, so no protocol needs a manual flush.
-  // Throws PeerDisconnected when the peer is gone or the deadline passes.
+  // Throws PeerDisconnected when the peer is gone or the deadline passes, ProtocolError when the
+  // peer sends something else than frames.
   virtual void read(MutableBytes bytes) = 0;
   virtual void flush() = 0;
   virtual Traffic traffic() const = 0;
-  // The longest time a read may wait, and a write during which no byte moves; every channel starts
-  // with 60 seconds. A channel that missed its deadline is closed.
+  // The longest time a read may wait for a frame, or a write for a peer who takes nothing; every
+  // channel starts with 60 seconds.
   virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
   // Closes both directions; a read in another thread ends with PeerDisconnected.
   virtual void close() = 0;

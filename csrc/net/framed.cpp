@@ -11,7 +11,6 @@ namespace privml {
 namespace {
 
 constexpr size_t kFramePayload = size_t{64} << 10;
-constexpr size_t kLargestFrame = size_t{16} << 20;
 
 struct Header {
   u32 length;
@@ -28,9 +27,7 @@ u64 now_ns() {
 }  // namespace
 
 FramedChannel::FramedChannel(std::unique_ptr<Transport> transport)
-    : transport_(std::move(transport)) {
-  outgoing_.reserve(kFramePayload);
-}
+    : transport_(std::move(transport)), outgoing_(kFramePayload), incoming_(kFramePayload) {}
 
 FramedChannel::~FramedChannel() {
   try {
@@ -43,58 +40,74 @@ FramedChannel::~FramedChannel() {
 void FramedChannel::write(Bytes bytes) {
   traffic_.sent += static_cast<i64>(bytes.size());
   while (!bytes.empty()) {
-    const size_t n = std::min(bytes.size(), kFramePayload - outgoing_.size());
-    outgoing_.insert(outgoing_.end(), bytes.begin(),
-                     bytes.begin() + static_cast<std::ptrdiff_t>(n));
+    if (pending_ == 0 && bytes.size() >= kFramePayload) {
+      send_frame(bytes.first(kFramePayload));
+      bytes = bytes.subspan(kFramePayload);
+      continue;
+    }
+    const size_t n = std::min(bytes.size(), kFramePayload - pending_);
+    std::memcpy(outgoing_.data() + pending_, bytes.data(), n);
+    pending_ += n;
     bytes = bytes.subspan(n);
-    if (outgoing_.size() == kFramePayload) flush();
+    if (pending_ == kFramePayload) flush();
   }
 }
 
 void FramedChannel::flush() {
-  if (outgoing_.empty()) return;
-  const Header header{static_cast<u32>(outgoing_.size()), static_cast<u32>(traffic_.depth),
-                      now_ns()};
+  if (pending_ == 0) return;
+  const size_t n = std::exchange(pending_, 0);
+  send_frame({outgoing_.data(), n});
+}
+
+void FramedChannel::send_frame(Bytes payload) {
+  const Header header{static_cast<u32>(payload.size()), static_cast<u32>(traffic_.depth), now_ns()};
+  traffic_.framing += sizeof header;
   try {
-    transport_->send({reinterpret_cast<const u8*>(&header), sizeof header}, outgoing_, deadline_);
+    transport_->send({reinterpret_cast<const u8*>(&header), sizeof header}, payload, deadline_);
   } catch (...) {
-    outgoing_.clear();  // part of it may have left: it must not be sent again
     transport_->close();
     throw;
   }
-  outgoing_.clear();
 }
 
 void FramedChannel::read(MutableBytes bytes) {
   flush();
   while (!bytes.empty()) {
-    if (consumed_ == incoming_.size()) receive_frame();
-    const size_t n = std::min(bytes.size(), incoming_.size() - consumed_);
-    std::memcpy(bytes.data(), incoming_.data() + consumed_, n);
-    consumed_ += n;
+    size_t n = std::min(bytes.size(), arrived_ - consumed_);
+    if (n > 0) {
+      std::memcpy(bytes.data(), incoming_.data() + consumed_, n);
+      consumed_ += n;
+    } else {
+      try {
+        n = receive_frame(bytes);
+      } catch (...) {
+        transport_->close();
+        throw;
+      }
+    }
     traffic_.received += static_cast<i64>(n);
     bytes = bytes.subspan(n);
   }
 }
 
-// Part of a frame may be lost where this fails, so the channel is not read further then.
-void FramedChannel::receive_frame() try {
+// Fills `bytes` as far as the next frame goes and keeps the rest of it. Returns the bytes filled.
+size_t FramedChannel::receive_frame(MutableBytes bytes) {
   Header header;
   transport_->receive({reinterpret_cast<u8*>(&header), sizeof header}, deadline_);
-  if (header.length == 0 || header.length > kLargestFrame)
+  if (header.length == 0 || header.length > kFramePayload)
     throw ProtocolError("the peer sent a frame of impossible length " +
                         std::to_string(header.length) +
                         "; is it a privml party of the same version?");
-  incoming_.resize(header.length);
+  traffic_.framing += sizeof header;
+  const size_t n = std::min<size_t>(bytes.size(), header.length);
+  transport_->receive(bytes.first(n), deadline_);
+  const size_t rest = header.length - n;
+  if (rest > 0) transport_->receive({incoming_.data(), rest}, deadline_);
   consumed_ = 0;
-  transport_->receive(incoming_, deadline_);
+  arrived_ = rest;
   traffic_.depth = std::max(traffic_.depth, static_cast<i64>(header.depth) + 1);
   wait_for_link(header.sent_at, header.length);
-} catch (...) {
-  incoming_.clear();
-  consumed_ = 0;
-  transport_->close();
-  throw;
+  return n;
 }
 
 void FramedChannel::shape(std::chrono::nanoseconds delay, double bits_per_second) {
@@ -104,10 +117,17 @@ void FramedChannel::shape(std::chrono::nanoseconds delay, double bits_per_second
 
 void FramedChannel::wait_for_link(u64 sent_at, i64 bytes) {
   if (delay_ns_ == 0 && ns_per_byte_ == 0) return;
-  link_free_ns_ = std::max(link_free_ns_, static_cast<double>(sent_at)) +
+  const u64 now = now_ns();
+  // Nothing was sent in the future, whatever the frame says.
+  link_free_ns_ = std::max(link_free_ns_, static_cast<double>(std::min(sent_at, now))) +
                   ns_per_byte_ * static_cast<double>(bytes);
-  const double wait = link_free_ns_ + delay_ns_ - static_cast<double>(now_ns());
+  const double wait = link_free_ns_ + delay_ns_ - static_cast<double>(now);
   if (wait > 0) std::this_thread::sleep_for(std::chrono::nanoseconds{static_cast<i64>(wait)});
+}
+
+std::string duration_text(std::chrono::milliseconds duration) {
+  const auto count = duration.count();
+  return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
 }
 
 }  // namespace privml

@@ -2,24 +2,25 @@
 // A Channel over any byte transport: buffering, frames, byte counts, the depth clock, deadlines
 // and, on request, a simulated delay and bandwidth.
 //
-// Frame: u32 payload length, u32 sender's depth, u64 sender's monotonic clock in nanoseconds,
-// payload.
+// Frame: u32 payload length in [1, 65536], u32 sender's depth, u64 sender's monotonic clock in
+// nanoseconds, payload; all little-endian.
 #pragma once
 
-#include <vector>
-
+#include "base/buffer.h"
 #include "net/channel.h"
 
 namespace privml {
 
-// A raw, reliable, ordered byte stream. All calls throw PeerDisconnected when the peer is gone.
+// A raw, reliable, ordered byte stream. All calls throw PeerDisconnected when the peer is gone or
+// nothing has moved within the deadline.
 class Transport {
  public:
   virtual ~Transport() = default;
-  // Stores incoming bytes aside while the peer, sending itself, does not read; gives up when no
-  // byte moves either way for `deadline`.
+  // Never waits for the peer's application to read while that one sends too: incoming bytes are
+  // stored aside if need be.
   virtual void send(Bytes header, Bytes payload, std::chrono::milliseconds deadline) = 0;
   virtual void receive(MutableBytes bytes, std::chrono::milliseconds deadline) = 0;
+  // May be called by any thread.
   virtual void close() = 0;
 };
 
@@ -40,18 +41,24 @@ class FramedChannel final : public Channel {
   void shape(std::chrono::nanoseconds delay, double bits_per_second);
 
  private:
-  void receive_frame();
+  void send_frame(Bytes payload);
+  size_t receive_frame(MutableBytes bytes);
   void wait_for_link(u64 sent_at, i64 bytes);
 
   std::unique_ptr<Transport> transport_;
   std::chrono::milliseconds deadline_{60'000};
-  std::vector<u8> outgoing_;
-  std::vector<u8> incoming_;
+  AlignedVector<u8> outgoing_;
+  size_t pending_ = 0;  // bytes of outgoing_ not yet sent
+  AlignedVector<u8> incoming_;
   size_t consumed_ = 0;
+  size_t arrived_ = 0;  // bytes [consumed_, arrived_) of incoming_ are not yet read
   Traffic traffic_;
   double delay_ns_ = 0;
   double ns_per_byte_ = 0;
   double link_free_ns_ = 0;
 };
+
+// "60 s" or "250 ms", for messages.
+std::string duration_text(std::chrono::milliseconds duration);
 
 }  // namespace privml

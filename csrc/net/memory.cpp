@@ -2,11 +2,11 @@
 #include "net/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <mutex>
-#include <vector>
 
 #include "base/error.h"
 #include "net/framed.h"
@@ -18,7 +18,7 @@ namespace {
 struct Pipe {
   std::mutex mutex;
   std::condition_variable arrived;
-  std::deque<std::vector<u8>> frames;
+  std::deque<AlignedVector<u8>> frames;
   bool closed = false;
 
   void close() {
@@ -37,11 +37,12 @@ class MemoryTransport final : public Transport {
   ~MemoryTransport() override { close(); }
 
   void send(Bytes header, Bytes payload, std::chrono::milliseconds) override {
-    std::vector<u8> frame(header.begin(), header.end());
-    frame.insert(frame.end(), payload.begin(), payload.end());
+    AlignedVector<u8> frame(header.size() + payload.size());
+    std::memcpy(frame.data(), header.data(), header.size());
+    std::memcpy(frame.data() + header.size(), payload.data(), payload.size());
     {
       const std::lock_guard lock(out_->mutex);
-      if (out_->closed) throw PeerDisconnected("the peer closed the in-memory connection");
+      if (out_->closed) throw gone();
       out_->frames.push_back(std::move(frame));
     }
     out_->arrived.notify_one();
@@ -49,6 +50,7 @@ class MemoryTransport final : public Transport {
 
   void receive(MutableBytes bytes, std::chrono::milliseconds deadline) override {
     while (!bytes.empty()) {
+      if (closed_here_) throw gone();
       if (taken_ == current_.size()) next_frame(deadline);
       const size_t n = std::min(bytes.size(), current_.size() - taken_);
       std::memcpy(bytes.data(), current_.data() + taken_, n);
@@ -58,6 +60,7 @@ class MemoryTransport final : public Transport {
   }
 
   void close() override {
+    closed_here_ = true;
     out_->close();
     in_->close();
   }
@@ -68,17 +71,23 @@ class MemoryTransport final : public Transport {
     const bool ready =
         in_->arrived.wait_for(lock, deadline, [&] { return !in_->frames.empty() || in_->closed; });
     if (!ready)
-      throw PeerDisconnected("no answer from the in-memory peer within " +
-                             std::to_string(deadline.count()) + " ms");
-    if (in_->frames.empty()) throw PeerDisconnected("the peer closed the in-memory connection");
+      throw PeerDisconnected("no answer from the in-memory peer within " + duration_text(deadline));
+    // What a peer sent before it closed can still be read.
+    if (in_->frames.empty()) throw gone();
     current_ = std::move(in_->frames.front());
     in_->frames.pop_front();
     taken_ = 0;
   }
 
+  PeerDisconnected gone() const {
+    return PeerDisconnected(closed_here_ ? "this side closed the in-memory connection"
+                                         : "the peer closed the in-memory connection");
+  }
+
   std::shared_ptr<Pipe> out_;
   std::shared_ptr<Pipe> in_;
-  std::vector<u8> current_;
+  std::atomic<bool> closed_here_{false};
+  AlignedVector<u8> current_;
   size_t taken_ = 0;
 };
 

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "net/tcp_transport.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace privml {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+// Small reads fetch this much at once, which saves a system call for most frames; large ones go
+// straight to where they belong.
+constexpr size_t kReadAhead = size_t{8} << 10;
+constexpr size_t kDrain = size_t{256} << 10;
+
+std::string peer_name(int socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char host[NI_MAXHOST] = "?";
+  char service[NI_MAXSERV] = "?";
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (getpeername(socket, generic, &size) == 0)
+    getnameinfo(generic, size, host, sizeof host, service, sizeof service,
+                NI_NUMERICHOST | NI_NUMERICSERV);
+  return with_port(host, service);
+}
+
+void drop_front(iovec (&parts)[2], size_t n) {
+  for (iovec& part : parts) {
+    const size_t taken = std::min(n, part.iov_len);
+    part.iov_base = static_cast<u8*>(part.iov_base) + taken;
+    part.iov_len -= taken;
+    n -= taken;
+  }
+}
+
+}  // namespace
+
+std::string with_port(const std::string& host, const std::string& port) {
+  const bool brackets = host.find(':') != std::string::npos;
+  return (brackets ? "[" + host + "]" : host) + ":" + port;
+}
+
+int remaining_milliseconds(Clock::time_point end) {
+  const auto left = std::chrono::ceil<Milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::clamp<i64>(left, 0, 1 << 30));
+}
+
+TcpTransport::TcpTransport(int socket) : socket_(socket), peer_(peer_name(socket)) {
+  const int on = 1;
+  setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
+}
+
+TcpTransport::~TcpTransport() { ::close(socket_); }
+
+void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
+  iovec parts[2] = {{const_cast<u8*>(header.data()), header.size()},
+                    {const_cast<u8*>(payload.data()), payload.size()}};
+  msghdr message{};
+  message.msg_iov = parts;
+  message.msg_iovlen = 2;
+  auto end = Clock::now() + deadline;
+  while (parts[0].iov_len + parts[1].iov_len > 0) {
+    if (closed_) throw_gone();
+    const ssize_t n = sendmsg(socket_, &message, MSG_NOSIGNAL);
+    if (n > 0) {
+      drop_front(parts, static_cast<size_t>(n));
+      end = Clock::now() + deadline;
+    } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      // The peer may be sending too and read only afterwards: what arrives meanwhile is put aside,
+      // so neither waits for the other.
+      if (fill_aside(kDrain)) {
+        end = Clock::now() + deadline;
+      } else {
+        wait_for(POLLIN | POLLOUT, end, deadline);
+      }
+    } else if (n < 0 && errno != EINTR) {
+      throw_gone();
+    }
+  }
+}
+
+void TcpTransport::receive(MutableBytes bytes, Milliseconds deadline) {
+  const auto end = Clock::now() + deadline;
+  while (!bytes.empty()) {
+    if (closed_) throw_gone();
+    size_t n = take_aside(bytes);
+    if (n == 0 && bytes.size() >= kReadAhead) {
+      const i64 received = receive_some(bytes);
+      if (received < 0) throw_gone();
+      n = static_cast<size_t>(received);
+    } else if (n == 0 && fill_aside(kReadAhead)) {
+      continue;
+    }
+    if (n == 0) wait_for(POLLIN, end, deadline);
+    bytes = bytes.subspan(n);
+  }
+}
+
+void TcpTransport::close() {
+  closed_ = true;
+  shutdown(socket_, SHUT_RDWR);
+}
+
+// 0 where nothing has arrived, -1 where nothing more will.
+i64 TcpTransport::receive_some(MutableBytes bytes) {
+  while (true) {
+    const ssize_t n = recv(socket_, bytes.data(), bytes.size(), 0);
+    if (n > 0) return n;
+    if (n == 0) return -1;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+    if (errno != EINTR) return -1;
+  }
+}
+
+// Whether something had arrived.
+bool TcpTransport::fill_aside(size_t at_most) {
+  if (aside_taken_ >= aside_.size() - aside_taken_) {
+    aside_.erase(aside_.begin(), aside_.begin() + static_cast<std::ptrdiff_t>(aside_taken_));
+    aside_taken_ = 0;
+    if (aside_.empty() && aside_.capacity() > 4 * kDrain) aside_ = {};
+  }
+  const size_t before = aside_.size();
+  aside_.resize(before + at_most);
+  const i64 n = receive_some({aside_.data() + before, at_most});
+  aside_.resize(before + static_cast<size_t>(std::max<i64>(n, 0)));
+  if (n < 0) throw_gone();
+  return n > 0;
+}
+
+size_t TcpTransport::take_aside(MutableBytes bytes) {
+  const size_t n = std::min(bytes.size(), aside_.size() - aside_taken_);
+  if (n > 0) std::memcpy(bytes.data(), aside_.data() + aside_taken_, n);
+  aside_taken_ += n;
+  return n;
+}
+
+void TcpTransport::wait_for(short events, TimePoint end, Milliseconds deadline) {
+  pollfd waiting{socket_, events, 0};
+  if (poll(&waiting, 1, remaining_milliseconds(end)) == 0 && Clock::now() >= end)
+    throw PeerDisconnected("no answer from peer " + peer_ + " within " + duration_text(deadline));
+}
+
+void TcpTransport::throw_gone() const {
+  throw PeerDisconnected(closed_ ? "this side closed the connection to " + peer_
+                                 : "peer " + peer_ + " closed the connection");
+}
+
+}  // namespace privml

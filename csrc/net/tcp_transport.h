@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connected TCP socket as a Transport.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "net/framed.h"
+
+namespace privml {
+
+class TcpTransport final : public Transport {
+ public:
+  // Owns the connected `socket`.
+  explicit TcpTransport(int socket);
+  ~TcpTransport() override;
+  TcpTransport(const TcpTransport&) = delete;
+  TcpTransport& operator=(const TcpTransport&) = delete;
+
+  void send(Bytes header, Bytes payload, std::chrono::milliseconds deadline) override;
+  void receive(MutableBytes bytes, std::chrono::milliseconds deadline) override;
+  void close() override;
+
+ private:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  i64 receive_some(MutableBytes bytes);
+  bool fill_aside(size_t at_most);
+  size_t take_aside(MutableBytes bytes);
+  void wait_for(short events, TimePoint end, std::chrono::milliseconds deadline);
+  [[noreturn]] void throw_gone() const;
+
+  int socket_;
+  std::string peer_;
+  std::atomic<bool> closed_{false};
+  AlignedVector<u8> aside_;  // received ahead of what was asked for
+  size_t aside_taken_ = 0;
+};
+
+// host:port, with brackets around IPv6 addresses.
+std::string with_port(const std::string& host, const std::string& port);
+
+// Milliseconds until `end` for poll(), at least 0.
+int remaining_milliseconds(std::chrono::steady_clock::time_point end);
+
+}  // namespace privml
