@@ -7,6 +7,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,12 +46,15 @@ inline Shape shape_of(const py::array& array) {
   return {array.shape(), array.shape() + array.ndim()};
 }
 
-// A fresh array with its view; words come out as int64, which is what torch shares memory with.
+// A fresh array of zeros with its view; words come out as int64, which is what torch shares memory
+// with.
 template <class T>
 struct Result {
   using Element = std::conditional_t<sizeof(T) == 8, i64, u8>;
   explicit Result(const Shape& shape)
-      : array(shape), span(reinterpret_cast<T*>(array.mutable_data()), array.size()) {}
+      : array(shape), span(reinterpret_cast<T*>(array.mutable_data()), array.size()) {
+    std::fill(span.begin(), span.end(), T{0});
+  }
   py::array_t<Element> array;
   std::span<T> span;
 };

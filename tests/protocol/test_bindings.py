@@ -38,6 +38,13 @@ def test_wrong_arrays_are_refused(meter, array):
         T.relu(meter, array, 32)
 
 
+def test_a_meter_returns_zeros_and_not_old_memory(meter):
+    freed = [np.full(GOOD.shape, 77 + i) for i in range(64)]
+    del freed
+    value, bits = T.relu(meter, GOOD, 32)
+    assert not value.any() and not bits.any()
+
+
 def test_both_signs_and_any_shape_pass(meter):
     for array in (GOOD, GOOD.astype(np.uint64), GOOD.reshape(1, 2, 3), np.array(5), np.zeros((0, 3), np.int64)):
         value, bits = T.relu(meter, array, 32)
