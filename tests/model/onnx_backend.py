@@ -14,13 +14,14 @@ import onnx
 import torch
 from onnx import numpy_helper
 
+import privml
 from privml.errors import UnsupportedOperator
 from privml.frontend.onnx import OnnxModule, rules
 from privml.frontend.onnx.table import TABLE
 
 assert rules
 # Operands that a rule of the conversion itself wants to know, by operator.
-_CONTROL = {"If": (0,), "Loop": (0, 1), "Pad": (2,), "Upsample": (1,)}
+_CONTROL = {"If": (0,), "Loop": (0, 1), "Dropout": (1, 2), "Pad": (2,), "Upsample": (1,)}
 _HALF = {"float16": 2e-3, "bfloat16": 2e-2}
 
 
@@ -126,3 +127,20 @@ def differences(case: Case, results: Any, atol: float | None = None, rtol: float
             with np.errstate(all="ignore"):
                 error = np.nanmax(np.abs(got - expected.astype(np.float64)))
             yield f"result {number} is off by {error:.3g}"
+
+
+def run(case: Case, module: OnnxModule) -> Any:
+    with torch.no_grad():
+        return module(*arguments(case, module))
+
+
+def run_secret(case: Case, module: OnnxModule) -> Any:
+    """The results, revealed, on secret floating-point inputs (or on a secret first input if there are none) and
+    secret parameters, in the current session."""
+    inputs = arguments(case, module)
+    chosen = [i for i, x in enumerate(inputs) if x.dtype.is_floating_point] or [0]
+    inputs = [privml.share(x) if i in chosen else x for i, x in enumerate(inputs)]
+    with torch.no_grad():
+        results = privml.secret(module)(*inputs)
+    results = results if isinstance(results, tuple) else (results,)
+    return tuple(privml.reveal(r) if isinstance(r, privml.SecretTensor) else r for r in results)

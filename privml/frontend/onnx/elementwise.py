@@ -64,6 +64,13 @@ for _name, _run in {
 
 @operator("Div", numbers=True)
 def div(node: Node) -> Run:
+    divisor = node.value(1)
+    if divisor is not None and node.inputs[1].weight and node.floating(1) and np.all(divisor):
+        # A secret product instead of a secret quotient.
+        node.drop(1)
+        node.parameter("reciprocal", 1 / divisor)
+        return lambda a, _, reciprocal: a * reciprocal
+
     def run(a: Any, b: Any) -> torch.Tensor:
         if (a if isinstance(a, torch.Tensor) else b).is_floating_point():
             return a / b
@@ -80,9 +87,9 @@ def mod(node: Node) -> Run:
 @operator("Pow")
 def power(node: Node) -> Run:
     exponent = node.value(1)
-    if exponent is None or exponent.size != 1 or exponent.ndim > (node.rank(0) or 0):
+    number = None if exponent is None or exponent.ndim > (node.rank(0) or 0) else node.take(1)
+    if number is None:
         return lambda x, y: torch.pow(x, y).to(x.dtype)
-    number = exponent.item()
     if number == 2:
         return lambda x, _: x * x
     return lambda x, _: torch.pow(x, number).to(x.dtype)
@@ -137,9 +144,8 @@ def minimum(node: Node) -> Run:
 
 @operator("Clip")
 def clip(node: Node) -> Run:
-    bounds = [node.value(i) for i in (1, 2)]
-    if all(b is not None or not node.has(i) for i, b in zip((1, 2), bounds, strict=True)):
-        low, high = (None if b is None else b.item() for b in bounds)
+    if all(node.value(i) is not None or not node.has(i) for i in (1, 2)):
+        low, high = node.take(1), node.take(2)
         low, high = (None if b is None or _beyond(b, side) else b for b, side in ((low, -1), (high, 1)))
         if low is None and high is None:
             return lambda x, *_: x
@@ -179,10 +185,10 @@ def cast_like(node: Node) -> Run:
 @operator("Dropout")
 def dropout(node: Node) -> Run:
     node.ignore("seed")
-    ratio, training = node.value(1), node.value(2)
-    drops = node.has(2) and not (training is not None and not training.item())
-    if drops and not (ratio is not None and ratio.item() == 0):
+    drops = node.has(2) and node.take(2) is not False
+    if drops and node.take(1) != 0:
         node.refuse("training_mode: the parties would have to agree on the random mask; export for inference")
+    node.drop(1)
     if not node.wants(1):
         return lambda x, *_: x
     return lambda x, *_: (x, torch.ones_like(x, dtype=torch.bool))

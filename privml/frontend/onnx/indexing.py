@@ -117,7 +117,6 @@ def scatter_nd(node: Node) -> Run:
 @operator("OneHot", static=(1,))
 def one_hot(node: Node) -> Run:
     axis = node.attribute("axis", -1)
-    values = node.public(2)
 
     def run(indices: torch.Tensor, depth: np.ndarray, pair: torch.Tensor) -> torch.Tensor:
         size = integers(depth)[0]
@@ -125,9 +124,6 @@ def one_hot(node: Node) -> Run:
         classes = torch.arange(size).reshape([-1] + [1] * (indices.dim() - at))
         places = indices.unsqueeze(at)
         chosen = torch.where(places < 0, places + size, places) == classes
-        if values is not None:
-            off, on = (v.item() for v in values)
-            return torch.where(chosen, on, off).to(pair.dtype)
         return torch.where(chosen, pair[1], pair[0])
 
     return run

@@ -47,12 +47,22 @@ def load(
     _one_name_for_the_default_domain(skeleton)
     if not skeleton.opset_import:
         raise CorruptFile("not an ONNX model: it names no operator set")
+    newest, version = onnx.defs.onnx_opset_version(), opset_of(skeleton) or 0
+    if version > newest:
+        raise UnsupportedOperator(
+            f"the model is of opset {version}, the installed onnx package knows {newest} at most; install a newer one"
+        )
     unknown = [n for n in all_nodes(skeleton.graph) if not _has_schema(n, skeleton)]
     if not unknown:
+        skeleton = _inline_local(skeleton)
         _check(skeleton)
-        skeleton = _bring_to_target(_inline_local(skeleton))
+        # A body is written in the opset of its operator, so some can be inlined only before the conversion.
+        skeleton = _bring_to_target(_inline_composites(skeleton))
         skeleton = _inline_composites(skeleton)
     skeleton = infer(skeleton)
+    for tensor in skeleton.graph.initializer:  # the version converter turns old attributes into operands
+        if tensor.name not in arrays:
+            arrays[tensor.name] = numpy_helper.to_array(tensor)
     inputs = [value for value in skeleton.graph.input if value.name not in weights and value.name not in fixed]
     return Loaded(skeleton, arrays, inputs)
 
@@ -172,12 +182,23 @@ def _inline_composites(model: onnx.ModelProto) -> onnx.ModelProto:
         for name in composite:
             _write_defaults(model, name)
             try:
-                model = inliner.inline_selected_functions(
-                    infer(model), [name], exclude=False, inline_schema_functions=True
-                )
+                model = _inline(infer(model), name)
             except Exception:
                 failed.add(name)
     return model
+
+
+def _inline(model: onnx.ModelProto, name: tuple[str, str]) -> onnx.ModelProto:
+    """Inlines one operator. The inliner knows the types of inputs but not of initializers, so they are both."""
+    names = {value.name for value in model.graph.input}
+    extra = [t for t in model.graph.initializer if t.name not in names]
+    model.graph.input.extend(helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in extra)
+    try:
+        result = inliner.inline_selected_functions(model, [name], exclude=False, inline_schema_functions=True)
+    finally:
+        del model.graph.input[len(names) :]
+    del result.graph.input[len(names) :]
+    return result
 
 
 def _write_defaults(model: onnx.ModelProto, name: tuple[str, str]) -> None:

@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from privml.errors import UnsupportedOperator
 from privml.frontend.onnx import control
 from privml.frontend.onnx.load import Loaded, opset_of
+from privml.frontend.onnx.refused import REASONS
 from privml.frontend.onnx.static import RANDOM, folder, shape_array
 from privml.frontend.onnx.table import TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
 from privml.frontend.onnx.values import (
@@ -262,6 +263,8 @@ class Planner:
         if node.unread():
             raise Refusal(f"attribute {', '.join(node.unread())} is not supported")
         operands = node.inputs
+        for value in node.taken:
+            self._is_public(value)
         sources = [self._source(value, index, rule, operands) for index, value in enumerate(operands)]
         label = label_of(proto)
         if node.parameters:
@@ -336,7 +339,9 @@ def describe(proto: onnx.NodeProto) -> str:
 
 def _unknown(proto: onnx.NodeProto) -> str:
     close = nearest(proto.domain, proto.op_type)
-    return "no such operator here" + (f"; nearest by name: {', '.join(close)}" if close else "")
+    reason = REASONS.get(proto.op_type)
+    text = "not supported" + (f": {reason}" if reason else "")
+    return text + (f"; nearest by name: {', '.join(close)}" if close else "")
 
 
 def _schema(proto: onnx.NodeProto, opsets: Any) -> Any:

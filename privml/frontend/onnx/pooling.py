@@ -15,7 +15,7 @@ from privml.frontend.onnx.table import Node, Run, operator
 from privml.frontend.onnx.window import Pads, Window, check_spatial, pad, symmetric, window
 
 _MAX = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
-_AVERAGE = (F.avg_pool1d, F.avg_pool2d, F.avg_pool3d)
+_AVERAGE = (F.avg_pool1d, F.avg_pool2d)
 
 
 def _completed(geometry: Window, sizes: Any, kernel: list[int], pads: Pads) -> Pads:
@@ -92,7 +92,7 @@ def average_pool(node: Node) -> Run:
     def run(x: torch.Tensor) -> torch.Tensor:
         sizes = x.shape[2:]
         pads = geometry.padding(sizes, kernel)
-        if geometry.dilation(n) == [1] * n and _fits(pads, kernel):
+        if n < 3 and geometry.dilation(n) == [1] * n and _fits(pads, kernel):
             both = [lo for lo, _ in pads]
             return _AVERAGE[n - 1](x, kernel, geometry.stride(n), both, geometry.ceil_mode, counted)
         total = _window_sum(geometry, kernel, x, pads)

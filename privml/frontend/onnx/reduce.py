@@ -28,7 +28,7 @@ def _sum(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
 def _product(x: torch.Tensor, axes: list[int], keep: bool) -> torch.Tensor:
     for axis in sorted(axes, reverse=True):
         if x.shape[axis] == 0:
-            x = x.prod(axis, keepdim=True)
+            x = torch.ones_like(x.sum(axis, keepdim=True, dtype=x.dtype))
         while x.shape[axis] > 1:  # products of pairs: the depth of secure products is logarithmic
             half = x.shape[axis] // 2
             pairs = x.narrow(axis, 0, half) * x.narrow(axis, half, half)

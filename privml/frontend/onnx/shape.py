@@ -145,10 +145,10 @@ def range_(node: Node) -> Run:
 @operator("Pad", static=(1, 3))
 def pad(node: Node) -> Run:
     mode = node.choice("mode", "constant", *_MODES)
-    value = node.public(2)
-    if node.has(2) and value is None and mode == "constant":
+    fill = node.take(2)
+    if node.has(2) and mode == "constant":
         node.refuse("constant_value must be a constant of the model")
-    fill = 0 if value is None else value.item()
+    fill = 0 if fill is None else fill
 
     def run(x: torch.Tensor, pads: np.ndarray, _: Any = None, axes: Any = None) -> torch.Tensor:
         sizes = integers(pads)

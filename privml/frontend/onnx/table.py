@@ -82,6 +82,7 @@ class Node:
     attributes: dict[str, Any]
     read: set[str] = field(default_factory=set)
     parameters: list[tuple[str, np.ndarray]] = field(default_factory=list)
+    taken: list[Value] = field(default_factory=list)
 
     @property
     def op_type(self) -> str:
@@ -124,9 +125,15 @@ class Node:
         """The operand when it is known at conversion, else None."""
         return self.inputs[index].array if self.has(index) else None
 
-    def public(self, index: int) -> np.ndarray | None:
-        """The operand when it is known and not a number of the trained model, else None."""
-        return self.value(index) if self.has(index) and not self.inputs[index].weight else None
+    def take(self, index: int) -> Any:
+        """The one number an operand holds, which becomes public; None when it is not known or not one. The
+        function is then passed None in its place."""
+        array = self.value(index)
+        if array is None or array.size != 1:
+            return None
+        self.taken.append(self.inputs[index])
+        self.inputs[index] = None
+        return array.item()
 
     def rank(self, index: int) -> int | None:
         return self.inputs[index].rank if self.has(index) else None
