@@ -5,6 +5,7 @@ import importlib.util
 import json
 import math
 import re
+import threading
 from pathlib import Path
 
 import pytest
@@ -413,3 +414,56 @@ def test_several_inputs_and_outputs():
         first, second = (privml.reveal(r) for r in program.run(session, x, y))
     assert (first - module(x, y)[0]).abs().max() < 0.02
     assert (second - (x + y)).abs().max() < 0.01
+
+
+def test_a_fixed_batch_stays_fixed():
+    class Pairs(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(6, 3)
+
+        def forward(self, x):
+            return self.linear(x.reshape(2, 6))
+
+    torch.manual_seed(0)
+    module, x = Pairs().eval(), torch.randn(9, 3)
+    program = privml.convert(module, x[:4], calibration=x)
+    assert program.inputs[0].shape == (4, 3)
+    assert (scores(program, x[:4]) - module(x[:4]).detach()).abs().max() < 0.05
+    with open_session(program) as session, pytest.raises(InvalidInput, match=r"expects \(4, 3\)"):
+        program.run(session, x)
+
+
+def test_secret_indices_are_refused_when_converting():
+    module = nn.Sequential(nn.Embedding(10, 4), nn.Flatten(), nn.Linear(12, 2))
+    with pytest.raises(UnsupportedOperator, match="indices must be public"):
+        privml.convert(module, torch.tensor([[1, 2, 3], [4, 5, 6]]))
+
+
+# ---- each party for itself
+def test_a_client_without_weights_and_a_server_without_images(program, lenet, saved):
+    core = pytest.importorskip("privml._core")
+    from privml.session.session import Settings, open_session
+
+    x = lenet.preprocess(lenet.samples[:3])
+    channels, results = core.memory_pair(), [None, None]
+
+    def party(rank):
+        own = privml.load(saved / "program", saved / "weights.safetensors" if rank == 0 else None)
+        settings = Settings(ot="ideal", program=own.hash, formats=own.formats_hash, numerics=own.numerics)
+        try:
+            with open_session(channels[rank], rank, settings, deadline=20.0) as session:
+                for _ in range(2):  # the weights are shared once
+                    outputs = own.run(session, x if rank == 1 else x.shape)
+                    results[rank] = privml.reveal(outputs, to=1)
+        except BaseException as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=party, args=(rank,)) for rank in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive(), "a party hangs"
+    assert results[0] is None
+    assert torch.equal(results[1], scores(program, x))
