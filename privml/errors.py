@@ -11,7 +11,7 @@ class ConfigError(PrivmlError, ValueError):
 
 
 class UnsupportedOperator(PrivmlError, NotImplementedError):
-    """A model uses an operator that has no secure implementation; names the operator, the node and what is supported."""
+    """A model uses an operator that has no secure implementation; names operator, node and what is supported."""
 
 
 class SecretLeakError(PrivmlError, RuntimeError):

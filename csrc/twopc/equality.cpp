@@ -73,6 +73,11 @@ void cost_equal_chunk(CostMeter& meter, const EqualityPlan& plan, i64 n) {
   cost_comparison(meter, plan.last, n);
 }
 
+// Every counted position holds a correlation and its product at once.
+i64 chunk_limit(const EqualityPlan& plan) {
+  return std::min(kChunk, kChunk * 16 / std::max(plan.counted, 1));
+}
+
 }  // namespace
 
 void equal(Party& party, std::span<const u64> x, int bits, std::span<u8> out) {
@@ -82,12 +87,15 @@ void equal(Party& party, std::span<const u64> x, int bits, std::span<u8> out) {
       party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_equal_chunk(meter, plan, n); },
       [&](i64 begin, i64 n) {
         equal_chunk(party, x.subspan(begin, n), plan, out.subspan(begin, n));
-      });
+      },
+      chunk_limit(plan));
 }
 
 void cost_equal(CostMeter& meter, i64 n, int bits) {
   const EqualityPlan plan = plan_equality(bits);
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) { cost_equal_chunk(m, plan, count); });
+  cost_in_chunks(
+      meter, n, [&](CostMeter& m, i64 count) { cost_equal_chunk(m, plan, count); },
+      chunk_limit(plan));
 }
 
 // x0 + x1 = 0 iff x0 = -x1.
