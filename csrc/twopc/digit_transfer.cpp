@@ -14,11 +14,16 @@ namespace {
 
 constexpr i64 kTile = 64;  // instances whose pads are in the cache at once; a multiple of 8
 
-// Slots whose index has bit b set; where a word has two halves, the second repeats the first.
-constexpr u64 slots_with_bit(int b, int m, bool two_halves) {
-  u64 slots = 0;
-  for (int j = 0; j < 1 << m; ++j) slots |= static_cast<u64>(j >> b & 1) << j;
-  return two_halves ? slots | slots << (1 << m) % 64 : slots;
+// For each bit b of an index: the slots whose index has it set; where a word has two halves, the
+// second repeats the first.
+template <int m, bool two_halves>
+constexpr std::array<u64, m> slots_by_bit() {
+  std::array<u64, m> slots{};
+  for (int b = 0; b < m; ++b) {
+    for (int j = 0; j < 1 << m; ++j) slots[b] |= static_cast<u64>(j >> b & 1) << j;
+    if constexpr (two_halves) slots[b] |= slots[b] << (1 << m);
+  }
+  return slots;
 }
 
 // A fresh bit over all slots.
@@ -45,6 +50,7 @@ template <int m, bool greater, bool equality>
 void make_words(const DigitTile& tile) {
   constexpr int slots = 1 << m;
   constexpr u64 all = low_mask(slots);
+  constexpr std::array<u64, m> with_bit = slots_by_bit<m, greater && equality>();
   for (i64 i = 0; i < tile.count; ++i) {
     const Block* const pad0 = tile.pads0 + i * tile.bits + tile.offset;
     const Block* const pad1 = tile.pads1 + i * tile.bits + tile.offset;
@@ -64,7 +70,7 @@ void make_words(const DigitTile& tile) {
     }
     for (int b = 0; b < m; ++b) {
       const u64 flipped = u64{0} - (flips >> b & 1);
-      const u64 second = slots_with_bit(b, m, greater && equality) ^ flipped;
+      const u64 second = with_bit[b] ^ flipped;
       word ^= pad0[b].lo ^ ((pad0[b].lo ^ pad1[b].lo) & second);
     }
     tile.words[i] = word;
