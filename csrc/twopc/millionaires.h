@@ -7,8 +7,9 @@
 // Source         CrypTFlow2 (Rathee et al., CCS 2020), section 3.1, with equality as in SiRNN
 //                (Rathee et al., S&P 2021), appendix B: 1-of-16 OT per digit of 4 bits, then a tree
 //                of ANDs. Half of the instances are sent by each party.
-// Cost           per instance `bits` correlations and at most 4 bytes of messages per digit, and
-//                per node of the tree one triple and at most 6 bits; depth 2 + tree levels.
+// Cost           per instance `bits` correlations and at most 8 bytes of messages per digit of 4
+//                to 6 bits, and per node of the tree one triple and at most 6 bits; depth 2 +
+//                levels of the tree (comparison_plan.h).
 #pragma once
 
 #include "ot/cost.h"

@@ -6,7 +6,7 @@
 // Source         CrypTFlow2 (Rathee et al., CCS 2020), section 5.1: the sign selects; the
 // selector's
 //                first message travels with the comparison's.
-// Cost           most_significant_bit and multiplex, one message less deep.
+// Cost           most_significant_bit and multiplex, one hop less deep.
 #pragma once
 
 #include "ot/cost.h"

@@ -10,6 +10,10 @@
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
 // Source         SiRNN (Rathee et al., S&P 2021), section IV, Algorithm 2 and appendix C, here with
 //                both carries from one tree, and both conversions in one exchange.
+// Cost           logical and arithmetic: a split comparison of `bits` bits and conversions of its
+//                two bits (to `bits` and `shift` bits); nonnegative: a comparison of `shift` bits,
+//                one conversion and one private product; reduce: a comparison of `shift` bits and
+//                one conversion. Conversions add one hop to a comparison's depth.
 #pragma once
 
 #include "ot/cost.h"
