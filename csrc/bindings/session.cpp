@@ -74,11 +74,26 @@ TwoPartySession::TwoPartySession(int rank, const std::string& provider, int k) :
 void TwoPartySession::close() {
   closed_ = true;
   if (channel_) channel_->close();
+  if (busy_.exchange(true)) return;
+  wipe();
+  busy_ = false;
+}
+
+void TwoPartySession::fail() {
+  closed_ = true;
+  channel_->close();
+  wipe();
+}
+
+void TwoPartySession::wipe() {
+  if (!resources_) return;
+  final_ = resources_->party().ledger;
+  resources_.reset();
 }
 
 py::dict TwoPartySession::counters() const {
   if (meter_) return metered();
-  const Ledger& ledger = resources_->party().ledger;
+  const Ledger& ledger = resources_ ? resources_->party().ledger : final_;
   std::array<PhaseCount, 3> phases = ledger.phases;
   const PhaseCount& setup = phases[static_cast<int>(Phase::setup)];
   const PhaseCount& preprocess = phases[static_cast<int>(Phase::preprocess)];

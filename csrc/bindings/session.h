@@ -38,18 +38,23 @@ class TwoPartySession {
     }
     if (closed_) throw PeerDisconnected("this session is closed");
     const auto start = std::chrono::steady_clock::now();
+    const Traffic before = channel_->traffic();
     try {
       protocol(resources_->party());
       channel_->flush();
     } catch (const InvalidArgument&) {
+      const Traffic after = channel_->traffic();
+      if (after.sent != before.sent || after.received != before.received) fail();
       throw;
     } catch (...) {
-      close();
+      fail();
       throw;
     }
     seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
+  // Ends the session and wipes its keys; a protocol running in another thread ends with
+  // PeerDisconnected (and its keys go with this object).
   void close();
   // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
   // cots_as_receiver}
@@ -69,11 +74,14 @@ class TwoPartySession {
   };
 
   py::dict metered() const;
+  void fail();  // the running protocol's own close()
+  void wipe();
 
   int rank_;
   std::shared_ptr<Channel> channel_;
   Traffic opened_;  // what crossed the channel before the session
   std::unique_ptr<PartyResources> resources_;
+  Ledger final_;  // of a session whose resources are gone
   std::optional<CostMeter> meter_;
   std::array<i64, 2> setup_bytes_{}, setup_depth_{};  // of the meter
   std::atomic<bool> busy_ = false;

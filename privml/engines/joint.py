@@ -81,7 +81,7 @@ def _refused_by_all(futures: list[Future[Any]]) -> bool:
 class JointEngine(Engine):
     """The engines of all parties as one: a share is the concatenation of the parties' shares.
 
-    ``engines`` holds one engine per rank, with equally many components. Local operations run on the calling
+    ``engines`` holds one engine per rank, with equally many components and a close(). Local operations run on the calling
     thread, interactive ones on the parties' threads.
     """
 
@@ -97,7 +97,10 @@ class JointEngine(Engine):
         self.trivial_inputs = engines[0].trivial_inputs
 
     def close(self) -> None:
+        """Ends the session and wipes the parties' keys."""
         self.threads.close()
+        for engine in self.engines:
+            engine.close()
 
     def counters(self) -> dict[str, Any]:
         """What party 0 has counted so far; its sent and received bytes are both directions."""

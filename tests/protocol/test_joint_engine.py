@@ -123,3 +123,12 @@ def test_same_seed_gives_the_same_shares():
         shares.append(engine.relu((torch.arange(10), torch.zeros(10, dtype=torch.int64)), 32)[0])
         engine.close()
     assert all(torch.equal(a, b) for a, b in zip(*shares, strict=True))
+
+
+def test_counters_outlive_the_session():
+    engine = joint.create(ot="softspoken")
+    engine.relu((torch.arange(10), torch.zeros(10, dtype=torch.int64)), 32)
+    open_counters = engine.counters()
+    engine.close()
+    engine.engines[0].close()
+    assert engine.counters() == open_counters and open_counters["online"]["sent"] > 0
