@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -20,12 +21,27 @@ ChannelPair open_channels(bool tcp) {
   return {listener.accept(std::chrono::seconds(5)), std::move(client)};
 }
 
-double seconds_of(const std::function<void()>& first, const std::function<void()>& second) {
+// Wall clock, and processor time of both threads together, which other programs disturb less.
+struct Seconds {
+  double wall = 0;
+  double processor = 0;
+};
+
+Seconds time(const std::function<void()>& first, const std::function<void()>& second) {
   const auto start = std::chrono::steady_clock::now();
+  const std::clock_t processor = std::clock();
   std::thread other(second);
   first();
   other.join();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+          static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC};
+}
+
+void report(const char* channel, const char* what, i64 piece, i64 bytes, Seconds seconds) {
+  const double gigabytes = static_cast<double>(bytes) / 1e9;
+  std::printf("%-6s %-9s pieces of %7lld B %7.3f GB/s %7.3f GB per processor second\n", channel,
+              what, static_cast<long long>(piece), gigabytes / seconds.wall,
+              gigabytes / seconds.processor);
 }
 
 void send_all(Channel& channel, i64 bytes, i64 piece) {
@@ -44,10 +60,9 @@ void run(i64 bytes) {
     const char* name = tcp ? "tcp" : "memory";
     for (const i64 piece : {16, 1 << 10, 1 << 16, 1 << 20}) {
       auto [a, b] = open_channels(tcp);
-      const double one_way = seconds_of([&, &a = a] { send_all(*a, bytes, piece); },
-                                        [&, &b = b] { receive_all(*b, bytes, piece); });
-      std::printf("%-6s one way   pieces of %7lld B %8.3f GB/s\n", name,
-                  static_cast<long long>(piece), static_cast<double>(bytes) / one_way / 1e9);
+      const Seconds one_way = time([&, &a = a] { send_all(*a, bytes, piece); },
+                                   [&, &b = b] { receive_all(*b, bytes, piece); });
+      report(name, "one way", piece, bytes, one_way);
     }
     auto [a, b] = open_channels(tcp);
     const auto exchange = [&](Channel& channel) {
@@ -57,9 +72,8 @@ void run(i64 bytes) {
         receive_all(channel, part, part);
       }
     };
-    const double both = seconds_of([&, &a = a] { exchange(*a); }, [&, &b = b] { exchange(*b); });
-    std::printf("%-6s both ways, a megabyte at a time %8.3f GB/s each\n", name,
-                static_cast<double>(bytes) / both / 1e9);
+    report(name, "both ways", 1 << 20, 2 * bytes,
+           time([&, &a = a] { exchange(*a); }, [&, &b = b] { exchange(*b); }));
     constexpr i64 kHops = 4000;
     const auto bounce = [&](Channel& channel, bool starts) {
       u8 data[16] = {};
@@ -70,9 +84,10 @@ void run(i64 bytes) {
       }
       channel.flush();
     };
-    const double hops =
-        seconds_of([&, &a = a] { bounce(*a, true); }, [&, &b = b] { bounce(*b, false); });
-    std::printf("%-6s ping-pong %8.2f us per hop\n", name, hops / kHops * 1e6);
+    const Seconds hops =
+        time([&, &a = a] { bounce(*a, true); }, [&, &b = b] { bounce(*b, false); });
+    std::printf("%-6s ping-pong %8.2f us per hop, %.2f of processor time\n", name,
+                hops.wall / kHops * 1e6, hops.processor / kHops * 1e6);
   }
 }
 
