@@ -65,9 +65,11 @@ def test_inference():
 def test_training_with_labels_of_the_other_party():
     torch.manual_seed(2)
     images, labels = torch.randn(6, 1, 8, 8), torch.randn(6, 4)
+    # Made before the threads start: they share torch's generator.
+    networks = [small_net() for _ in range(3)]
 
-    def train(x, y):
-        net = privml.secret(small_net(), owner=0)
+    def train(x, y, network):
+        net = privml.secret(network, owner=0)
         optimizer = OPTIMIZERS["momentum"](net.parameters())
         for _ in range(2):
             optimizer.zero_grad()
@@ -78,11 +80,11 @@ def test_training_with_labels_of_the_other_party():
     def program(rank):
         x = privml.share(images if rank == 0 else None, owner=0, shape=images.shape)
         y = privml.share(labels if rank == 1 else None, owner=1, shape=labels.shape)
-        return train(x, y)
+        return train(x, y, networks[rank])
 
     both = run_parties(program)
     with privml.local("plain"):
-        oracle = train(privml.share(images, owner=0), privml.share(labels, owner=1))
+        oracle = train(privml.share(images, owner=0), privml.share(labels, owner=1), networks[2])
     for first, second, exact in zip(*both, oracle, strict=True):
         assert torch.equal(first, exact) and torch.equal(second, exact)
 
