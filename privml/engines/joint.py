@@ -81,8 +81,8 @@ def _refused_by_all(futures: list[Future[Any]]) -> bool:
 class JointEngine(Engine):
     """The engines of all parties as one: a share is the concatenation of the parties' shares.
 
-    ``engines`` holds one engine per rank, with equally many components and a close(). Local operations run on the calling
-    thread, interactive ones on the parties' threads.
+    ``engines`` holds one engine per rank, with equally many components and a close(). Local operations run on the
+    calling thread, interactive ones on the parties' threads.
     """
 
     rank = None

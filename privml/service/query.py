@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from privml import _core
 from privml.errors import InvalidInput
 from privml.program import Program
 from privml.service.inputs import checked_input
@@ -19,7 +20,7 @@ from privml.service.request import ask
 from privml.service.serve import settings_of
 from privml.session.connect import reach, refuse_insecure
 from privml.session.ledger import Ledger
-from privml.session.session import WaitCallback, load_torch, open_session
+from privml.session.session import Settings, WaitCallback, interruptible, load_torch, open_session
 from privml.sharing import reveal
 
 
@@ -56,12 +57,22 @@ def query(
     refuse_insecure(settings, server, None)
     load_torch()
     channel = reach(server, deadline, on_wait, network)
+    return interruptible(channel, partial(_ask_and_run, channel, program, checked, settings, deadline, progress))
+
+
+def _ask_and_run(
+    channel: _core.Channel,
+    program: Program,
+    inputs: Sequence[torch.Tensor],
+    settings: Settings,
+    deadline: float,
+    progress: Progress | None,
+) -> Answer:
     start = time.monotonic()
-    shapes = [tuple(value.shape) for value in checked]
-    agree = partial(ask, shapes=shapes)
+    agree = partial(ask, shapes=[tuple(value.shape) for value in inputs])
     with open_session(channel, 1, settings, role="client", deadline=deadline, agree=agree) as session:
         report_nodes(session, program, progress)
-        outputs = program.run(session, *checked)
+        outputs = program.run(session, *inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         clear = tuple(reveal(output, to=1) for output in outputs)
         return Answer(clear, time.monotonic() - start, session.ledger)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from privml import _core
 from privml.errors import ConfigError, PeerDisconnected
@@ -14,7 +15,7 @@ from privml.service.progress import Progress, report_nodes
 from privml.service.request import Shape, grant
 from privml.session.connect import accept, listening, refuse_insecure
 from privml.session.ledger import Ledger
-from privml.session.session import Settings, load_torch, open_session
+from privml.session.session import Settings, interruptible, load_torch, open_session
 from privml.sharing import reveal
 
 # A connection that does not say hello within this time is no client.
@@ -69,7 +70,8 @@ def serve(
         while queries == 0 or answered < queries:
             channel = accept(listener, None, network=network)
             try:
-                answer = _answer(channel, program, settings, deadline, answered + 1, progress)
+                job = partial(_answer, channel, program, settings, deadline, answered + 1, progress)
+                answer = interruptible(channel, job)
             except Exception as error:  # whatever a client does, the next one is served
                 log(f"a connection ended without an answer: {type(error).__name__}: {_one_line(error)}")
                 continue

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
@@ -17,6 +18,7 @@ from privml.session.ledger import Ledger, Snapshot
 from privml.version import VERSION
 
 ENGINES = ("twopc",)
+Result = TypeVar("Result")
 
 # Called while waiting for the peer with the seconds waited so far.
 WaitCallback = Callable[[float], None]
@@ -80,6 +82,17 @@ def open_session(
     )
     session.common_seed = common
     return session
+
+
+def interruptible(channel: _core.Channel, body: Callable[[], Result]) -> Result:
+    """``body()`` on a thread of its own, so that an interrupt (Ctrl-C) ends its reads from ``channel`` at once."""
+    with ThreadPoolExecutor(1, "session") as executor:
+        future = executor.submit(body)
+        try:
+            return future.result()
+        except BaseException:
+            channel.close()
+            raise
 
 
 def load_torch() -> None:

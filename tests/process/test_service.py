@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import socket
+import time
 
 import numpy as np
 import pytest
@@ -160,6 +163,28 @@ def test_bad_input_never_leaves_the_client(client, value, message):
         assert last.startswith("error InvalidInput") and message in last
         with pytest.raises(TimeoutError):
             listener.accept()
+
+
+def test_interrupt_ends_a_client_that_waits(client):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        waiting = client(f"127.0.0.1:{silent.getsockname()[1]}")
+        connection, _ = silent.accept()
+        assert connection.recv(8)
+        os.kill(waiting.process.pid, signal.SIGINT)
+        waiting.process.join(10)
+        assert waiting.process.exitcode == 1
+
+
+def test_interrupt_ends_a_server_that_answers(server):
+    running = server()
+    host, port = running.address.split(":")
+    with socket.create_connection((host, int(port))):
+        time.sleep(0.5)
+        os.kill(running.process.pid, signal.SIGINT)
+        running.process.join(5)
+        assert running.process.exitcode == 1
 
 
 def test_port_in_use(server, start, folder):
