@@ -47,6 +47,19 @@ def test_every_truncation_is_reported():
         assert torch.equal(result, expected)  # what was cut off said nothing of the result
 
 
+def test_damaged_bytes_are_reported():
+    data = linear()[0].SerializeToString()
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        damaged = bytearray(data)
+        for place in random.integers(len(data), size=random.integers(1, 4)):
+            damaged[place] = random.integers(256)
+        try:
+            OnnxModule(bytes(damaged))
+        except (CorruptFile, UnsupportedOperator):
+            continue  # anything else would escape
+
+
 @pytest.mark.parametrize("content", [b"", b"not a model at all", bytes(range(256))])
 def test_other_content(content, tmp_path):
     path = tmp_path / "m.onnx"

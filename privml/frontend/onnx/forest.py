@@ -55,12 +55,15 @@ class Level:
 @dataclass(slots=True)
 class Schedule:
     """``order``: the inner nodes in the order of their comparisons, grouped by mode; ``groups``: (mode, count);
-    ``leaves``: leaves in the order in which they are collected."""
+    ``leaves``: leaves in the order in which they are collected; ``features``, ``missing``: of each comparison its
+    feature, and whether NaN counts as true (None: nowhere)."""
 
     order: list[int]
     groups: list[tuple[str, int]]
     levels: list[Level]
     leaves: list[int]
+    features: torch.Tensor
+    missing: torch.Tensor | None
 
 
 def schedule(forest: Forest) -> Schedule:
@@ -77,26 +80,27 @@ def schedule(forest: Forest) -> Schedule:
         leaves += [~frontier[i] for i in at_leaves]
         levels.append(Level(torch.tensor(at_leaves), torch.tensor(at_inner), torch.tensor([place[n] for n in inner])))
         frontier = [forest.children[n][0] for n in inner] + [forest.children[n][1] for n in inner]
-    return Schedule(order, groups, levels, leaves)
+    features = torch.tensor([forest.features[i] for i in order])
+    missing = torch.tensor([forest.missing[i] for i in order]) if any(forest.missing) else None
+    return Schedule(order, groups, levels, leaves, features, missing)
 
 
 def compare(forest: Forest, plan: Schedule, x: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
     """All comparisons, bool [n, nodes] in the order of the schedule; ``thresholds`` are in that order too."""
+    values = x.index_select(1, plan.features)
     parts, start = [], 0
-    features = [forest.features[i] for i in plan.order]
     for mode, count in plan.groups:
-        columns = x.index_select(1, torch.tensor(features[start : start + count]))
+        whole = count == len(plan.order)
+        columns = values if whole else values.narrow(1, start, count)
         if mode == MEMBER:
             parts.append(_member(forest, plan.order[start : start + count], columns))
         else:
-            parts.append(COMPARE[mode](columns, thresholds[start : start + count]))
+            parts.append(COMPARE[mode](columns, thresholds if whole else thresholds.narrow(0, start, count)))
         start += count
     bits = parts[0] if len(parts) == 1 else torch.cat(parts, 1)
-    missing = [forest.missing[i] for i in plan.order]
-    if any(missing):
-        gone = torch.isnan(x.index_select(1, torch.tensor(features)))
-        bits = torch.logical_or(bits, torch.logical_and(gone, torch.tensor(missing)))
-    return bits
+    if plan.missing is None:
+        return bits
+    return torch.logical_or(bits, torch.logical_and(torch.isnan(values), plan.missing))
 
 
 def _member(forest: Forest, nodes: Sequence[int], columns: torch.Tensor) -> torch.Tensor:

@@ -40,6 +40,7 @@ def load(
 ) -> Loaded:
     """Reads, checks and normalizes a model; see OnnxModule for the arguments and what is raised."""
     model, folder = _read(source)
+    _require_text(model)
     skeleton, arrays = detach(model, folder)
     weights = set(arrays)
     _set_inputs(skeleton, arrays, fixed, shapes)
@@ -67,6 +68,22 @@ def load(
     return Loaded(skeleton, arrays, inputs)
 
 
+def _require_text(model: onnx.ModelProto) -> None:
+    """Names must be UTF-8; protobuf hands damaged ones out as bytes, or fails when they are read."""
+    graph = model.graph
+    try:
+        names = [model.producer_name, graph.name, *(o.domain for o in model.opset_import)]
+        names += [v.name for v in (*graph.input, *graph.output, *graph.initializer, *graph.value_info)]
+        for node in all_nodes(graph):
+            names += [node.name, node.op_type, node.domain, *node.input, *node.output]
+            names += [attribute.name for attribute in node.attribute]
+        damaged = [name for name in names if not isinstance(name, str)]
+    except UnicodeDecodeError as error:
+        damaged = [error]
+    if damaged:
+        raise CorruptFile(f"not a valid ONNX model: a name in it is not text: {damaged[0]!r}")
+
+
 def _check(model: onnx.ModelProto) -> None:
     """onnx.checker, which also wants a shape of each input and output; exporters often leave them out."""
     copy = onnx.ModelProto()
@@ -76,7 +93,7 @@ def _check(model: onnx.ModelProto) -> None:
             info.type.tensor_type.shape.SetInParent()
     try:
         checker.check_model(copy)
-    except checker.ValidationError as error:
+    except (checker.ValidationError, UnicodeDecodeError) as error:
         raise CorruptFile(f"not a valid ONNX model: {error}") from None
 
 

@@ -259,7 +259,7 @@ class Planner:
                     f"its operand {_operand_name(proto, index, self.opsets)} depends on the values of the model's "
                     "inputs and would reveal them; it must be a constant or depend on shapes only"
                 )
-        run = rule.build(node)
+        run = self._build(rule, node)
         if node.unread():
             raise Refusal(f"attribute {', '.join(node.unread())} is not supported")
         operands = node.inputs
@@ -279,6 +279,14 @@ class Planner:
             if name:
                 self.check_type(f"{describe(proto)}: result {name!r}", declared.get(name, Value("")).element)
         self._step(proto, run, sources, scope, declared, False, late)
+
+    def _build(self, rule: Rule, node: Node) -> Run:
+        try:
+            return rule.build(node)
+        except Refusal:
+            raise
+        except Exception as error:  # an attribute is missing, or of another type or length than the operator has
+            raise Refusal(f"its attributes or constants do not fit: {type(error).__name__}: {error}") from error
 
     def _source(self, value: Value | None, index: int, rule: Rule, operands: list[Value | None]) -> Any:
         if value is None or value.array is None:

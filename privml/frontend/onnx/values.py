@@ -68,7 +68,7 @@ def element_of(dtype: np.dtype) -> int:
 
 def type_name(element: int) -> str:
     """``FLOAT``, ``INT64``, ...: the name ONNX gives an element type."""
-    return TensorProto.DataType.Name(element) if element else "unknown"
+    return TensorProto.DataType.Name(element) if element in TensorProto.DataType.values() else f"number {element}"
 
 
 def to_tensor(value: Any) -> torch.Tensor:
@@ -91,4 +91,6 @@ def integers(value: Any) -> list[Any]:
 
 def is_mask(array: np.ndarray) -> bool:
     """Whether a float array holds infinities, or numbers that stand for them."""
-    return bool(array.size) and not bool(np.all(np.abs(array.astype(np.float64)) < LIKE_INFINITY))
+    if not array.size:
+        return False
+    return not -LIKE_INFINITY < float(array.min()) <= float(array.max()) < LIKE_INFINITY
