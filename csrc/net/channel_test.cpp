@@ -160,6 +160,16 @@ TEST_P(Channels, ReadEndsAtTheDeadline) {
   }
 }
 
+TEST_P(Channels, ADeadlineMayBeEndless) {
+  auto [a, b] = pair();
+  a->set_deadline(std::chrono::milliseconds::max());
+  b->write(pattern(1, 9));
+  b->flush();
+  u8 x = 0;
+  a->read({&x, 1});
+  EXPECT_EQ(x, 9);
+}
+
 TEST_P(Channels, ReadEndsWhenThePeerCloses) {
   auto [a, b] = pair();
   b->write(pattern(10, 0));

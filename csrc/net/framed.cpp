@@ -125,6 +125,12 @@ void FramedChannel::wait_for_link(u64 sent_at, i64 bytes) {
   if (wait > 0) std::this_thread::sleep_for(std::chrono::nanoseconds{static_cast<i64>(wait)});
 }
 
+std::chrono::milliseconds bounded(std::chrono::milliseconds duration) {
+  using std::chrono::milliseconds;
+  return std::clamp(duration, milliseconds{0},
+                    std::chrono::duration_cast<milliseconds>(std::chrono::years{1}));
+}
+
 std::string duration_text(std::chrono::milliseconds duration) {
   const auto count = duration.count();
   return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";

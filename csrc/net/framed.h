@@ -11,6 +11,12 @@
 
 namespace privml {
 
+// At least nothing and at most a year, so that it can be added to any point in time.
+std::chrono::milliseconds bounded(std::chrono::milliseconds duration);
+
+// "60 s" or "250 ms", for messages.
+std::string duration_text(std::chrono::milliseconds duration);
+
 // A raw, reliable, ordered byte stream. All calls throw PeerDisconnected when the peer is gone or
 // nothing has moved within the deadline.
 class Transport {
@@ -33,7 +39,7 @@ class FramedChannel final : public Channel {
   void read(MutableBytes bytes) override;
   void flush() override;
   Traffic traffic() const override { return traffic_; }
-  void set_deadline(std::chrono::milliseconds deadline) override { deadline_ = deadline; }
+  void set_deadline(std::chrono::milliseconds deadline) override { deadline_ = bounded(deadline); }
   void close() override { transport_->close(); }
 
   // Incoming frames arrive `delay` after the link has carried them at `bits_per_second` (0:
@@ -57,8 +63,5 @@ class FramedChannel final : public Channel {
   double ns_per_byte_ = 0;
   double link_free_ns_ = 0;
 };
-
-// "60 s" or "250 ms", for messages.
-std::string duration_text(std::chrono::milliseconds duration);
 
 }  // namespace privml

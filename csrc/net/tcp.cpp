@@ -130,7 +130,7 @@ TcpListener::~TcpListener() { ::close(socket_); }
 void TcpListener::close() { shutdown(socket_, SHUT_RDWR); }
 
 std::unique_ptr<Channel> TcpListener::accept(Milliseconds deadline) {
-  const auto end = Clock::now() + deadline;
+  const auto end = Clock::now() + bounded(deadline);
   while (true) {
     const int s = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
     if (s >= 0) return channel_over(s);
@@ -155,7 +155,7 @@ std::unique_ptr<Channel> TcpListener::accept(Milliseconds deadline) {
 
 std::unique_ptr<Channel> connect_tcp(const std::string& host, int port, Milliseconds deadline,
                                      const std::function<void()>& on_wait) {
-  const auto end = Clock::now() + deadline;
+  const auto end = Clock::now() + bounded(deadline);
   bool waiting = false;
   while (true) {
     {
