@@ -42,4 +42,4 @@ def load(name: str) -> Model:
     """The model of this name with its trained weights; KeyError, naming the known ones, for any other."""
     if name not in _FOLDERS:
         raise KeyError(f"no model {name!r} in the zoo; there are: {', '.join(_FOLDERS)}")
-    return importlib.import_module(f"models.{name}").load()
+    return importlib.import_module(f"{__name__}.{name}").load()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from safetensors.torch import load_file
 
-from models import Model
-from models.lenet.model import LeNet, preprocess
+from .. import Model
+from .model import LeNet, preprocess
 
 FOLDER = Path(__file__).parent
 

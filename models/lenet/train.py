@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional
 
-from models.lenet.data import Digits, split
-from models.lenet.model import LeNet, preprocess
+from .data import Digits, split
+from .model import LeNet, preprocess
 
 SEED = 7
 EPOCHS = 40
