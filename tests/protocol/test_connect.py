@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""privml.connect: both parties of one program, here on threads over loopback TCP."""
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+import privml
+from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected
+
+
+@pytest.fixture
+def address():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def run(address, *settings):
+    def party(rank):
+        side = {"listen": address} if rank == 0 else {"connect": address}
+        with privml.connect(rank, **side, deadline=20.0, **settings[rank]) as session:
+            x = privml.share(torch.tensor([1.5, -2.0, 3.0]) if rank == 1 else None, owner=1, shape=(3,))
+            w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
+            return privml.reveal(torch.relu(x * w), to=1), session
+
+    with ThreadPoolExecutor(2) as executor:
+        return [executor.submit(party, rank) for rank in range(2)]
+
+
+def test_both_parties_run_one_program(address):
+    numerics = privml.Numerics(bits=32, scale=10)
+    server, client = (f.result() for f in run(address, {"numerics": numerics}, {"numerics": numerics}))
+    assert server[0] is None and client[0].tolist() == [3.0, 0.0, 0.0]
+    sessions = server[1], client[1]
+    assert [s.rank for s in sessions] == [0, 1] and sessions[0].common_seed == sessions[1].common_seed
+    ours, theirs = (s.ledger.snapshot() for s in sessions)
+    for phase in ("setup", "preprocess", "online"):
+        assert getattr(ours, phase).sent == getattr(theirs, phase).received
+    assert ours.online.bytes > 0 and ours.cots_as_sender == theirs.cots_as_receiver
+
+
+def test_simulated_network_slows_it_down(address):
+    settings = {"ot": "ideal", "network": {"delay_ms": 20.0, "bandwidth_mbps": 100.0}}
+    _, (_, session) = (f.result() for f in run(address, settings, settings))
+    online = session.ledger.snapshot().online
+    assert online.seconds >= 0.02 * (online.depth - 1) > 0
+
+
+def test_numerics_must_agree(address):
+    for future in run(address, {"numerics": privml.Numerics(bits=32, scale=10)}, {}):
+        with pytest.raises(HandshakeMismatch, match="numerics is '"):
+            future.result()
+
+
+def test_program_must_agree(address):
+    for future in run(address, {"program": "aa"}, {"program": "bb"}):
+        with pytest.raises(HandshakeMismatch, match="program is '"):
+            future.result()
+
+
+@pytest.mark.parametrize("settings", [
+    {"rank": 2, "listen": "127.0.0.1:0"}, {"rank": 0}, {"rank": 0, "listen": "a:1", "connect": "b:1"},
+    {"rank": 0, "listen": "nonsense"}, {"rank": 0, "listen": "127.0.0.1:0", "engine": "plain"},
+    {"rank": 0, "listen": "127.0.0.1:0", "ot": "other"}, {"rank": 0, "listen": "127.0.0.1:0", "k": 3},
+    {"rank": 0, "listen": "0.0.0.0:0", "ot": "ideal"}, {"rank": 0, "listen": "10.0.0.1:0", "test_seed": 1},
+])  # fmt: skip
+def test_wrong_settings_are_refused_at_once(settings):
+    with pytest.raises(ConfigError):
+        privml.connect(**settings, deadline=0.1)
+
+
+def test_nobody_there(address):
+    waited = []
+    with pytest.raises(PeerDisconnected, match="within 1.5 seconds"):
+        privml.connect(1, connect=address, deadline=1.5, on_wait=waited.append)
+    assert waited and 0 < waited[0] <= 1.5
