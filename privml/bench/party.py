@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -61,15 +60,6 @@ def meet(channel: Any) -> None:
     channel.read(1)
 
 
-def peak_memory() -> int:
-    """Bytes resident at most since this program started (ru_maxrss would count the launcher's as well)."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
-
-
 def main() -> None:
     rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
     core = load_core()
@@ -91,7 +81,7 @@ def main() -> None:
         runs.append({"seconds": seconds, "phases": {"setup": after["setup"], **phases}})
     runs.sort(key=lambda run: run["seconds"])
     report = runs[len(runs) // 2]
-    report["peak_rss_bytes"] = peak_memory()
+    report["peak_rss_bytes"] = load("privml_memory", HERE.parent / "memory.py").peak_memory()
     print(json.dumps(report), flush=True)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 
 from privml.errors import PrivmlError
+from privml.memory import peak_memory
 from privml.program import Program
 from privml.service.query import query
 from privml.service.serve import Answered, serve
