@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,15 +70,6 @@ def run_client(task: dict[str, Any]) -> None:
 
 def tell_done(seconds: float, ledger: dict[str, Any]) -> None:
     tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory())
-
-
-def peak_memory() -> int:
-    """Bytes resident at most since this program started (ru_maxrss would count the launcher's as well)."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    return int(line.split()[1]) * 1024
 
 
 if __name__ == "__main__":
