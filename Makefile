@@ -3,6 +3,7 @@
 # make test    all tests, C++ and Python
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
+# make docs    the documentation as pages, in build/site
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize bench docs clean prove soak
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize bench docs clean
 
 all: build
 
@@ -60,6 +61,10 @@ sanitize: setup
 bench: build
 	$(BIN)/privml bench suite=ot network=loopback
 	$(BIN)/privml bench suite=twopc network=loopback
+
+docs: setup
+	$(BIN)/pip install -q "mkdocs>=1.6"
+	$(BIN)/mkdocs build --strict
 
 clean:
 	rm -rf build privml/_core*.so
