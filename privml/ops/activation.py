@@ -13,7 +13,17 @@ from privml.engines.base import Share
 from privml.ops.linear import neg, scale_public, sub
 from privml.ops.maximum import maximum_public
 from privml.ops.product import select
-from privml.ops.values import BOOLEAN, engine_of, finish, is_secret, like, ring_format, ring_value
+from privml.ops.values import (
+    BOOLEAN,
+    engine_of,
+    finish,
+    is_secret,
+    like,
+    result_dtype,
+    ring_format,
+    ring_value,
+    signed,
+)
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -61,13 +71,17 @@ def threshold(x: SecretTensor, bound: float, value: float) -> SecretTensor:
 
 def minimum_public(x: SecretTensor, bound: Any) -> SecretTensor:
     """min(x, bound) = -max(-x, -bound)."""
-    return neg(maximum_public(neg(x), -bound, x.dtype))
+    return neg(maximum_public(neg(x), -signed(bound), result_dtype(x, bound)))
 
 
 @implements(aten.clamp.default, aten.clamp.Tensor)
 def clamp(x: Any, min: Any = None, max: Any = None) -> SecretTensor:
     if min is not None:
-        x = torch.maximum(x, min) if is_secret(min) or not is_secret(x) else maximum_public(x, min, x.dtype)
+        x = (
+            torch.maximum(x, min)
+            if is_secret(min) or not is_secret(x)
+            else maximum_public(x, min, result_dtype(x, min))
+        )
     if max is not None:
         x = torch.minimum(x, max) if is_secret(max) or not is_secret(x) else minimum_public(x, max)
     return x

@@ -234,7 +234,11 @@ def where(condition: Any, a: Any, b: Any) -> SecretTensor:
     if not is_secret(condition):
         return _where_public(condition, a, b, dtype)
     if not is_secret(a) and not is_secret(b):
-        return mul(condition, torch.sub(a, b)) + b if dtype is not torch.bool else _where_bits(condition, a, b)
+        if dtype is torch.bool:
+            return _where_bits(condition, a, b)
+        a, b = (v.to(dtype if dtype.is_floating_point else torch.int64) for v in (a, b))  # a narrow difference wraps
+        result = mul(condition, a - b) + b
+        return result if result.dtype is dtype else result.to(dtype)
     if dtype is torch.bool:
         return _where_bits(condition, a, b)
     return mul(condition, sub(a, b)) + b

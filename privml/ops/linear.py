@@ -98,11 +98,19 @@ def neg(x: SecretTensor) -> SecretTensor:
 
 
 def dims_of(x: torch.Tensor, dim: Sequence[int] | int | None) -> list[int]:
-    """The reduced dimensions as nonnegative numbers; all for None or an empty list."""
+    """The reduced dimensions as nonnegative numbers; all for None or an empty list. IndexError and RuntimeError as in
+    torch for a dimension that does not exist or stands there twice."""
     if dim is None or (not isinstance(dim, int) and not dim):
         return list(range(x.dim()))
-    dims = [dim] if isinstance(dim, int) else dim
-    return [d % x.dim() if x.dim() else 0 for d in dims] if x.dim() else []
+    rank = max(x.dim(), 1)
+    found = []
+    for d in [dim] if isinstance(dim, int) else dim:
+        if not -rank <= d < rank:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-rank}, {rank - 1}], but got {d})")
+        if d % rank in found:
+            raise RuntimeError(f"dim {d % rank} appears multiple times in the list of dims")
+        found.append(d % rank)
+    return found if x.dim() else []
 
 
 def sum_share(x: SecretTensor, dims: Sequence[int], keepdim: bool, dtype: torch.dtype) -> tuple[Share, Any]:
@@ -134,6 +142,8 @@ def sum_all(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
 def mean(
     x: SecretTensor, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> SecretTensor:
+    if not (dtype or x.dtype).is_floating_point:
+        raise InvalidInput(f"mean of a {dtype or x.dtype} tensor; say x.float() or mean(..., dtype=torch.float32)")
     dims = dims_of(x, dim)
     share, fmt = sum_share(x, dims, keepdim, dtype or x.dtype)
     count = math.prod(x.shape[d] for d in dims)

@@ -236,6 +236,16 @@ case("all", lambda a: a.all(), bits(3, 4))
 case("where", lambda c, x, y: torch.where(c, x, y), bits(3, 4), X, Y)
 case("where_public_condition", lambda x, y: torch.where(torch.tensor([True, False, True, True]), x, y), X, Y)
 case("where_scalars", lambda c: torch.where(c, 2.5, -1.0), bits(6))
+case(
+    "where_bytes",
+    lambda c: torch.where(c, torch.tensor(3, dtype=torch.uint8), torch.tensor(200, dtype=torch.uint8)).long(),
+    bits(6),
+)
+case(
+    "where_narrow",
+    lambda c: torch.where(c, torch.full((6,), 100, dtype=torch.int8), torch.full((6,), -100, dtype=torch.int8)).float(),
+    bits(6),
+)
 case("where_bits", lambda c, a, b: torch.where(c, a, b), bits(6), bits(6), bits(6))
 case("where_public_value", lambda c, x: torch.where(c, x, torch.tensor(0.25)), bits(3, 4), X)
 case("masked_fill", lambda x: x.masked_fill(torch.eye(3, 4).bool(), -2.0), X)
@@ -270,6 +280,8 @@ case("hardtanh", lambda x: F.hardtanh(x, -0.7, 1.3), real(9), ulp=1)
 case("clamp", lambda x: x.clamp(-1, 0.5), real(9))
 case("clamp_min", lambda x: x.clamp(min=0.25), real(9))
 case("clamp_max", lambda x: x.clamp(max=-0.25), real(9))
+case("clamp_integers_by_fractions", lambda x: x.clamp(0.5, 1.5), torch.arange(-2, 4))
+case("clamp_by_bytes", lambda x: x.clamp(max=torch.tensor([3, 0, 9], dtype=torch.uint8)), torch.tensor([5, -9, 4]))
 case("clamp_tensor", lambda x, y: torch.clamp(x, min=y), real(9), real(9))
 case("leaky_relu", lambda x: F.leaky_relu(x, 0.1), real(9), ulp=2)
 case("prelu", lambda x, w: F.prelu(x, w), real(2, 3, 4), real(3), ulp=2)

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import privml
-from privml.errors import SecretLeakError
+from privml.errors import InvalidInput, SecretLeakError
 from privml.formats import FixedPoint, Owned, Shared
 
 X0 = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.0, -1.0]])
@@ -260,3 +260,15 @@ def test_modes(x):
         with mode():
             assert (value(module(x)) - expected).abs().max() < 1e-4
             assert (value(privml.secret(copy.deepcopy(module))(x)) - expected).abs().max() < 1e-4
+
+
+def test_reductions_refuse_what_torch_refuses(session):
+    x = privml.share(torch.arange(6.0).reshape(2, 3), owner=1)
+    for reduce in (torch.sum, torch.amax, torch.mean, torch.var):
+        for dim in (2, -3):
+            with pytest.raises(IndexError, match="out of range"):
+                reduce(x, dim=dim)
+        with pytest.raises(RuntimeError, match="multiple times"):
+            reduce(x, dim=(0, -2))
+    with pytest.raises(InvalidInput, match="mean of a torch.int64"):
+        torch.mean(privml.share(torch.arange(3), owner=1))
