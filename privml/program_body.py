@@ -226,8 +226,10 @@ def _decode_format(value: Mapping[str, Any]) -> Format:
 def _decode_constant(value: Mapping[str, Any]) -> torch.Tensor:
     dtype, shape = _DTYPES[value["dtype"]], [_integer(n) for n in value["shape"]]
     data = bytearray(base64.b64decode(value["data"], validate=True))
+    if not data and 0 not in shape:
+        raise CorruptFile(f"a constant of shape {shape} has no elements")
     if not data:
-        return torch.empty(shape, dtype=dtype).new_zeros(shape)
+        return torch.empty(shape, dtype=dtype)
     return torch.frombuffer(data, dtype=torch.uint8).view(dtype).reshape(shape)
 
 

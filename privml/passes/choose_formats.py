@@ -47,6 +47,15 @@ class Precision:
     tolerance: float = 1 / 128
 
     def __post_init__(self) -> None:
+        for name in ("bits", "scale", "weight_bits"):
+            value = getattr(self, name)
+            if type(value) is not int and (value is not None or name == "bits"):
+                raise ConfigError(f"numerics: {name} must be a whole number, got {value!r}")
+        for name in ("margin", "tolerance"):
+            if type(getattr(self, name)) not in (int, float):
+                raise ConfigError(f"numerics: {name} must be a number, got {getattr(self, name)!r}")
+        if not isinstance(self.narrow, bool):
+            raise ConfigError(f"numerics: narrow must be true or false, got {self.narrow!r}")
         if not 8 <= self.bits <= 64:
             raise ConfigError(f"numerics: bits must be in [8, 64], got {self.bits}")
         if self.scale is not None and not 0 < self.scale < self.bits - 2:

@@ -64,6 +64,8 @@ def _can_take_gain(x: fx.Node) -> bool:
     if not fixed or (x.target is aten.convolution.default and x.args[6]):
         return False
     parameters = [*x.args[1:3]]
+    if tensor_of(x).dim() != tensor_of(parameters[0]).dim():
+        return False  # the channels of the norm, dimension 1, are not the rows of the weight
     return parameters[0].op == "get_attr" and (
         len(parameters) < 2 or parameters[1] is None or parameters[1].op == "get_attr"
     )

@@ -18,7 +18,10 @@ from torch import fx
 from privml.formats import FixedPoint
 from privml.graph import attribute, calls
 from privml.passes.kinds import Kind, bias_of, factor_of, factor_shift, factors, is_float, is_secret, kind_of
-from privml.passes.ranges import Range
+from privml.passes.ranges import FINEST, Range
+
+# Of a product: formats have scales below 64.
+LARGEST_SCALE = 62
 
 
 @dataclass(slots=True)
@@ -77,7 +80,7 @@ def _assign(
         for operand in factors(node):
             weight = weight_of(operand)
             if weight is not None and weight not in plan.weights:
-                limit = limits.get(node, 62)
+                limit = limits.get(node, LARGEST_SCALE - max(scale, FINEST))
                 plan.weights[weight] = weight_format(attribute(module, weight.target), weight_bits, limit)
             computed += operand_scale(plan, operand)
         bias = weight_of(bias_of(node))
@@ -148,8 +151,10 @@ def is_multiplied(node: fx.Node, plan: Scales, module: fx.GraphModule) -> bool:
 def weight_format(value: torch.Tensor, bits: int, limit: int) -> FixedPoint:
     """The largest scale up to ``limit`` at which ``value`` fits ``bits`` bits, and just the bits it needs then."""
     largest = float(value.detach().double().abs().amax()) if value.numel() else 0.0
-    room = limit if largest == 0 else math.floor(math.log2((2.0 ** (bits - 1) - 1) / largest))
+    room = bits - 2 if largest == 0 else math.floor(math.log2(2.0 ** (bits - 1) / largest))
     scale = max(0, min(room, limit))
+    if scale and bits_for(largest, scale) > bits:
+        scale -= 1
     return FixedPoint(bits_for(largest, scale), scale)
 
 

@@ -130,6 +130,23 @@ def test_a_convolution_with_two_users_keeps_its_weights():
     torch.testing.assert_close(run(graph, x)[0], module(x))
 
 
+def test_a_norm_of_other_channels_than_the_rows_of_a_linear_map_stays_apart():
+    module, x = randomized(nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))), torch.randn(5, 3, 4)
+    torch.testing.assert_close(run(fold_batchnorm(export(module, (x,))), x)[0], module(x))
+
+
+def test_layers_of_zeros_and_of_tiny_weights_have_formats():
+    for factor in (0.0, 1e-7, 1e-18):
+        module = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).eval()
+        with torch.no_grad():
+            module[0].weight.mul_(factor)
+            module[0].bias.fill_(-1.0)
+        x = torch.randn(8, 4)
+        program = privml.convert(module, calibration=x)
+        with privml.local("plain", bits=32, scale=program.numerics.scale) as session, torch.no_grad():
+            assert (privml.reveal(program.run(session, x)) - module(x)).abs().max() < 0.02
+
+
 def test_pooling_goes_before_relu_only_where_it_may():
     class Model(nn.Module):
         def forward(self, x):
@@ -246,7 +263,20 @@ def test_values_beyond_the_margin_are_detected_by_the_plain_engine():
 
 
 def test_precision_rejects_nonsense():
-    for settings in ({"bits": 65}, {"scale": 31}, {"margin": 0.5}, {"weight_bits": 1}, {"tolerance": 0}, {"scall": 3}):
+    for settings in (
+        {"bits": 65},
+        {"scale": 31},
+        {"margin": 0.5},
+        {"weight_bits": 1},
+        {"tolerance": 0},
+        {"scall": 3},
+        {"bits": "x"},
+        {"bits": 31.5},
+        {"scale": 2.5},
+        {"margin": "x"},
+        {"tolerance": None},
+        {"narrow": "no"},
+    ):
         with pytest.raises(ConfigError):
             Precision.of(settings)
 

@@ -280,6 +280,7 @@ def test_forged_programs_are_refused(saved):
         lambda b: call(b).pop("format"),
         lambda b: b["nodes"].append(b["nodes"][0]),
         lambda b: b["nodes"][0].update(secret=False),
+        lambda b: b["constants"].update(huge={"dtype": "float32", "shape": [2**40], "data": ""}),
     ]
     for index, change in enumerate(changes):
         with pytest.raises(CorruptFile):
