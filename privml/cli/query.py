@@ -13,11 +13,13 @@ from omegaconf import DictConfig
 from privml.cli import console
 from privml.cli.ledgers import layer_table, phase_table
 from privml.cli.sources import read_array
+from privml.errors import ConfigError
 from privml.program import Program
 from privml.service.query import Answer, query
 
 
 def run(config: DictConfig) -> None:
+    check_writable(config.out, config.ledger)
     program = Program.load(config.program)
     value = read_array(config.input)
     with console.progress("query", config.quiet) as step:
@@ -50,10 +52,18 @@ class Waiting:
             self._said = True
 
 
+def check_writable(*paths: str | None) -> None:
+    """Before minutes of work whose result would have no place to go."""
+    for path in filter(None, paths):
+        if not Path(str(path)).absolute().parent.is_dir():
+            raise ConfigError(f"{path}: its folder does not exist")
+
+
 def save(outputs: tuple[torch.Tensor, ...], path: str | None) -> None:
     """One output as the array itself, several as path with .1, .2, ... before the suffix."""
     if path is None:
         return
+    path = str(path) if str(path).endswith(".npy") else f"{path}.npy"  # as np.save does
     for index, output in enumerate(outputs):
         name = Path(path) if index == 0 else Path(path).with_suffix(f".{index}{Path(path).suffix}")
         np.save(name, output.numpy())

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 import privml
 from privml.cli import console
 from privml.cli.ledgers import layer_table, phase_table
-from privml.cli.query import save
+from privml.cli.query import check_writable, save
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
 from privml.program import Program
@@ -19,10 +19,11 @@ from privml.service.launch import launch
 
 
 def run(config: DictConfig) -> None:
+    check_writable(config.out)
     program, source = program_of(config)
     inputs = inputs_of(config, source)
     if config.engine.name == "plain":
-        outputs = (run_plain(program, inputs),)
+        outputs = run_plain(program, inputs)
     elif config.engine.name == "twopc":
         outputs = run_twopc(config, program, inputs)
     else:
@@ -40,10 +41,11 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
     return source.samples[: config.count]
 
 
-def run_plain(program: Program, inputs: torch.Tensor) -> torch.Tensor:
+def run_plain(program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     numerics = program.numerics
     with privml.local("plain", bits=numerics.bits, scale=numerics.scale) as session:
-        return privml.reveal(program.run(session, inputs))
+        outputs = program.run(session, inputs)
+        return tuple(privml.reveal(x) for x in (outputs if isinstance(outputs, tuple) else (outputs,)))
 
 
 def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -73,6 +75,8 @@ def compare(source: Source, inputs: torch.Tensor, outputs: torch.Tensor, shipped
         return
     with torch.no_grad():
         clear = source.model(inputs.to(torch.float32))
+    if not isinstance(clear, torch.Tensor):
+        return
     if clear.dim() == 2:
         same = (clear.argmax(1) == outputs.argmax(1)).sum().item()
         text = f"same label as the clear model for {same} of {len(inputs)}"

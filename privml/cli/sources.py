@@ -39,6 +39,8 @@ def read_array(path: str | os.PathLike) -> torch.Tensor:
         raise InvalidInput(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError) as error:
         raise InvalidInput(f"{path}: not a .npy array ({error})") from None
+    if not isinstance(array, np.ndarray):
+        raise InvalidInput(f"{path}: an archive of several arrays (.npz); save one of them as .npy")
     if array.dtype.kind not in "fiub":
         raise InvalidInput(f"{path}: dtype {array.dtype} is not a number type; save float32 or integers")
     return torch.from_numpy(np.ascontiguousarray(array))

@@ -104,6 +104,11 @@ def test_multirun_sweeps(converted: Path) -> None:
         (["convert", "model.onnx=missing.onnx", "calibration=missing.npy", "out=x"], ["missing.npy", "no such file"]),
         (["convert", "model.torch=nowhere", "model.input_shape=[1,2]", "out=x"], ["PACKAGE.MODULE:FUNCTION"]),
         (["query", "program=lenet/program", "server=127.0.0.1:1", "input=absent.npy"], ["InvalidInput", "absent.npy"]),
+        (
+            ["query", "program=lenet/program", "server=127.0.0.1:1", "input=x.npy", "out=no/y.npy"],
+            ["no/y.npy", "folder"],
+        ),
+        (["convert", "model=lenet", "numerics.bits=many", "out=x"], ["ConfigError", "bits", "'many'"]),
         (["query", "program=lenet/weights.safetensors", "server=127.0.0.1:1", "input=x.npy"], ["CorruptFile"]),
         (["bench", "op=nothing"], ["nothing", "relu32"]),
         (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
