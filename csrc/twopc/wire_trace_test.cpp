@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pins what every protocol sends on fixed seeds: a refactoring leaves these hashes alone, a change
+// of a protocol shows here.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "twopc/boolean.h"
+#include "twopc/conversion.h"
+#include "twopc/equality.h"
+#include "twopc/extension.h"
+#include "twopc/lookup.h"
+#include "twopc/maximum.h"
+#include "twopc/millionaires.h"
+#include "twopc/most_significant_bit.h"
+#include "twopc/multiplex.h"
+#include "twopc/relu.h"
+#include "twopc/testing.h"
+#include "twopc/truncation.h"
+
+namespace privml {
+namespace {
+
+using testing::Bits;
+using testing::Both;
+using testing::Words;
+
+constexpr i64 kCount = 100;
+constexpr int kWidth = 32;
+
+// The first four bytes each of the SHA-256 of what party 0 and party 1 sent, in hexadecimal.
+std::string trace(const std::function<void(Party&, const Words&, const Bits&)>& protocol) {
+  const Both<Words> words = testing::share(testing::random_words(kCount, kWidth - 2), kWidth);
+  const Both<Bits> bits = testing::share_bits(testing::random_bits(kCount));
+  const auto outcome = testing::run_parties(
+      {true, 0}, [&](Party& party) { protocol(party, words[party.rank], bits[party.rank]); });
+  const auto& hashes = outcome.record.sent_hash;
+  return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);
+}
+
+TEST(WireTrace, ComparisonFamily) {
+  const auto words = [](auto&& run) {
+    return trace([&](Party& party, const Words& x, const Bits&) {
+      Words result(kCount);
+      run(party, x, result);
+    });
+  };
+  const auto bits = [](auto&& run) {
+    return trace([&](Party& party, const Words& x, const Bits&) {
+      Bits result(kCount);
+      run(party, x, result);
+    });
+  };
+  EXPECT_EQ(bits([](auto& p, auto& x, auto& r) { millionaires(p, x, kWidth, r); }),
+            "24eb8fb1f5127b08");
+  EXPECT_EQ(bits([](auto& p, auto& x, auto& r) { equal_zero(p, x, kWidth, r); }),
+            "5556048926852e86");
+  EXPECT_EQ(bits([](auto& p, auto& x, auto& r) { most_significant_bit(p, x, kWidth, r); }),
+            "f56a0b9775256db1");
+  EXPECT_EQ(words([](auto& p, auto& x, auto& r) { relu(p, x, kWidth, r); }), "7434b061f125f6d2");
+  EXPECT_EQ(words([](auto& p, auto& x, auto& r) { truncate_arithmetic(p, x, kWidth, 12, r); }),
+            "dcc2ea85772384b2");
+  EXPECT_EQ(words([](auto& p, auto& x, auto& r) { truncate_reduce(p, x, kWidth, 12, r); }),
+            "9a30eda04bc5aa22");
+  EXPECT_EQ(words([](auto& p, auto& x, auto& r) { sign_extend(p, x, kWidth, 48, r); }),
+            "9150feb983953dd4");
+  EXPECT_EQ(words([](auto& p, auto& x, auto& r) { maximum(p, x, x, kWidth, r); }),
+            "dba1740e098aa065");
+}
+
+TEST(WireTrace, BitsAndTables) {
+  const auto with_bits = [](auto&& run) {
+    return trace([&](Party& party, const Words& x, const Bits& b) { run(party, x, b); });
+  };
+  EXPECT_EQ(with_bits([](auto& p, auto&, auto& b) {
+              Bits r(kCount);
+              and_bits(p, b, b, r);
+            }),
+            "bec59c2a2f4ca0e1");
+  EXPECT_EQ(with_bits([](auto& p, auto&, auto& b) {
+              Words r(kCount);
+              bits_to_ring(p, b, kWidth, r);
+            }),
+            "506ec88826005f81");
+  EXPECT_EQ(with_bits([](auto& p, auto& x, auto& b) {
+              Words r(kCount);
+              multiplex(p, b, x, kWidth, r);
+            }),
+            "5fadf91e90e1f293");
+  EXPECT_EQ(with_bits([](auto& p, auto& x, auto&) {
+              Words r(kCount), table(16);
+              for (u64 i = 0; i < 16; ++i) table[i] = i * i;
+              lookup(p, table, x, 4, 12, r);
+            }),
+            "c39d9cad87419142");
+}
+
+}  // namespace
+}  // namespace privml
