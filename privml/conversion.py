@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -65,6 +66,13 @@ def convert(
     verify(graph_module, formats=True, after="choose_formats")
     program = Program.of(graph_module, Numerics(precision.bits, choice.precision.scale))
     program.choice = choice
+    if choice.error > precision.tolerance:
+        warnings.warn(
+            f"the chosen formats change an output by {choice.error:.2%} of the largest output on the calibration data, "
+            f"more than tolerance {precision.tolerance:.2%}; use more bits, a larger scale or wider weights, or scale "
+            "the model so that its values are neither tiny nor huge",
+            stacklevel=2,
+        )
     report("done")
     return program
 

@@ -48,10 +48,13 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     import hydra
     from omegaconf import DictConfig
 
+    from privml.cli import settings
+
     action = importlib.import_module(f"privml.cli.{verb}").run
 
     def application(config: DictConfig) -> None:
         with console.clean_errors():
+            settings.check(config)
             action(config)
 
     application.__module__ = "privml.cli"

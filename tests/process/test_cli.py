@@ -110,6 +110,8 @@ def test_multirun_sweeps(converted: Path) -> None:
         ),
         (["convert", "model=lenet", "numerics.bits=many", "out=x"], ["ConfigError", "bits", "'many'"]),
         (["query", "program=lenet/weights.safetensors", "server=127.0.0.1:1", "input=x.npy"], ["CorruptFile"]),
+        (["query", "program=lenet/program", "server=127.0.0.1:1"], ["ConfigError", "input is missing"]),
+        (["query", "program=p", "server=127.0.0.1:1", "input=x.npy", "deadline=soon"], ["deadline=soon", "number"]),
         (["bench", "op=nothing"], ["nothing", "relu32"]),
         (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
     ],

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of a verb's settings before it starts: nothing missing, and of the type that is read."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig, OmegaConf
+
+from privml.errors import ConfigError
+
+_TRUTH = "true or false"
+_TEXT = "text"
+_NUMBER = "a positive number"
+_WHOLE = "a whole number, at least {}"
+
+# Setting -> (what it must be, smallest whole number); null is checked by whoever reads it.
+SETTINGS: dict[str, tuple[str, int]] = {
+    "quiet": (_TRUTH, 0),
+    "server": (_TEXT, 0),
+    "listen": (_TEXT, 0),
+    "deadline": (_NUMBER, 0),
+    "queries": (_WHOLE, 0),
+    "batch": (_WHOLE, 1),
+    "count": (_WHOLE, 1),
+    "n": (_WHOLE, 1),
+    "repeats": (_WHOLE, 1),
+    "threads": (_WHOLE, 1),
+}
+
+
+def check(config: DictConfig) -> None:
+    """Raises ConfigError that names the first setting that is missing or of another type than its verb reads."""
+    for name in config:
+        if OmegaConf.is_missing(config, name):
+            raise ConfigError(f"{name} is missing: add {name}=...")
+        value = config[name]
+        kind, least = SETTINGS.get(name, ("", 0))
+        if kind and value is not None and not _fits(value, kind, least):
+            raise ConfigError(f"{name}={value} must be {kind.format(least)}")
+
+
+def _fits(value: object, kind: str, least: int) -> bool:
+    if kind is _TRUTH:
+        return isinstance(value, bool)
+    if kind is _TEXT:
+        return isinstance(value, str)
+    if kind is _NUMBER:
+        return type(value) in (int, float) and 0 < value < float("inf")
+    return type(value) is int and value >= least
