@@ -56,8 +56,8 @@ def assign_scales(
     for node in module.graph.nodes:
         if node.op == "placeholder" and is_float(node):
             grain = ranges[node].grain if node in ranges else None
-            # Pixels and the like stay exact.
-            plan.computed[node] = plan.scale[node] = scale if grain is None else grain
+            # Pixels and the like stay exact; values off a coarse grid keep the activations' precision.
+            plan.computed[node] = plan.scale[node] = scale if grain is None else max(grain, scale)
         elif node in plan.kinds and is_float(node):
             _assign(plan, module, node, weight_bits, limits, eager)
     for node in module.graph.nodes:
