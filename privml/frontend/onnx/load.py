@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from onnx import checker, helper, inliner, numpy_helper, shape_inference, version_converter
 
 from privml.errors import CorruptFile, InvalidInput, UnsupportedOperator
+from privml.frontend.onnx.legacy import rewrite_old, settle_resize
 from privml.frontend.onnx.table import CONTROL, TABLE
 from privml.frontend.onnx.weights import detach
 
@@ -53,12 +54,14 @@ def load(
         raise UnsupportedOperator(
             f"the model is of opset {version}, the installed onnx package knows {newest} at most; install a newer one"
         )
+    rewrite_old(skeleton, version or TARGET_OPSET)
     unknown = [n for n in all_nodes(skeleton.graph) if not _has_schema(n, skeleton)]
     if not unknown:
         skeleton = _inline_local(skeleton)
         _check(skeleton)
         # A body is written in the opset of its operator, so some can be inlined only before the conversion.
         skeleton = _bring_to_target(_inline_composites(skeleton))
+        settle_resize(skeleton, version or TARGET_OPSET)
         skeleton = _inline_composites(skeleton)
     skeleton = infer(skeleton)
     for tensor in skeleton.graph.initializer:  # the version converter turns old attributes into operands
@@ -180,8 +183,6 @@ def _bring_to_target(model: onnx.ModelProto) -> onnx.ModelProto:
     version = opset_of(model)
     if version is None or version >= TARGET_OPSET:
         return model
-    if version < 9 and any(n.op_type == "Scan" and not n.domain for n in all_nodes(model.graph)):
-        raise UnsupportedOperator("Scan of opset 8 has a batch dimension that later versions lack; export anew")
     what = f"conversion from opset {version} to {TARGET_OPSET}"
     return _try(what, version_converter.convert_version, model, TARGET_OPSET)
 

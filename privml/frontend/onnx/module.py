@@ -22,6 +22,9 @@ from privml.frontend.onnx.load import load
 from privml.frontend.onnx.plan import Constant, Plan, Step, make_plan
 from privml.frontend.onnx.values import TORCH_TYPES, Value, to_tensor
 
+# Names that neither a parameter nor an input of a model can have.
+_ATTRIBUTES = {"compute", "input_names", "onnx_names", "operators", "output_names", "public_constants"}
+
 
 class Operator(nn.Module):
     """One node of the graph; a submodule, so that exported programs remember its name."""
@@ -200,11 +203,8 @@ def _last_uses(plan: Plan) -> list[list[str]]:
 def _identifier(name: str, taken: Any) -> str:
     """``name`` as an attribute name that is not taken."""
     base = re.sub(r"\W+", "_", name).strip("_") or "value"
-    base = (
-        f"n_{base}"
-        if base[0].isdigit() or keyword.iskeyword(base) or hasattr(nn.Module, base) or hasattr(nn.ModuleDict, base)
-        else base
-    )
+    reserved = keyword.iskeyword(base) or base in _ATTRIBUTES or hasattr(nn.ModuleDict, base)
+    base = f"n_{base}" if reserved or base[0].isdigit() else base
     candidate, count = base, 1
     while candidate in taken:
         count += 1

@@ -16,7 +16,7 @@ from privml.frontend.onnx import control
 from privml.frontend.onnx.load import Loaded, opset_of
 from privml.frontend.onnx.refused import REASONS
 from privml.frontend.onnx.static import RANDOM, folder, shape_array
-from privml.frontend.onnx.table import TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
+from privml.frontend.onnx.table import ML, TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
 from privml.frontend.onnx.values import (
     FLOATING,
     TORCH_TYPES,
@@ -180,7 +180,7 @@ class Planner:
             control.CONTROL[proto.op_type](self, proto, operands, scope)
         elif proto.op_type in ("Shape", "Size") and not proto.domain:
             self._shape(proto, operands[0], scope)
-        elif proto.op_type in ("Identity", "ZipMap") and operands[0] is not None:
+        elif (proto.domain, proto.op_type) in (("", "Identity"), (ML, "ZipMap")):
             scope[proto.output[0]] = operands[0]
             if proto.op_type == "ZipMap":
                 self.maps.add(proto.output[0])
@@ -205,6 +205,8 @@ class Planner:
             return False
         if all(v is None or v.array is not None for v in operands):
             return True
+        if any(v is not None and v.weight for v in operands):
+            return False  # sizes come to it at run time: a weight must be a parameter by then
         return proto.op_type not in ("Expand", "ConstantOfShape", "Range")  # these make tensors of sizes
 
     def _fold(self, proto: Any, operands: list[Value | None], scope: dict[str, Value], declared: Any) -> None:

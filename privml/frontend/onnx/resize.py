@@ -10,8 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from privml.errors import UnsupportedOperator
 from privml.frontend.onnx.table import Node, Run, operator
 from privml.frontend.onnx.values import integers
+
+_DISAGREEMENT = (
+    "align_corners with a scale that gives no whole size: onnx and its runtimes disagree on what that means; "
+    "give the size instead"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,10 @@ def resize(node: Node) -> Run:
         node.choice("mode", "nearest", "nearest", "linear", "cubic"),
         node.choice(
             "coordinate_transformation_mode", "half_pixel", "half_pixel", "half_pixel_symmetric",
-            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize",
+            "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize",
         ),
         node.choice(
-            "nearest_mode", "round_prefer_floor", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"
+            "nearest_mode", "round_prefer_floor", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"
         ),
         node.attribute("cubic_coeff_a", -0.75),
         node.flag("exclude_outside"),
@@ -44,11 +50,18 @@ def resize(node: Node) -> Run:
     axes = node.attribute("axes")
     policy = node.choice("keep_aspect_ratio_policy", "stretch", "stretch", "not_larger", "not_smaller")
     outside = node.attribute("extrapolation_value", 0.0)
+    shape, known_scales = node.inputs[0].shape, node.value(2)
+    if method.coordinates == "align_corners" and known_scales is not None and shape is not None:
+        taken = shape if axes is None else [shape[a] for a in axes]
+        if not all(s is None or _whole(s, float(f)) for s, f in zip(taken, known_scales, strict=True)):
+            node.refuse(_DISAGREEMENT)
 
     def run(x: torch.Tensor, roi: Any = None, scales: Any = None, sizes: Any = None) -> torch.Tensor:
         along = list(range(x.dim())) if axes is None else [a % x.dim() for a in axes]
         old = [x.shape[a] for a in along]
         factors, new = _targets(old, scales, sizes, policy)
+        if method.coordinates == "align_corners" and not all(map(_whole, old, factors)):
+            raise UnsupportedOperator(f"Resize: {_DISAGREEMENT}")
         rank = len(along)
         region = [0.0] * rank + [1.0] * rank if roi is None or not np.size(roi) else [float(v) for v in roi]
         inside_all = None
@@ -66,11 +79,16 @@ def resize(node: Node) -> Run:
     return run
 
 
+def _whole(size: int, factor: float) -> bool:
+    """Whether a scaled size is a whole number, but for rounding of the factor to single precision."""
+    return abs(size * factor - round(size * factor)) < 1e-5 * size
+
+
 def _targets(old: list[int], scales: Any, sizes: Any, policy: str) -> tuple[list[float], list[int]]:
     """Scale factors and new sizes."""
     if sizes is None or not np.size(sizes):
         factors = [float(s) for s in scales]
-        return factors, [int(np.floor(size * f)) for size, f in zip(old, factors, strict=True)]
+        return factors, [int(np.floor(size * f + 1e-6)) for size, f in zip(old, factors, strict=True)]
     new = integers(sizes)
     factors = [n / size for n, size in zip(new, old, strict=True)]
     if policy == "stretch":
@@ -97,7 +115,7 @@ def interpolation(
     places = _coordinates(method.coordinates, old, new, factor, span)
     for row, place in enumerate(places):
         if method.mode == "nearest":
-            matrix[row, int(np.clip(_rounded(place, method.nearest), 0, old - 1))] = 1.0
+            matrix[row, int(np.clip(_rounded(place, method.nearest, factor), 0, old - 1))] = 1.0
             continue
         columns, weights = _taps(method, place, factor)
         if method.exclude_outside:
@@ -111,12 +129,16 @@ def interpolation(
 
 
 def _coordinates(mode: str, old: int, new: int, factor: float, span: tuple[float, float]) -> np.ndarray:
-    at = np.arange(new, dtype=np.float64)
+    # In single precision as everywhere else, so that ties are ties.
+    at = np.arange(new, dtype=np.float32)
+    factor = np.float32(factor)
     length = factor * old
     if mode == "align_corners":
-        return np.zeros(new) if length == 1 else at * (old - 1) / (length - 1)
+        return np.zeros(new) if new == 1 else at * np.float32(old - 1) / np.float32(new - 1)
     if mode == "asymmetric":
         return at / factor
+    if mode == "tf_half_pixel_for_nn":
+        return (at + np.float32(0.5)) / factor
     if mode == "tf_crop_and_resize":
         start, end = span
         if new == 1:
@@ -130,7 +152,9 @@ def _coordinates(mode: str, old: int, new: int, factor: float, span: tuple[float
     return places
 
 
-def _rounded(place: float, mode: str) -> float:
+def _rounded(place: float, mode: str, factor: float) -> float:
+    if mode == "simple":  # before opset 11
+        mode = "floor" if factor >= 1 else "ceil"
     if mode == "floor":
         return np.floor(place)
     if mode == "ceil":
