@@ -8,8 +8,9 @@
 namespace privml::bindings {
 namespace {
 
-OtConfig ot_config(const std::string& provider, int k, std::optional<u64> test_seed) {
-  OtConfig config{provider, k, std::nullopt};
+OtConfig ot_config(const std::string& provider, int k, const std::string& security,
+                   std::optional<u64> test_seed) {
+  OtConfig config{provider, k, security, std::nullopt};
   if (test_seed) config.test_seed = Block{*test_seed, 0};
   return config;
 }
@@ -49,13 +50,14 @@ void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
 }  // namespace
 
 TwoPartySession::TwoPartySession(std::shared_ptr<Channel> channel, int rank,
-                                 const std::string& provider, int k, std::optional<u64> test_seed)
+                                 const std::string& provider, int k, const std::string& security,
+                                 std::optional<u64> test_seed)
     : rank_(rank), channel_(std::move(channel)) {
   expect(channel_ != nullptr, "a session needs a channel");
   py::gil_scoped_release without_interpreter;
   try {
     opened_ = channel_->traffic();
-    resources_ = make_party_resources(*channel_, rank, ot_config(provider, k, test_seed));
+    resources_ = make_party_resources(*channel_, rank, ot_config(provider, k, security, test_seed));
     channel_->flush();
   } catch (...) {
     channel_->close();
@@ -63,9 +65,11 @@ TwoPartySession::TwoPartySession(std::shared_ptr<Channel> channel, int rank,
   }
 }
 
-TwoPartySession::TwoPartySession(int rank, const std::string& provider, int k) : rank_(rank) {
+TwoPartySession::TwoPartySession(int rank, const std::string& provider, int k,
+                                 const std::string& security)
+    : rank_(rank) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
-  meter_.emplace(rcot_cost(ot_config(provider, k, std::nullopt)));
+  meter_.emplace(rcot_cost(ot_config(provider, k, security, std::nullopt)));
   cost_party_resources(*meter_);
   setup_bytes_ = meter_->bytes;
   setup_depth_ = meter_->depth;
@@ -121,15 +125,16 @@ void define_session(py::module_& m) {
   py::class_<TwoPartySession>(
       m, "TwoPartySession",
       "One party's two-party session on a connected channel; setup runs in the constructor.")
-      .def(py::init<std::shared_ptr<Channel>, int, const std::string&, int, std::optional<u64>>(),
+      .def(py::init<std::shared_ptr<Channel>, int, const std::string&, int, const std::string&,
+                    std::optional<u64>>(),
            "channel"_a, "rank"_a, "provider"_a = "softspoken", "k"_a = 4,
-           "test_seed"_a = py::none())
+           "security"_a = "semi_honest", "test_seed"_a = py::none())
       .def_static(
           "meter",
-          [](int rank, const std::string& provider, int k) {
-            return std::make_unique<TwoPartySession>(rank, provider, k);
+          [](int rank, const std::string& provider, int k, const std::string& security) {
+            return std::make_unique<TwoPartySession>(rank, provider, k, security);
           },
-          "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4,
+          "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4, "security"_a = "semi_honest",
           "Protocols on a meter return zeros and book their exact cost.")
       .def_property_readonly("rank", &TwoPartySession::rank)
       .def_property_readonly("metering", &TwoPartySession::metering)

@@ -21,8 +21,8 @@ namespace privml::bindings {
 class TwoPartySession {
  public:
   TwoPartySession(std::shared_ptr<Channel> channel, int rank, const std::string& provider, int k,
-                  std::optional<u64> test_seed);
-  TwoPartySession(int rank, const std::string& provider, int k);
+                  const std::string& security, std::optional<u64> test_seed);
+  TwoPartySession(int rank, const std::string& provider, int k, const std::string& security);
 
   int rank() const { return rank_; }
   bool metering() const { return meter_.has_value(); }

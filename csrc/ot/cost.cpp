@@ -8,9 +8,10 @@
 
 namespace privml {
 
-i64 RcotCost::extension_bytes(i64 count) const {
+i64 RcotCost::message_bytes(int m, i64 count) const {
   if (provider == "ideal") return 0;
   expect(provider == "softspoken" && k >= 1, "RcotCost: provider must be ideal or softspoken");
+  expect(m == 0, "RcotCost: an extension of SoftSpoken OT has one message");
   // One row of bits per field element beyond the first (softspoken.h).
   return (ceil_div(128, k) - 1) * count / 8;
 }
@@ -35,13 +36,15 @@ void CostMeter::reserve(i64 sender0, i64 sender1) {
   const i64 missing0 = missing_correlations(sender0, available[0], rcot.granularity);
   const i64 missing1 = missing_correlations(sender1, available[1], rcot.granularity);
   const std::array<i64, 2> before = depth;
-  // The receiver of an extension writes: party 1 for the correlations that party 0 sends with.
-  for_each_batch(missing1, missing0, [&](i64 count1, i64 count0) {
-    const i64 from0 = rcot.extension_bytes(count1);
-    const i64 from1 = rcot.extension_bytes(count0);
-    exchange(from0, from1);
-    preprocess_bytes[0] += from0;
-    preprocess_bytes[1] += from1;
+  for_each_extension(missing0, missing1, rcot.tile, [&](i64 count0, i64 count1) {
+    for (int m = 0; m < rcot.messages; ++m) {
+      // Even messages come from the receiver: party 1 for what party 0 sends with.
+      const i64 of0 = rcot.message_bytes(m, count0), of1 = rcot.message_bytes(m, count1);
+      const i64 from0 = m % 2 == 0 ? of1 : of0, from1 = m % 2 == 0 ? of0 : of1;
+      exchange(from0, from1);
+      preprocess_bytes[0] += from0;
+      preprocess_bytes[1] += from1;
+    }
   });
   for (int party : {0, 1}) preprocess_depth[party] += depth[party] - before[party];
   available[0] += missing0;

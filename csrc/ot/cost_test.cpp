@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Providers, MeterEquality, ::testing::ValuesIn(measured_
 
 TEST(Meter, BatchesOfALongReservation) {
   // More than one batch in one direction, a fraction of one in the other.
-  const i64 n = 2 * kExtensionBatch + 1000;
+  const i64 n = 2 * rcot_cost(test_config("softspoken")).tile + 1000;
   expect_equal_cost(test_config("softspoken", 4),
                     in_sequence("long", {reservation(n, 70000), drawing(0, n), drawing(1, 60000)}));
 }
@@ -198,7 +198,7 @@ TEST(Meter, CountsCorrelationsOfAProtocol) {
 
 TEST(Meter, CorrectionBytesPerCorrelation) {
   for (const auto& [k, bits] : std::map<int, i64>{{1, 127}, {2, 63}, {3, 42}, {4, 31}, {8, 15}}) {
-    EXPECT_EQ(rcot_cost(test_config("softspoken", k)).extension_bytes(8192), bits * 8192 / 8);
+    EXPECT_EQ(rcot_cost(test_config("softspoken", k)).message_bytes(0, 8192), bits * 8192 / 8);
   }
 }
 

@@ -7,7 +7,7 @@
 namespace privml {
 namespace {
 
-constexpr i64 kTile = 8192;
+constexpr i64 kTile = i64{1} << 19;
 
 class IdealRcot final : public Rcot {
  public:
@@ -23,7 +23,10 @@ class IdealRcot final : public Rcot {
   i64 granularity() const override { return 1; }
   i64 tile() const override { return kTile; }
 
-  void extend(Block* out, i64 count) override {
+  int messages() const override { return 1; }
+
+  // Without messages: both sides fill their output in their only step.
+  void step(int, Block* out, i64 count) override {
     expect(count >= 0 && count <= kTile, "ideal OT: extend by at most one tile");
     prg_.fill_blocks(out, count);
     const Block offset = role_ == OtRole::receiver ? delta_ : kZeroBlock;
@@ -46,6 +49,6 @@ std::unique_ptr<Rcot> make_ideal_rcot(OtRole role, Block shared_seed) {
   return std::make_unique<IdealRcot>(role, shared_seed);
 }
 
-RcotCost ideal_cost() { return {"ideal", 0, 1, kTile}; }
+RcotCost ideal_cost() { return {"ideal", 0, 1, kTile, 1}; }
 
 }  // namespace privml

@@ -42,7 +42,7 @@ inline void run_pair(const std::function<void(int)>& body,
 }
 
 inline OtConfig test_config(const std::string& provider, int k = 4) {
-  return {provider, k, Block{0x243f6a8885a308d3, 0x13198a2e03707344}};
+  return {provider, k, "semi_honest", Block{0x243f6a8885a308d3, 0x13198a2e03707344}};
 }
 
 // Sets both parties up with `config` over a memory channel and runs body(party) at each.

@@ -26,9 +26,13 @@ void CotPool::make_room(i64 count) {
   last_ = stock;
 }
 
-void CotPool::extend(i64 count) {
+void CotPool::step(int s, i64 count) {
   make_room(count);
-  source_->extend(store_.data() + last_, count);
+  source_->step(s, store_.data() + last_, count);
+}
+
+void CotPool::deposit(i64 count) {
+  expect(last_ + count <= capacity(), "CotPool::deposit: more than there is room for");
   last_ += count;
 }
 

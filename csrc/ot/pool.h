@@ -21,10 +21,13 @@ class CotPool {
   // Correlations that the store has space for: the most that were ever in stock together.
   i64 capacity() const { return static_cast<i64>(store_.size()); }
 
-  // Space for `count` further correlations, so that extend() moves nothing.
+  int messages() const { return source_->messages(); }
+  // Space for `count` further correlations, so that step() moves nothing.
   void make_room(i64 count);
-  // Extends by one tile or less (a multiple of the granularity) into the store.
-  void extend(i64 count);
+  // Step s of an extension of `count` (rcot.h) into the free space, then the new correlations into
+  // stock; nothing else may touch the pool in between.
+  void step(int s, i64 count);
+  void deposit(i64 count);
   // Moves the next `count` correlations out; they can never be drawn again (the store is wiped
   // behind). Throws InvalidArgument when fewer are available: callers reserve first.
   void take(Block* out, i64 count);

@@ -15,6 +15,9 @@ namespace privml {
 
 enum class OtRole { sender, receiver };
 
+// An extension is a conversation of one-way messages m_0, m_1, ...: even ones from the receiver to
+// the sender, odd ones back. Both directions of a session go through it side by side and share its
+// round trips.
 class Rcot {
  public:
   virtual ~Rcot() = default;
@@ -23,20 +26,29 @@ class Rcot {
   virtual Block delta() const = 0;
   // Correlations come in multiples of this number.
   virtual i64 granularity() const = 0;
-  // The largest count per extend() call, so that two directions can be interleaved.
+  // The largest count of one extension.
   virtual i64 tile() const = 0;
-  // Writes `count` fresh correlations (a multiple of granularity(), at most tile()).
-  // Receiver: writes its message to the channel. Sender: reads it.
-  virtual void extend(Block* out, i64 count) = 0;
+  // Messages of one extension.
+  virtual int messages() const = 0;
+  // Step s = 0 .. messages() of an extension of `count` fresh correlations (a multiple of
+  // granularity(), at most tile()): reads m_{s-1} if s > 0, writes m_s if s < messages(). The
+  // receiver takes the even steps and the sender the odd ones, all with the same `out` and `count`;
+  // `out` is complete after a side's last step.
+  virtual void step(int s, Block* out, i64 count) = 0;
 };
 
-// Bytes that the receiver sends for one extend() of `count`; mirrors the provider exactly.
+// Who takes step s of an extension.
+constexpr OtRole extension_role(int s) { return s % 2 == 0 ? OtRole::receiver : OtRole::sender; }
+
+// Bytes of an extension's messages; mirrors the provider exactly.
 struct RcotCost {
   std::string provider;  // "ideal" or "softspoken"
   int k = 0;             // SoftSpoken's field degree
   i64 granularity = 1;
   i64 tile = 1;
-  i64 extension_bytes(i64 count) const;
+  int messages = 0;
+  // Bytes of message m for an extension of `count`.
+  i64 message_bytes(int m, i64 count) const;
 };
 
 }  // namespace privml

@@ -124,11 +124,13 @@ TEST_P(RcotConformance, StoreDoesNotGrowWithUse) {
 
 TEST_P(RcotConformance, ExtendRefusesOddSizes) {
   run_session(GetParam(), [](Party& party) {
-    EXPECT_THROW(party.sender.extend(party.sender.tile() + party.sender.granularity()),
-                 InvalidArgument);
+    const i64 too_many = party.sender.tile() + party.sender.granularity();
+    EXPECT_THROW(party.sender.step(1, too_many), InvalidArgument);
+    EXPECT_THROW(party.receiver.step(0, too_many), InvalidArgument);
     if (party.sender.granularity() > 1) {
-      EXPECT_THROW(party.sender.extend(party.sender.granularity() - 1), InvalidArgument);
+      EXPECT_THROW(party.sender.step(1, party.sender.granularity() - 1), InvalidArgument);
     }
+    EXPECT_THROW(party.sender.deposit(party.sender.capacity() + 1), InvalidArgument);
     EXPECT_THROW(reserve(party, -1, 0), InvalidArgument);
   });
 }
@@ -185,7 +187,7 @@ TEST(SoftSpokenSession, RunsDifferAndOnlyATestSeedMakesThemEqual) {
     bits.push_back(static_cast<u8>(drawn[0].delta.lo >> 8));
     return bits;
   };
-  const OtConfig fresh{"softspoken", 4, {}};
+  const OtConfig fresh{"softspoken", 4, "semi_honest", {}};
   EXPECT_NE(choices(fresh), choices(fresh));
   EXPECT_EQ(choices(test_config("softspoken")), choices(test_config("softspoken")));
 }
@@ -198,7 +200,7 @@ TEST(SoftSpokenSession, LongReservationsInBothDirectionsOverTcp) {
   std::thread client([&] { channels[1] = connect_tcp("127.0.0.1", listener.port(), patience); });
   channels[0] = listener.accept(patience);
   client.join();
-  const i64 n = kExtensionBatch + 5000;
+  const i64 n = rcot_cost(test_config("softspoken", 1)).tile + 5000;
   std::array<Block, 2> delta;
   std::array<Blocks, 2> q, t;  // indexed by the sender's rank
   run_pair(
@@ -228,8 +230,11 @@ TEST(OtSetup, RefusesWrongConfigurations) {
   EXPECT_THROW(make_party_resources(*channel, 2, test_config("softspoken")), InvalidArgument);
   EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 0)), InvalidArgument);
   EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 9)), InvalidArgument);
-  EXPECT_THROW(make_party_resources(*channel, 0, test_config("silent")), InvalidArgument);
-  EXPECT_THROW(make_party_resources(*channel, 0, {"ideal", 4, {}}), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, test_config("other")), InvalidArgument);
+  OtConfig unknown = test_config("softspoken");
+  unknown.security = "none";
+  EXPECT_THROW(make_party_resources(*channel, 0, unknown), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, {"ideal", 4, "semi_honest", {}}), InvalidArgument);
 }
 
 }  // namespace

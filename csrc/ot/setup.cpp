@@ -93,6 +93,7 @@ std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank,
 }  // namespace
 
 RcotCost rcot_cost(const OtConfig& config) {
+  expect(config.security == "semi_honest", "OT security must be \"semi_honest\"");
   if (config.provider == "ideal") return ideal_cost();
   expect(config.provider == "softspoken", "OT provider must be \"softspoken\" or \"ideal\"");
   return softspoken_cost(config.k);

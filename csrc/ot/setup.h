@@ -18,8 +18,9 @@
 namespace privml {
 
 struct OtConfig {
-  std::string provider = "softspoken";  // or "ideal": tests only, insecure
-  int k = 4;                            // SoftSpoken's field degree, 1..8
+  std::string provider = "softspoken";   // or "ideal": tests only, insecure
+  int k = 4;                             // SoftSpoken's field degree, 1..8
+  std::string security = "semi_honest";  // or "malicious": a cheating peer ends in SecurityAbort
   // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
   // the same seed. The ideal provider needs it.
   std::optional<Block> test_seed;

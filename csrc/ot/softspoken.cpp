@@ -17,11 +17,12 @@ namespace {
 
 constexpr i64 kRows = 128;
 constexpr i64 kGranularity = 256;  // an even number of blocks per row
-constexpr i64 kTile = 8192;
+// Bounds the bytes in flight (2 MB at k = 4, 8 MB at k = 1) and covers a wide-area round trip.
+constexpr i64 kTile = i64{1} << 19;
 
 // Correlations made at once: their rows stay in the second-level cache, and a key schedule is read
 // once for all of them. High degrees have many keys.
-constexpr i64 slice_size(int k) { return k <= 4 ? kTile / 2 : kTile; }
+constexpr i64 slice_size(int k) { return k <= 4 ? 4096 : 8192; }
 
 // Element i of delta: bits [k * i, k * i + bits).
 struct Element {
@@ -123,7 +124,9 @@ class Vole {
   AlignedVector<Block> correction_;
 };
 
-void check_count(i64 count) {
+void check_step(const Rcot& side, int s, i64 count) {
+  expect(0 <= s && s <= side.messages() && side.role() == extension_role(s),
+         "SoftSpoken OT: the receiver takes step 0 of an extension, the sender step 1");
   expect(count >= 0 && count <= kTile && count % kGranularity == 0,
          "SoftSpoken OT: extend by a multiple of the granularity, at most one tile");
 }
@@ -155,8 +158,10 @@ class SoftSpokenSender final : public Rcot {
   i64 granularity() const override { return kGranularity; }
   i64 tile() const override { return kTile; }
 
-  void extend(Block* out, i64 count) override {
-    check_count(count);
+  int messages() const override { return 1; }
+
+  void step(int s, Block* out, i64 count) override {
+    check_step(*this, s, count);
     for (i64 done = 0; done < count; done += vole_.slice()) {
       const i64 blocks = std::min(vole_.slice(), count - done) / 128;
       vole_.expand(blocks, [](i64, const Block*) {});
@@ -213,8 +218,10 @@ class SoftSpokenReceiver final : public Rcot {
   i64 granularity() const override { return kGranularity; }
   i64 tile() const override { return kTile; }
 
-  void extend(Block* out, i64 count) override {
-    check_count(count);
+  int messages() const override { return 1; }
+
+  void step(int s, Block* out, i64 count) override {
+    check_step(*this, s, count);
     for (i64 done = 0; done < count; done += vole_.slice()) {
       const i64 blocks = std::min(vole_.slice(), count - done) / 128;
       vole_.expand(blocks, [&](i64 i, const Block* u) {
@@ -262,7 +269,7 @@ std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block ro
 
 RcotCost softspoken_cost(int k) {
   elements_of(k);
-  return {"softspoken", k, kGranularity, kTile};
+  return {"softspoken", k, kGranularity, kTile, 1};
 }
 
 }  // namespace privml

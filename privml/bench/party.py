@@ -65,7 +65,7 @@ def main() -> None:
     core = load_core()
     operators = load("privml_bench_operators", HERE / "operators.py")
     channel = connect(core, rank, port, task["network"])
-    session = core.TwoPartySession(channel, rank, task["provider"], task["k"])
+    session = core.TwoPartySession(channel, rank, task["provider"], task["k"], task["security"])
     n = task["n"]
     action = operators.prepare(task["operator"], core.twopc, session, rank, n, task["params"])
     action()

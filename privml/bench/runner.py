@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 
 PARTY = Path(__file__).with_name("party.py")
@@ -22,7 +23,7 @@ class BenchmarkFailed(PrivmlError, RuntimeError):
 
 
 def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
-    """Runs ``task`` (operator, n, params, provider, k, network, repeats) and returns the merged record.
+    """Runs ``task`` (operator, n, params, provider, k, security, network, repeats) and returns the merged record.
 
     Bytes are both directions summed; seconds are the slower side's, the median over the repeats after one
     warm-up; ``ops_per_second`` counts preprocessing and online together; depth is the longer of both views.
@@ -76,7 +77,7 @@ def merge(task: Mapping[str, Any], reports: list[dict[str, Any]]) -> dict[str, A
         "n": n,
         "params": task["params"],
         "engine": "twopc",
-        "ot": f"{task['provider']}" + (f"-k{task['k']}" if task["k"] else ""),
+        "ot": OtChoice(task["provider"], task["k"], task["security"]).tag,
         "network": task["network"]["name"],
         "threads": 1,
         "seconds": seconds,

@@ -12,6 +12,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.bench.runner import measure
 from privml.cli import console
+from privml.cli.settings import ot_of
 from privml.errors import ConfigError
 
 COLUMNS = ["operator", "n", "bytes", "per second", "depth", "preprocess s", "online s", "peak memory"]
@@ -38,14 +39,16 @@ def run(config: DictConfig) -> None:
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    ot = ot_of(config)
     return {
         "suite": config.suite.name,
         "op": name,
         "operator": row["operator"],
         "n": int(config.n or row["n"]),
         "params": row["params"],
-        "provider": config.ot.provider,
-        "k": config.ot.k,
+        "provider": ot.provider,
+        "k": ot.k,
+        "security": ot.security,
         "network": OmegaConf.to_container(config.network),
         "repeats": config.repeats,
     }

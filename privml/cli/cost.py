@@ -7,6 +7,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
 from privml.engines.twopc import meter
 from privml.errors import ConfigError
@@ -19,9 +20,10 @@ def run(config: DictConfig) -> None:
     if config.engine.name != "twopc":
         raise ConfigError(f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc")
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
-    engine = meter(INPUT_OWNER, config.ot.provider, config.ot.k)
+    ot = ot_of(config)
+    engine = meter(INPUT_OWNER, ot)
     ledger = predict(program.graph, program.constants, program.numerics, engine, config.batch)
-    title = f"Predicted cost by layer: batch of {config.batch}, {config.ot.provider} k={config.ot.k}"
+    title = f"Predicted cost by layer: batch of {config.batch}, {ot}"
     numbers = ledger.as_dict()
     console.out.print(layer_table(title, numbers, timed=False))
     console.out.print(phase_table("Totals of the client", numbers, timed=False))

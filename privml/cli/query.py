@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.settings import ot_of
 from privml.cli.sources import read_array
 from privml.errors import ConfigError
 from privml.program import Program
@@ -27,8 +28,7 @@ def run(config: DictConfig) -> None:
             program,
             config.server,
             value,
-            ot=config.ot.provider,
-            k=config.ot.k,
+            ot=ot_of(config),
             deadline=config.deadline,
             on_wait=Waiting(config.server, config.quiet),
             progress=step,

@@ -12,6 +12,7 @@ import privml
 from privml.cli import console
 from privml.cli.ledgers import layer_table, phase_table
 from privml.cli.query import check_writable, save
+from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
 from privml.program import Program
@@ -55,8 +56,7 @@ def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tup
         result = launch(
             program,
             inputs,
-            ot=config.ot.provider,
-            k=config.ot.k,
+            ot=ot_of(config),
             network=network,
             deadline=config.deadline,
             progress=step,

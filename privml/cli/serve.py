@@ -6,6 +6,7 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.settings import ot_of
 from privml.program import Program
 from privml.service.serve import serve
 
@@ -21,8 +22,7 @@ def run(config: DictConfig) -> None:
         serve(
             program,
             config.listen,
-            ot=config.ot.provider,
-            k=config.ot.k,
+            ot=ot_of(config),
             deadline=config.deadline,
             queries=config.queries,
             log=log,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from omegaconf import DictConfig, OmegaConf
 
+from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 
 _TRUTH = "true or false"
@@ -46,3 +47,8 @@ def _fits(value: object, kind: str, least: int) -> bool:
     if kind is _NUMBER:
         return type(value) in (int, float) and 0 < value < float("inf")
     return type(value) is int and value >= least
+
+
+def ot_of(config: DictConfig) -> OtChoice:
+    """The choice of the ``ot`` group."""
+    return OtChoice(config.ot.provider, config.ot.k, config.ot.security)

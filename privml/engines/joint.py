@@ -253,6 +253,7 @@ def _join(results: Sequence[Any]) -> Any:
 def create(
     ot: str = "softspoken",
     k: int = 4,
+    security: str = "semi_honest",
     delay_ms: float = 0.0,
     bandwidth_mbps: float = 0.0,
     deadline: float = 60.0,
@@ -264,9 +265,10 @@ def create(
     a party waits for the other, in seconds; ``test_seed`` makes all randomness deterministic (tests only).
     """
     from privml import _core
-    from privml.engines.twopc import TwoPartyEngine, checked_degree
+    from privml.engines.correlations import OtChoice
+    from privml.engines.twopc import TwoPartyEngine
 
-    degree = checked_degree(ot, k)
+    choice = OtChoice(ot, k, security)
     if ot == "ideal" and test_seed is None:
         test_seed = secrets.randbits(64)
     channels = _core.memory_pair(delay_ms, bandwidth_mbps)
@@ -277,7 +279,8 @@ def create(
 
     def party(rank: int) -> TwoPartyEngine:
         channels[rank].set_deadline(deadline)
-        return TwoPartyEngine(_core.TwoPartySession(channels[rank], rank, ot, degree, test_seed))
+        core = _core.TwoPartySession(channels[rank], rank, choice.provider, choice.k, choice.security, test_seed)
+        return TwoPartyEngine(core)
 
     threads = PartyThreads(2, close)
     try:

@@ -13,10 +13,8 @@ import torch
 from privml import _core
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
-from privml.errors import ConfigError
+from privml.engines.correlations import DEFAULT_OT, OtChoice
 
-OT_PROVIDERS = ("softspoken", "ideal")
-SOFTSPOKEN_DEGREES = (1, 2, 4, 8)
 SHARED = -1
 _protocols = _core.twopc
 
@@ -280,18 +278,9 @@ class TwoPartyEngine(Engine):
         return self._extended(a, out_bits) if a.owner is None and a.bits < out_bits else a
 
 
-def checked_degree(ot: str, k: int) -> int:
-    """SoftSpoken's field degree, 0 for the ideal provider; ConfigError for settings that do not exist."""
-    if ot not in OT_PROVIDERS:
-        raise ConfigError(f"unknown OT provider {ot!r}; choose from {', '.join(OT_PROVIDERS)}")
-    if ot == "softspoken" and k not in SOFTSPOKEN_DEGREES:
-        raise ConfigError(f"k must be one of {SOFTSPOKEN_DEGREES}, got {k!r}")
-    return k if ot == "softspoken" else 0
-
-
-def meter(rank: int = 0, ot: str = "softspoken", k: int = 4) -> TwoPartyEngine:
+def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT) -> TwoPartyEngine:
     """An engine that computes on zeros and books what each protocol would cost, exactly, in its session."""
-    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot, checked_degree(ot, k)))
+    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security))
 
 
 def _array(share: Share) -> np.ndarray:

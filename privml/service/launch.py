@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from privml import errors
+from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import PeerDisconnected, PrivmlError
 from privml.program import Program
 from privml.service.progress import Progress
@@ -50,8 +51,7 @@ def launch(
     program: Program,
     inputs: Any | Sequence[Any],
     *,
-    ot: str = "softspoken",
-    k: int = 4,
+    ot: OtChoice = DEFAULT_OT,
     network: Mapping[str, float] | None = None,
     deadline: float = 60.0,
     threads: int = 1,
@@ -65,7 +65,7 @@ def launch(
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    settings = {"ot": ot, "k": k, "deadline": deadline, "network": dict(network or {})}
+    settings = {"ot": asdict(ot), "deadline": deadline, "network": dict(network or {})}
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))

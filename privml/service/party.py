@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.memory import peak_memory
 from privml.program import Program
@@ -28,6 +29,7 @@ def tell(event: str, **content: Any) -> None:
 
 def main() -> None:
     task = json.load(sys.stdin)
+    task["settings"]["ot"] = OtChoice(**task["settings"]["ot"])
     torch.set_num_threads(task["threads"])
     try:
         (run_server if task["role"] == "server" else run_client)(task)

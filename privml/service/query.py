@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from privml import _core
+from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import InvalidInput
 from privml.program import Program
 from privml.service.inputs import checked_input
@@ -38,8 +39,7 @@ def query(
     server: str,
     inputs: Any | Sequence[Any],
     *,
-    ot: str = "softspoken",
-    k: int = 4,
+    ot: OtChoice = DEFAULT_OT,
     deadline: float = 60.0,
     network: Mapping[str, float] | None = None,
     on_wait: WaitCallback | None = None,
@@ -53,7 +53,7 @@ def query(
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    settings = settings_of(program, ot, k)
+    settings = settings_of(program, ot)
     refuse_insecure(settings, server, None)
     load_torch()
     channel = reach(server, deadline, on_wait, network)

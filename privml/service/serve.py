@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from privml import _core
+from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.program import Program
 from privml.service.progress import Progress, report_nodes
@@ -41,8 +42,7 @@ def serve(
     program: Program,
     listen: str,
     *,
-    ot: str = "softspoken",
-    k: int = 4,
+    ot: OtChoice = DEFAULT_OT,
     deadline: float = 60.0,
     queries: int = 0,
     network: Mapping[str, float] | None = None,
@@ -59,7 +59,7 @@ def serve(
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
-    settings = settings_of(program, ot, k)
+    settings = settings_of(program, ot)
     refuse_insecure(settings, listen, None)
     load_torch()
     answered = 0
@@ -84,9 +84,9 @@ def serve(
     return answered
 
 
-def settings_of(program: Program, ot: str, k: int) -> Settings:
+def settings_of(program: Program, ot: OtChoice) -> Settings:
     """What both parties of a query must agree on."""
-    return Settings("twopc", ot, k, program.hash, program.formats_hash, program.numerics)
+    return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics)
 
 
 def _answer(

@@ -10,6 +10,7 @@ from typing import Any
 
 from privml import _core
 from privml.context import Numerics, Session
+from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.session.address import parse_address
 from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
@@ -26,6 +27,7 @@ def connect(
     engine: str = "twopc",
     ot: str = "softspoken",
     k: int = 4,
+    security: str = "semi_honest",
     program: Any = None,
     numerics: Numerics | None = None,
     deadline: float = 60.0,
@@ -48,7 +50,7 @@ def connect(
     if (listen is None) == (connect is None):
         raise ConfigError("pass one of listen='host:port' and connect='host:port'")
     program_hash, formats_hash = hashes_of(program)
-    settings = Settings(engine, ot, k, program_hash, formats_hash, numerics or Numerics())
+    settings = Settings(engine, OtChoice(ot, k, security), program_hash, formats_hash, numerics or Numerics())
     address = listen or connect or ""
     refuse_insecure(settings, address, test_seed)
     load_torch()
@@ -126,8 +128,8 @@ def _in_slices(
 def refuse_insecure(settings: Settings, address: str, test_seed: int | None) -> None:
     """What is made for tests must not leave this machine."""
     host = parse_address(address)[0]
-    if (settings.ot == "ideal" or test_seed is not None) and not _is_loopback(host):
-        what = "ot=ideal" if settings.ot == "ideal" else "test_seed"
+    if (settings.ot.provider == "ideal" or test_seed is not None) and not _is_loopback(host):
+        what = "ot=ideal" if settings.ot.provider == "ideal" else "test_seed"
         raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")
 
 

@@ -28,6 +28,7 @@ _HINTS = {
     "engine": "start both parties with the same engine",
     "ot": "start both parties with the same OT provider",
     "k": "start both parties with the same k of the OT extension",
+    "security": "start both parties with the same security of the OT extension",
     "program": "give both parties the same program file",
     "formats": "give both parties the same program file",
     "numerics": "start both parties with the same numerics",
@@ -52,6 +53,7 @@ class Hello:
     engine: str
     ot: str
     k: int
+    security: str = "semi_honest"
     role: str = "party"
     program: str | None = None
     formats: str | None = None

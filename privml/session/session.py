@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
-from privml.engines.twopc import TwoPartyEngine, checked_degree
+from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.engines.twopc import TwoPartyEngine
 from privml.errors import ConfigError
 from privml.session.handshake import Hello, common_seed, shake_hands
 from privml.session.ledger import Ledger, Snapshot
@@ -29,8 +30,7 @@ class Settings:
     """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None."""
 
     engine: str = "twopc"
-    ot: str = "softspoken"
-    k: int = 4
+    ot: OtChoice = DEFAULT_OT
     program: str | None = None
     formats: str | None = None
     numerics: Numerics = Numerics()
@@ -38,11 +38,12 @@ class Settings:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
-        checked_degree(self.ot, self.k)
 
     def hello(self, rank: int, role: str) -> Hello:
-        k = checked_degree(self.ot, self.k)
-        return Hello(VERSION, rank, self.engine, self.ot, k, role, self.program, self.formats, _describe(self.numerics))
+        ot, numerics = self.ot, _describe(self.numerics)
+        return Hello(
+            VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics
+        )
 
 
 def open_session(
@@ -71,9 +72,10 @@ def open_session(
         if agree is not None:
             agree(channel)
         common = common_seed(ours, theirs) if test_seed is None else test_seed
-        if settings.ot == "ideal" and test_seed is None:
+        if settings.ot.provider == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
-        core = _core.TwoPartySession(channel, rank, settings.ot, ours.k, test_seed)
+        ot = settings.ot
+        core = _core.TwoPartySession(channel, rank, ot.provider, ot.k, ot.security, test_seed)
     except BaseException:
         channel.close()
         raise

@@ -12,6 +12,7 @@ import privml
 
 _core = pytest.importorskip("privml._core")
 
+from privml.engines.correlations import OtChoice  # noqa: E402 - needs the core
 from privml.session.session import Settings, open_session  # noqa: E402 - needs the core
 
 
@@ -21,7 +22,7 @@ def run_parties(program):
 
     def party(rank):
         try:
-            with open_session(channels[rank], rank, Settings(ot="ideal"), deadline=20.0):
+            with open_session(channels[rank], rank, Settings(ot=OtChoice("ideal")), deadline=20.0):
                 results[rank] = program(rank)
         except BaseException as error:
             results[rank] = error

@@ -15,6 +15,7 @@ from torch import nn
 
 import models
 import privml
+from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, CorruptFile, InvalidInput, OverflowDetected, UnsupportedOperator
 from privml.formats import FixedPoint, Owned, Shared
 from privml.passes.cost import predict
@@ -126,7 +127,7 @@ def test_predicted_cost_is_the_ledger(program, lenet):
     with open_session(program, "twopc", ot="softspoken", k=4) as session:
         privml.reveal(program.run(session, lenet.preprocess(lenet.samples[:2])), to=1)
         measured: Snapshot = session.ledger.snapshot()
-    predicted = predict(program.graph, program.constants, program.numerics, meter(0, "softspoken", 4), batch=2)
+    predicted = predict(program.graph, program.constants, program.numerics, meter(0), batch=2)
     for phase in ("preprocess", "online"):
         found, wanted = getattr(predicted.snapshot(), phase), getattr(measured, phase)
         assert (found.sent, found.received, found.depth) == (wanted.sent, wanted.received, wanted.depth)
@@ -451,7 +452,7 @@ def test_a_client_without_weights_and_a_server_without_images(program, lenet, sa
 
     def party(rank):
         own = privml.load(saved / "program", saved / "weights.safetensors" if rank == 0 else None)
-        settings = Settings(ot="ideal", program=own.hash, formats=own.formats_hash, numerics=own.numerics)
+        settings = Settings(ot=OtChoice("ideal"), program=own.hash, formats=own.formats_hash, numerics=own.numerics)
         try:
             with open_session(channels[rank], rank, settings, deadline=20.0) as session:
                 for _ in range(2):  # the weights are shared once

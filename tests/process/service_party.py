@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 
 import torch
 
+from privml.engines.correlations import OtChoice
 from privml.program import Program
 from privml.service.query import query
 from privml.service.request import ask
@@ -66,7 +67,7 @@ def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
     program = Program.load(folder + "/program")
     try:
         channel = reach(options["server"], 20.0)
-        settings = settings_of(program, "softspoken", 4)
+        settings = settings_of(program, OtChoice())
         open_session(channel, 1, settings, role="client", agree=lambda channel: ask(channel, options["shapes"]))
         pipe.send("accepted")
     except Exception as error:

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from privml.engines.correlations import OtChoice
+
 ANY = "127.0.0.1:0"
 EXPECTED = f"result {sum(range(500))}"
 
@@ -18,7 +20,7 @@ def pair(party, first: dict, second: dict, ranks=(0, 1)):
     return a, b
 
 
-@pytest.mark.parametrize("settings", [{}, {"k": 8}, {"ot": "ideal"}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"ot": OtChoice(k=8)}, {"ot": OtChoice("ideal")}], ids=str)
 def test_two_processes_agree(party, settings):
     a, b = pair(party, {"settings": settings}, {"settings": settings})
     assert (a.last(), b.last()) == (EXPECTED, EXPECTED)
@@ -77,7 +79,9 @@ def test_same_rank(party, ranks):
         assert last.startswith("error HandshakeMismatch") and f"rank is {ranks[0]} here" in last
 
 
-@pytest.mark.parametrize("theirs, field", [({"program": "00"}, "program"), ({"k": 2}, "k"), ({"ot": "ideal"}, "ot")])
+@pytest.mark.parametrize(
+    "theirs, field", [({"program": "00"}, "program"), ({"ot": OtChoice(k=2)}, "k"), ({"ot": OtChoice("ideal")}, "ot")]
+)
 def test_different_settings(party, theirs, field):
     for each in pair(party, {"settings": {"program": "11"}}, {"settings": {"program": "11"} | theirs}):
         last = each.last()

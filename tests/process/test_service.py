@@ -15,6 +15,7 @@ import service_party
 import torch
 
 from privml.conversion import convert
+from privml.engines.correlations import OtChoice
 from privml.engines.twopc import meter
 from privml.errors import InvalidInput
 from privml.passes.cost import predict
@@ -105,7 +106,7 @@ def test_server_survives_garbage_and_bad_clients(server, client, other_folder):
     wrong = client(running.address, folder=other_folder).last()
     assert wrong.startswith("error HandshakeMismatch") and "program is" in wrong
     assert "HandshakeMismatch" in running.line("log")
-    wrong = client(running.address, k=8).last()
+    wrong = client(running.address, ot=OtChoice(k=8)).last()
     assert wrong.startswith("error HandshakeMismatch") and "k is 8 here and 4 at the peer" in wrong
     assert "k is 4 here and 8 at the peer" in running.line("log")
     dead = client(running.address, die_at="relu")

@@ -95,7 +95,7 @@ def test_wrong_arguments_are_refused(meter, call):
 )
 def test_wrong_widths_are_refused_before_anything_is_sent(call):
     def party(rank, channel):
-        session = _core.TwoPartySession(channel, rank, "ideal", 0, 3)
+        session = _core.TwoPartySession(channel, rank, "ideal", test_seed=3)
         sent = channel.traffic()["sent"]
         with pytest.raises(ValueError):
             call(session, GOOD)
@@ -115,7 +115,7 @@ def test_two_threads_may_not_share_a_session():
         except PeerDisconnected as error:
             errors.append(error)
 
-    session = _core.TwoPartySession(channels[0], 0, "ideal", 0, 3)
+    session = _core.TwoPartySession(channels[0], 0, "ideal", test_seed=3)
     thread = threading.Thread(target=wait)
     thread.start()
     while channels[0].traffic()["sent"] == 0:
@@ -144,7 +144,7 @@ def test_private_comparison_and_digits():
     digits = np.array([[0x3A7, 0x0F1], [0, 0]], dtype=np.int64)
 
     def party(rank, channel):
-        session = _core.TwoPartySession(channel, rank, "ideal", 0, 3)
+        session = _core.TwoPartySession(channel, rank, "ideal", test_seed=3)
         greater, same = T.millionaires_with_equality(session, x[rank], 32)
         return (
             T.open_bits(session, greater).tolist(),

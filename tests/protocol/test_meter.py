@@ -6,6 +6,7 @@ import torch
 
 from privml.engines import joint, twopc
 from privml.engines.base import Operand
+from privml.engines.correlations import OtChoice
 from privml.session.ledger import Ledger, Snapshot
 
 
@@ -67,7 +68,7 @@ def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
     ot, k = request.param
     made = joint.create(ot=ot, k=k)
-    yield made, [twopc.meter(rank, ot, k) for rank in range(2)]
+    yield made, [twopc.meter(rank, OtChoice(ot, k)) for rank in range(2)]
     made.close()
 
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which correlated oblivious transfers the two-party engine runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privml.errors import ConfigError
+
+PROVIDERS = ("softspoken", "ideal")
+SOFTSPOKEN_DEGREES = (1, 2, 4, 8)
+SECURITIES = ("semi_honest",)
+
+
+@dataclass(frozen=True, slots=True)
+class OtChoice:
+    """``provider``: "softspoken", or "ideal" (tests only). ``k``: SoftSpoken's field degree, 0 for other providers.
+    ``security``: "semi_honest". Raises ConfigError for what does not exist."""
+
+    provider: str = "softspoken"
+    k: int = 4
+    security: str = "semi_honest"
+
+    def __post_init__(self) -> None:
+        if self.provider not in PROVIDERS:
+            raise ConfigError(f"unknown OT provider {self.provider!r}; choose from {', '.join(PROVIDERS)}")
+        if self.security not in SECURITIES:
+            raise ConfigError(f"ot.security must be one of {', '.join(SECURITIES)}, got {self.security!r}")
+        if self.provider != "softspoken":
+            object.__setattr__(self, "k", 0)
+        elif self.k not in SOFTSPOKEN_DEGREES:
+            raise ConfigError(f"k must be one of {SOFTSPOKEN_DEGREES}, got {self.k!r}")
+
+    @property
+    def tag(self) -> str:
+        """A short name for files and records, such as ``softspoken-k4``."""
+        parts = [self.provider, f"k{self.k}" if self.k else "", self.security if self.security == "malicious" else ""]
+        return "-".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        degree = f" k={self.k}" if self.k else ""
+        return f"{self.provider}{degree}" + ("" if self.security == "semi_honest" else f" ({self.security})")
+
+
+DEFAULT_OT = OtChoice()
