@@ -4,6 +4,7 @@
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
 # make docs    the documentation as pages, in build/site
+# make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR (minutes)
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize bench docs clean
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize prove bench docs clean
 
 all: build
 
@@ -57,6 +58,10 @@ sanitize: setup
 	  -DPRIVML_SANITIZE=ON -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
 	cd build/sanitize && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
+
+prove: build
+	$(BIN)/python scripts/make_tables.py --check
+	$(BIN)/python scripts/prove_functions.py
 
 bench: build
 	$(BIN)/privml bench suite=ot network=loopback

@@ -12,6 +12,7 @@ void define_network(py::module_& m);
 void define_session(py::module_& m);
 void define_comparison_family(py::module_& m);
 void define_product_family(py::module_& m);
+void define_fixed_point_functions(py::module_& m);
 
 namespace {
 
@@ -37,7 +38,9 @@ void translate_exceptions() {
 }  // namespace privml::bindings
 
 PYBIND11_MODULE(_core, m) {
-  m.doc() = "The compiled core: channels, sessions, and the two-party protocols (submodule twopc).";
+  m.doc() =
+      "The compiled core: channels, sessions, the two-party protocols (submodule twopc) and "
+      "fixed-point functions (submodule fixmath).";
   privml::bindings::translate_exceptions();
   privml::bindings::define_network(m);
   privml::bindings::define_session(m);
@@ -45,4 +48,9 @@ PYBIND11_MODULE(_core, m) {
       "twopc", "Protocols: the first argument is a TwoPartySession, both parties call alike.");
   privml::bindings::define_comparison_family(twopc);
   privml::bindings::define_product_family(twopc);
+  py::module_ fixmath = m.def_submodule(
+      "fixmath",
+      "Functions of fixed-point numbers: <name>(session, x, formats) on shares, clear_<name>(x, "
+      "formats) the same in the clear.");
+  privml::bindings::define_fixed_point_functions(fixmath);
 }

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of the fixed-point functions: one line of kFunctions each.
+#include <string>
+
+#include "bindings/elementwise.h"
+#include "fixmath/exponential.h"
+
+namespace privml::bindings {
+namespace {
+
+struct FixedPointFunction {
+  const char* name;
+  void (*protocol)(Party&, std::span<const u64>, FixedFormat, FixedFormat, std::span<u64>);
+  void (*twin)(std::span<const i64>, FixedFormat, FixedFormat, std::span<i64>);
+  void (*cost)(CostMeter&, i64, FixedFormat, FixedFormat);
+  const char* doc;
+};
+
+constexpr FixedPointFunction kFunctions[] = {
+    {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
+};
+
+std::span<const i64> signed_view(const py::array& x) {
+  const auto words = view<u64>(x, "x");
+  return {reinterpret_cast<const i64*>(words.data()), words.size()};
+}
+
+void define(py::module_& m, const FixedPointFunction& f) {
+  m.def(
+      f.name,
+      [f](TwoPartySession& session, const py::array& x, int in_bits, int in_scale, int out_bits,
+          int out_scale) {
+        const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
+        const auto words = view<u64>(x, "x");
+        Result<u64> y(shape_of(x));
+        session.run([&](Party& party) { f.protocol(party, words, in, out, y.span); },
+                    [&](CostMeter& meter) { f.cost(meter, size(words), in, out); });
+        return y.array;
+      },
+      "session"_a, "x"_a, "in_bits"_a, "in_scale"_a, "out_bits"_a, "out_scale"_a,
+      (std::string(f.doc) + "; shares in Z_2^in_bits to shares in Z_2^out_bits").c_str());
+  m.def(
+      (std::string("clear_") + f.name).c_str(),
+      [f](const py::array& x, int in_bits, int in_scale, int out_bits, int out_scale) {
+        const auto words = signed_view(x);
+        Result<u64> y(shape_of(x));
+        const std::span<i64> out(reinterpret_cast<i64*>(y.span.data()), y.span.size());
+        {
+          const py::gil_scoped_release without_interpreter;
+          f.twin(words, {in_bits, in_scale}, {out_bits, out_scale}, out);
+        }
+        return y.array;
+      },
+      "x"_a, "in_bits"_a, "in_scale"_a, "out_bits"_a, "out_scale"_a,
+      (std::string(f.doc) + "; signed words to signed words, as the protocol computes it").c_str());
+}
+
+}  // namespace
+
+void define_fixed_point_functions(py::module_& m) {
+  for (const FixedPointFunction& f : kFunctions) define(m, f);
+}
+
+}  // namespace privml::bindings

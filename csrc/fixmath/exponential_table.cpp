@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fixmath/exponential_table.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace privml {
+namespace {
+
+constexpr u64 kPowers[] = {
+#include "fixmath/tables/exponential_powers.inc"
+};
+constexpr u64 kLogarithmOfTwo[] = {
+#include "fixmath/tables/logarithm_of_two.inc"
+};
+constexpr int kLeast = -62, kMost = 6;  // kPowers[k - kLeast] = 2^64 e^(-2^k)
+
+// value * e^(-2^k)
+u128 times_power(u128 value, int k) {
+  if (k < kLeast) return value;
+  if (k > kMost) return 0;
+  const u64 factor = kPowers[k - kLeast];
+  return (value >> 64) * factor + (((value & ~u64{0}) * factor) >> 64);
+}
+
+}  // namespace
+
+u128 exponential_fraction(u64 a, int scale) {
+  expect(scale >= -1 && scale <= 62, "exponential_fraction: scale must lie in -1..62");
+  u128 value = u128{1} << 64;
+  for (int bit = 0; bit < 64; ++bit)
+    if ((a >> bit) & 1) value = times_power(value, bit - scale);
+  return value;
+}
+
+LargestExponential largest_exponential(int power, int scale) {
+  expect(power >= 0 && power <= 31 && scale >= 0 && scale <= 30,
+         "largest_exponential: power must lie in 0..31, scale in 0..30");
+  const u128 logarithm = u128{kLogarithmOfTwo[0]} * static_cast<u64>(power);  // of scale 64
+  const u64 argument = static_cast<u64>(logarithm >> (64 - scale));
+  const u64 rest = static_cast<u64>(logarithm - (u128{argument} << (64 - scale)));
+  return {argument, exponential_fraction(rest >> 2, 62)};
+}
+
+std::vector<u64> exponential_table(const ExponentialTable& shape) {
+  std::vector<u64> table(u64{1} << shape.bits);
+  for (u64 j = 0; j < table.size(); ++j) {
+    u128 value = shape.start;
+    for (int bit = 0; bit < shape.bits; ++bit)
+      if ((j >> bit) & 1) value = times_power(value, bit + shape.offset - shape.scale);
+    const u128 half = u128{1} << (63 - shape.precision);
+    table[j] = std::min(static_cast<u64>((value + half) >> (64 - shape.precision)), shape.most);
+  }
+  return table;
+}
+
+}  // namespace privml

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fixmath/exponential.h"
+
+#include <gtest/gtest.h>
+
+#include "fixmath/exponential_table.h"
+#include "fixmath/testing.h"
+
+namespace privml {
+namespace {
+
+using namespace privml::testing;
+
+constexpr FixedFunction kExpNegative{exp_negative, clear_exp_negative, cost_exp_negative};
+
+TEST(ExponentialTable, Checksum) {
+  EXPECT_EQ(checksum(exponential_table({8, 0, 12, 12})), 4012700885458843914U);
+  EXPECT_EQ(checksum(exponential_table({8, 8, 12, 31})), 3228738500890832496U);
+  EXPECT_EQ(checksum(exponential_table({7, 3, -1, 14})), 16385237326071934245U);
+}
+
+TEST(ExponentialTable, KnownValues) {
+  // floor(2^64 e^-1), and e^-0 as 1.
+  EXPECT_EQ(static_cast<u64>(exponential_fraction(1, 0)), 0x5e2d58d8b3bcdf1aU);
+  EXPECT_TRUE(exponential_fraction(0, 12) == u128{1} << 64);
+  EXPECT_EQ(exponential_table({1, 0, 0, 8}), (std::vector<u64>{256, 94}));
+}
+
+TEST(ExpNegative, AllInputsOfSixteenBits) {
+  expect_equals_twin(kExpNegative, all_from(-(1 << 15), 0), {{16, 12}, {16, 12}});
+}
+
+TEST(ExpNegative, EveryNarrowFormat) {
+  for (int bits : {2, 3, 5, 9})
+    for (int scale = 0; scale <= bits - 2; ++scale)
+      for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 6}, FixedFormat{13, 5}})
+        expect_equals_twin(kExpNegative, all_from(-(1 << (bits - 1)), 0), {{bits, scale}, out});
+}
+
+TEST(ExpNegative, WideFormats) {
+  for (FixedFormat in : {FixedFormat{16, 8}, FixedFormat{24, 12}, FixedFormat{32, 12},
+                         FixedFormat{32, 24}, FixedFormat{32, 0}})
+    for (FixedFormat out : {FixedFormat{16, 14}, FixedFormat{32, 12}, FixedFormat{32, 30}})
+      expect_equals_twin(kExpNegative, random_numbers(300, -(i64{1} << (in.bits - 1)), 0),
+                         {in, out});
+}
+
+TEST(ExpNegative, OverSoftSpoken) {
+  expect_equals_twin(kExpNegative, random_numbers(500, -(1 << 15), 0), {{16, 12}, {16, 12}},
+                     {false, 4});
+}
+
+TEST(ExpNegative, LengthsAroundAChunk) {
+  for (i64 n : {i64{0}, i64{1}, i64{2}, kFunctionChunk, kFunctionChunk + 1})
+    expect_equals_twin(kExpNegative, random_numbers(n, -200, 0), {{9, 5}, {8, 4}});
+}
+
+TEST(ExpNegative, FallsFromOneToZero) {
+  for (FormatPair formats : {FormatPair{{16, 12}, {16, 14}}, FormatPair{{16, 8}, {16, 12}}}) {
+    const Numbers y = clear(kExpNegative, all_from(-(1 << 15), 0), formats);
+    EXPECT_EQ(y.back(), i64{1} << formats.out.scale);
+    for (std::size_t i = 1; i < y.size(); ++i) ASSERT_GE(y[i] + 1, y[i - 1]);
+  }
+  EXPECT_EQ(clear(kExpNegative, {-(1 << 15)}, {{16, 8}, {16, 12}})[0], 0);
+}
+
+TEST(ExpNegative, RefusesOtherFormats) {
+  Numbers x{0}, y(1), two(2);
+  EXPECT_THROW(clear_exp_negative(x, {33, 12}, {16, 12}, y), InvalidArgument);
+  EXPECT_THROW(clear_exp_negative(x, {16, 15}, {16, 12}, y), InvalidArgument);
+  EXPECT_THROW(clear_exp_negative(x, {16, 12}, {16, -1}, y), InvalidArgument);
+  EXPECT_THROW(clear_exp_negative(x, {16, 12}, {1, 0}, y), InvalidArgument);
+  EXPECT_THROW(clear_exp_negative(x, {16, 12}, {16, 12}, two), InvalidArgument);
+}
+
+TEST(ExpNegative, WireTrace) {
+  EXPECT_EQ(wire_trace(kExpNegative, random_numbers(100, -(1 << 15), 0), {{16, 12}, {16, 12}}),
+            "db048a331dcfc2bb");
+}
+
+}  // namespace
+}  // namespace privml

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixed-point functions from Python: values, shares, formats, and the checked-in constants."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from parties import run_both, succeed
+
+from privml import _core
+
+F = _core.fixmath
+ROOT = Path(__file__).resolve().parents[2]
+FORMATS = (16, 12, 16, 12)
+
+# name: (numpy's function, smallest and largest input, largest error in units in the last place)
+FUNCTIONS = {
+    "exp_negative": (np.exp, -(2**15), 0, 3),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_values_are_within_the_stated_error(name):
+    exact, low, high, bound = FUNCTIONS[name]
+    x = np.arange(low, high + 1, dtype=np.int64)
+    y = getattr(F, f"clear_{name}")(x, *FORMATS)
+    assert y.dtype == np.int64
+    assert np.abs(y - exact(x / 4096) * 4096).max() <= bound
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_shares_give_what_the_clear_function_gives(name):
+    _, low, high, _ = FUNCTIONS[name]
+    random = np.random.default_rng(1)
+    x = random.integers(low, high, (3, 50), endpoint=True)
+    mask = random.integers(0, 2**16, x.shape)
+    shares = [mask, (x - mask) & 0xFFFF]
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        return getattr(F, name)(session, shares[rank], *FORMATS)
+
+    first, second = succeed(run_both(party))
+    together = ((first + second + 2**15) & 0xFFFF) - 2**15
+    assert np.array_equal(together, getattr(F, f"clear_{name}")(x, *FORMATS))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_meter_books_the_cost_and_formats_out_of_range_are_refused(name):
+    meter = _core.TwoPartySession.meter(0, "softspoken", 4)
+    x = np.zeros((4, 5), np.int64)
+    assert getattr(F, name)(meter, x, *FORMATS).shape == x.shape
+    assert meter.counters()["online"]["sent"] > 0
+    for formats in ((16, 12, 16, 15), (1, 0, 16, 12), (64, 12, 16, 12), (16, -1, 16, 12)):
+        with pytest.raises(ValueError, match="format: (bits|scale) must lie in"):
+            getattr(F, name)(meter, x, *formats)
+        with pytest.raises(ValueError, match=name):
+            getattr(F, f"clear_{name}")(x, *formats)
+
+
+def test_the_checked_in_constants_are_what_the_script_makes():
+    pytest.importorskip("mpmath")
+    command = [sys.executable, str(ROOT / "scripts" / "make_tables.py"), "--check"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
