@@ -53,7 +53,8 @@ void run_bench(const Bench& bench, int k, bool tcp, double budget) {
   run_pair(
       [&](int rank) {
         Channel& channel = *channels[rank];
-        const auto resources = make_party_resources(channel, rank, {"softspoken", k, "semi_honest", {}});
+        const auto resources =
+            make_party_resources(channel, rank, {"softspoken", k, "semi_honest", {}});
         Party& party = resources->party();
         setup[rank] = party.ledger.phases[0].seconds;
         u8 again = 1;

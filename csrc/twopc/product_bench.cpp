@@ -161,7 +161,8 @@ Measured measure(const Row& row, int k) {
     const std::chrono::seconds deadline(60);
     const std::unique_ptr<Channel> channel =
         rank == 0 ? listener.accept(deadline) : connect_tcp("127.0.0.1", listener.port(), deadline);
-    const auto resources = make_party_resources(*channel, rank, {"softspoken", k, {}});
+    const auto resources =
+        make_party_resources(*channel, rank, {"softspoken", k, "semi_honest", {}});
     Party& party = resources->party();
     const Run timed = row.prepared(rank);
     const Traffic before = channel->traffic();

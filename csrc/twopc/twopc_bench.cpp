@@ -119,7 +119,8 @@ Measured measure(Party& party, const Row& row, Data& data, std::barrier<>& toget
 
 void run_party(int rank, Channel& channel, int k, i64 n, const std::vector<Row>& rows,
                std::barrier<>& together, const std::function<void(const Row&, Measured)>& done) {
-  const auto resources = make_party_resources(channel, rank, {"softspoken", k, std::nullopt});
+  const auto resources =
+      make_party_resources(channel, rank, {"softspoken", k, "semi_honest", std::nullopt});
   Party& party = resources->party();
   Data data{std::vector<u64>(n), std::vector<u64>(n), std::vector<u8>(n), std::vector<u8>(n),
             std::vector<u8>(n)};
