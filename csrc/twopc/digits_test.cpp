@@ -53,15 +53,23 @@ void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}) {
   const Outcome outcome = run_parties(ot, [&](Party& party) {
     most_significant_nonzero_bit(party, x[party.rank], ell, out[party.rank]);
   });
+  Both<Bits> or_none{Bits(n * ell), Bits(n * ell)};
+  const Outcome same_cost = run_parties(ot, [&](Party& party) {
+    most_significant_nonzero_bit_or_none(party, x[party.rank], ell, or_none[party.rank]);
+  });
   const Words values = reconstruct(x, ell);
-  const Bits bits = reconstruct_bits(out);
+  const Bits bits = reconstruct_bits(out), bits_or_none = reconstruct_bits(or_none);
   for (i64 k = 0; k < n; ++k) {
     const int place = values[k] == 0 ? 0 : std::bit_width(values[k]) - 1;
     for (int j = 0; j < ell; ++j)
       ASSERT_EQ(bits[k * ell + j], j == place ? 1 : 0)
           << ell << " value " << values[k] << " place " << j;
+    for (int j = 0; j < ell; ++j)
+      ASSERT_EQ(bits_or_none[k * ell + j], values[k] != 0 && j == place ? 1 : 0)
+          << ell << " value " << values[k] << " place " << j;
   }
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_most_significant_nonzero_bit(m, n, ell); });
+  for (const Outcome& run : {outcome, same_cost})
+    expect_cost_equals(run, [&](CostMeter& m) { cost_most_significant_nonzero_bit(m, n, ell); });
 }
 
 TEST(NonzeroBit, AllSharesAtSmallWidths) {

@@ -18,11 +18,14 @@
 namespace privml {
 namespace {
 
+constexpr int kLargestDirectBits = 8, kLargestIndexBits = 10;
+
 enum class Sharing { additive, boolean };
 
 void check(std::span<const u64> table, std::span<const u64> index, int index_bits, int width,
            std::span<u64> out) {
-  expect(index_bits >= 1 && index_bits <= 8, "lookup: index_bits must lie in 1..8");
+  expect(index_bits >= 1 && index_bits <= kLargestIndexBits,
+         "lookup: index_bits must lie in 1..10");
   expect(width >= 1 && width <= 64, "lookup: width must lie in 1..64");
   expect(std::ssize(table) == i64{1} << index_bits,
          "lookup: the table must have 2^index_bits entries");
@@ -56,6 +59,7 @@ i64 conversion_bits(int width) {
 
 bool two_levels(int index_bits, int width, Sharing sharing) {
   if (index_bits < 2) return false;
+  if (index_bits > kLargestDirectBits) return true;
   const i64 extra = sharing == Sharing::additive ? conversion_bits(width) : 0;
   return two_level_bits(best_levels(index_bits, width), width) + extra <
          direct_bits(index_bits, width);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Public tables at shared places, and plain 1-of-2^m transfers.
 //
-// Functionality  table has 2^index_bits entries of `width` bits, 1 <= index_bits <= 8, 1 <= width
-//                <= 64; the index is shared in Z_{2^index_bits}; out = table[index], additive in
-//                Z_{2^width} or XOR-shared.
+// Functionality  table has 2^index_bits entries of `width` bits, 1 <= index_bits <= 10, 1 <=
+//                width <= 64; the index is shared in Z_{2^index_bits}; out = table[index], additive
+//                in Z_{2^width} or XOR-shared.
 // Method         the table, rotated by one share and masked, in one 1-of-2^m OT; where it takes
 //                fewer bits, the form of lookup_two_level.h. Each party sends for half of the
 //                elements.

@@ -45,6 +45,15 @@ TEST(Lookup, EightBitIndex) {
   for (int width : {1, 32, 64}) expect_lookup(8, width, share(random_words(300, 8, 3), 8));
 }
 
+TEST(Lookup, LargerTables) {
+  for (int index_bits : {9, 10})
+    for (int width : {1, 20, 33}) {
+      Words places(u64{1} << index_bits);
+      for (size_t i = 0; i < places.size(); ++i) places[i] = i;
+      expect_lookup(index_bits, width, share(places, index_bits));
+    }
+}
+
 TEST(Lookup, SmallCountsAndBitsAboveTheWidth) {
   for (i64 n : {0, 1, 2, 3}) expect_lookup(5, 9, share(random_words(n, 5, 3), 5));
   Both<Words> index = share(random_words(40, 8, 3), 8);
@@ -105,7 +114,7 @@ TEST(Lookup, RefusesBadSizes) {
   Words table(4), index{1}, out(1);
   run_parties({}, [&](Party& party) {
     EXPECT_THROW(lookup(party, table, index, 3, 8, out), InvalidArgument);
-    EXPECT_THROW(lookup(party, table, index, 9, 8, out), InvalidArgument);
+    EXPECT_THROW(lookup(party, Words(2048), index, 11, 8, out), InvalidArgument);
     EXPECT_THROW(lookup(party, table, index, 2, 65, out), InvalidArgument);
   });
 }

@@ -33,6 +33,11 @@ void select16(const u16* rows, const u64* one_hot, i64 count, i64 sums, i64 heig
 }
 
 PRIVML_TARGET_CLONES
+void select32(const u32* rows, const u64* one_hot, i64 count, i64 sums, i64 height, u32* columns) {
+  select_columns(rows, one_hot, count, sums, height, columns);
+}
+
+PRIVML_TARGET_CLONES
 void select64(const u64* rows, const u64* one_hot, i64 count, i64 sums, i64 height, u64* columns) {
   select_columns(rows, one_hot, count, sums, height, columns);
 }
@@ -125,6 +130,8 @@ void send_columns(Party& party, Side& side, const Lookup& lookup, Select&& selec
 void send_rows(Party& party, Side& side, const Lookup& lookup) {
   if (lookup.width <= 16) {
     send_columns<u16>(party, side, lookup, select16);
+  } else if (lookup.width <= 32) {
+    send_columns<u32>(party, side, lookup, select32);
   } else {
     send_columns<u64>(party, side, lookup, select64);
   }

@@ -103,7 +103,10 @@ void all_higher_zero(Party& party, std::span<const u8> one_hot, i64 count, i64 n
     std::copy_n(zero.begin() + (positions - 1 - j) * n, n, keep.begin() + j * n);
 }
 
-void one_hot_chunk(Party& party, std::span<const u64> x, int ell, std::span<u8> out) {
+// Place 0: the complement of all others, or its own bit.
+enum class Zero { is_place_0, is_none };
+
+void one_hot_chunk(Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> out) {
   const i64 n = std::ssize(x), count = digit_count(ell, kDigit);
   std::vector<u8> share(count * n), carry(count * n), one_hot(count * n);
   std::vector<u64> tables(count * n);
@@ -129,7 +132,7 @@ void one_hot_chunk(Party& party, std::span<const u64> x, int ell, std::span<u8> 
       out[k * ell + place] = bit;
       others ^= bit;
     }
-    out[k * ell] = others;
+    out[k * ell] = zero == Zero::is_place_0 ? others : one_hot[k] & 1;
   }
 }
 
@@ -143,19 +146,28 @@ void cost_one_hot_chunk(CostMeter& meter, i64 n, int ell) {
   cost_and_strings(meter, (count - 1) * n, kDigit);
 }
 
-}  // namespace
-
-void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
-                                  std::span<u8> one_hot) {
+void run(Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> one_hot) {
   expect(ell >= 1 && ell <= 64, "most_significant_nonzero_bit: ell must lie in 1..64");
   expect(std::ssize(one_hot) == std::ssize(x) * ell,
          "most_significant_nonzero_bit: ell output bits per element");
   in_chunks(
       party, std::ssize(x), [&](CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); },
       [&](i64 begin, i64 n) {
-        one_hot_chunk(party, x.subspan(begin, n), ell, one_hot.subspan(begin * ell, n * ell));
+        one_hot_chunk(party, x.subspan(begin, n), ell, zero, one_hot.subspan(begin * ell, n * ell));
       },
       chunk_limit(ell));
+}
+
+}  // namespace
+
+void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
+                                  std::span<u8> one_hot) {
+  run(party, x, ell, Zero::is_place_0, one_hot);
+}
+
+void most_significant_nonzero_bit_or_none(Party& party, std::span<const u64> x, int ell,
+                                          std::span<u8> one_hot) {
+  run(party, x, ell, Zero::is_none, one_hot);
 }
 
 void cost_most_significant_nonzero_bit(CostMeter& meter, i64 count, int ell) {

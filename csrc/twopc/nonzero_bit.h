@@ -22,6 +22,10 @@ void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
                                   std::span<u8> one_hot);
 void cost_most_significant_nonzero_bit(CostMeter& meter, i64 count, int ell);
 
+// The same, with no place set for x = 0.
+void most_significant_nonzero_bit_or_none(Party& party, std::span<const u64> x, int ell,
+                                          std::span<u8> one_hot);
+
 // Local: XOR shares of table[place] (up to 64 bits a word) from XOR shares of a one-hot vector;
 // table has `size` public entries, one_hot[k * size + j], out[k]. With table[j] = j and
 // xor_to_additive() it gives the index.

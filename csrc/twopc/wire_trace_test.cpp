@@ -16,8 +16,10 @@
 #include "twopc/most_significant_bit.h"
 #include "twopc/multiplex.h"
 #include "twopc/relu.h"
+#include "twopc/split.h"
 #include "twopc/testing.h"
 #include "twopc/truncation.h"
+#include "twopc/word_product.h"
 
 namespace privml {
 namespace {
@@ -94,6 +96,19 @@ TEST(WireTrace, BitsAndTables) {
               lookup(p, table, x, 4, 12, r);
             }),
             "c39d9cad87419142");
+}
+
+TEST(WireTrace, WordsAndParts) {
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+              Words r(kCount);
+              linear_words(p, {{18, false}, 9, {10, true}, 27}, x, x, x, r);
+            }),
+            "48b141cda90736da");
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+              Words high(kCount), low(kCount);
+              split_number(p, x, kWidth, 12, 40, high, low);
+            }),
+            "f34abc6c9e7bab1a");
 }
 
 }  // namespace
