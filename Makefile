@@ -6,6 +6,7 @@
 # make docs    the documentation as pages, in build/site
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR (minutes)
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize prove bench docs clean
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove bench docs clean
 
 all: build
 
@@ -62,6 +63,12 @@ sanitize: setup
 prove: build
 	$(BIN)/python scripts/make_tables.py --check
 	$(BIN)/python scripts/prove_functions.py
+
+sanitize-threads: setup
+	$(BIN)/cmake -S csrc -B build/sanitize-threads -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \
+	  -DPRIVML_SANITIZE=thread -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
+	$(BIN)/cmake --build build/sanitize-threads -j $(JOBS) --target twopc_tests
+	cd build/sanitize-threads && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -R 'Lane|Refill'
 
 bench: build
 	$(BIN)/privml bench suite=ot network=loopback

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python functions from protocols that map arrays to arrays of the same shape.
+// Python functions from protocols that map arrays to arrays of the same shape; long arrays are
+// divided over the session's lanes.
 #pragma once
 
 #include <utility>
@@ -13,6 +14,12 @@ i64 size(std::span<T> values) {
   return static_cast<i64>(values.size());
 }
 
+// A lane's part of an array that has `each` values per element.
+template <class T>
+std::span<T> part(std::span<T> values, LaneRange range, i64 each = 1) {
+  return values.subspan(range.begin * each, range.count * each);
+}
+
 // (session, x, parameters...) -> out
 template <class In, class Out, class... Parameters>
 auto unary(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Parameters>...,
@@ -21,8 +28,12 @@ auto unary(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Pa
   return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
     const auto in = view<In>(x, "x");
     Result<Out> out(shape_of(x));
-    session.run([&](Party& party) { protocol(party, in, parameters..., out.span); },
-                [&](CostMeter& meter) { cost(meter, size(in), parameters...); });
+    session.run_divided(
+        size(in),
+        [&](Party& party, LaneRange range) {
+          protocol(party, part(in, range), parameters..., part(out.span, range));
+        },
+        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, parameters...); });
     return out.array;
   };
 }
@@ -36,8 +47,13 @@ auto unary_pair(void (*protocol)(Party&, std::span<const In>, std::type_identity
     const auto in = view<In>(x, "x");
     Result<First> first(shape_of(x));
     Result<Second> second(shape_of(x));
-    session.run([&](Party& party) { protocol(party, in, parameters..., first.span, second.span); },
-                [&](CostMeter& meter) { cost(meter, size(in), parameters...); });
+    session.run_divided(
+        size(in),
+        [&](Party& party, LaneRange range) {
+          protocol(party, part(in, range), parameters..., part(first.span, range),
+                   part(second.span, range));
+        },
+        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, parameters...); });
     return py::make_tuple(first.array, second.array);
   };
 }
@@ -53,8 +69,13 @@ auto binary(void (*protocol)(Party&, std::span<const In>, std::span<const In>,
     const auto right = view<In>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
     Result<Out> out(shape_of(a));
-    session.run([&](Party& party) { protocol(party, left, right, parameters..., out.span); },
-                [&](CostMeter& meter) { cost(meter, size(left), parameters...); });
+    session.run_divided(
+        size(left),
+        [&](Party& party, LaneRange range) {
+          protocol(party, part(left, range), part(right, range), parameters...,
+                   part(out.span, range));
+        },
+        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, parameters...); });
     return out.array;
   };
 }

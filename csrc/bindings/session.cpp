@@ -2,16 +2,28 @@
 #include "bindings/session.h"
 
 #include <algorithm>
+#include <chrono>
 
-#include "base/buffer.h"
+#include "base/error.h"
 
 namespace privml::bindings {
 namespace {
 
-OtConfig ot_config(const std::string& provider, int k, const std::string& security,
-                   std::optional<u64> test_seed) {
-  OtConfig config{provider, k, security, std::nullopt};
-  if (test_seed) config.test_seed = Block{*test_seed, 0};
+using Clock = std::chrono::steady_clock;
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "an unknown error";
+  }
+}
+
+// Every lane's randomness differs, also in tests.
+OtConfig of_lane(OtConfig config, i64 lane) {
+  if (config.test_seed) config.test_seed->hi ^= static_cast<u64>(lane) << 32;
   return config;
 }
 
@@ -20,142 +32,198 @@ py::dict count_of(const PhaseCount& count) {
                   "depth"_a = count.depth);
 }
 
-py::dict dictionary(const std::array<PhaseCount, 3>& phases, i64 sender, i64 receiver) {
-  return py::dict("setup"_a = count_of(phases[0]), "preprocess"_a = count_of(phases[1]),
-                  "online"_a = count_of(phases[2]), "cots_as_sender"_a = sender,
-                  "cots_as_receiver"_a = receiver);
-}
-
-// Correlations drawn at a time by draw_and_discard.
-constexpr i64 kDiscardPiece = i64{1} << 18;
-
-void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
-  expect(sender == 0 || sender == 1, "sender must be 0 or 1");
-  expect(count >= 0, "count must not be negative");
-  const auto pieces = [count](auto&& draw) {
-    for (i64 done = 0; done < count; done += kDiscardPiece)
-      draw(std::min(kDiscardPiece, count - done));
-  };
-  session.run(
-      [&](Party& party) {
-        AlignedVector<Block> drawn(std::min(kDiscardPiece, count));
-        pieces([&](i64 n) {
-          party.rank == sender ? draw_as_sender(party, drawn.data(), n)
-                               : draw_as_receiver(party, drawn.data(), n);
-        });
-      },
-      [&](CostMeter& meter) { pieces([&](i64 n) { meter.draw(sender, n); }); });
-}
-
 }  // namespace
 
-TwoPartySession::TwoPartySession(std::shared_ptr<Channel> channel, int rank,
-                                 const std::string& provider, int k, const std::string& security,
-                                 std::optional<u64> test_seed)
-    : rank_(rank), channel_(std::move(channel)) {
-  expect(channel_ != nullptr, "a session needs a channel");
+class TwoPartySession::Occupied {
+ public:
+  Occupied(TwoPartySession& session, i64 count) : session_(session) {
+    for (; held_ < count; ++held_) {
+      if (session.at(held_).busy.exchange(true)) {
+        release();
+        throw InvalidArgument("this session is in use by another thread");
+      }
+    }
+  }
+  Occupied(const Occupied&) = delete;
+  ~Occupied() { release(); }
+
+ private:
+  void release() {
+    while (held_ > 0) {
+      Lane& lane = session_.at(--held_);
+      if (session_.shared_->closed) lane.wipe();
+      lane.busy = false;
+    }
+  }
+
+  TwoPartySession& session_;
+  i64 held_ = 0;
+};
+
+TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtConfig& config)
+    : shared_(std::make_shared<Shared>()), count_(static_cast<int>(channels.size())) {
+  expect(!channels.empty(), "a session needs a channel");
+  for (const auto& channel : channels) expect(channel != nullptr, "a lane needs a channel");
   py::gil_scoped_release without_interpreter;
-  try {
-    opened_ = channel_->traffic();
-    resources_ = make_party_resources(*channel_, rank, ot_config(provider, k, security, test_seed));
-    channel_->flush();
-  } catch (...) {
-    channel_->close();
-    throw;
+  shared_->rank = rank;
+  shared_->lanes.resize(channels.size());
+  run_on_lanes(
+      count_,
+      [&](i64 lane) {
+        shared_->lanes[lane] = std::make_unique<Lane>(channels[lane], rank, of_lane(config, lane));
+      },
+      [&](i64) {
+        for (const auto& channel : channels) channel->close();
+      });
+  join();
+}
+
+TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes)
+    : shared_(std::make_shared<Shared>()), count_(lanes) {
+  expect(rank == 0 || rank == 1, "rank must be 0 or 1");
+  expect(lanes >= 1, "a session has at least one lane");
+  shared_->rank = rank;
+  shared_->metering = true;
+  const RcotCost rcot = rcot_cost(config);
+  for (int lane = 0; lane < lanes; ++lane) {
+    shared_->lanes.push_back(std::make_unique<Lane>(rank, rcot));
   }
 }
 
-TwoPartySession::TwoPartySession(int rank, const std::string& provider, int k,
-                                 const std::string& security)
-    : rank_(rank) {
-  expect(rank == 0 || rank == 1, "rank must be 0 or 1");
-  meter_.emplace(rcot_cost(ot_config(provider, k, security, std::nullopt)));
-  cost_party_resources(*meter_);
-  setup_bytes_ = meter_->bytes;
-  setup_depth_ = meter_->depth;
+TwoPartySession::TwoPartySession(std::shared_ptr<Shared> shared, int first, int count)
+    : shared_(std::move(shared)), first_(first), count_(count) {}
+
+TwoPartySession TwoPartySession::lane(int index) const {
+  expect(index >= 0 && index < count_, "lane: no lane of that number");
+  return {shared_, first_ + index, 1};
 }
 
-void TwoPartySession::close() {
-  closed_ = true;
-  if (channel_) channel_->close();
-  if (busy_.exchange(true)) return;
-  wipe();
-  busy_ = false;
+void TwoPartySession::run(const std::function<void(Party&)>& protocol,
+                          const std::function<void(CostMeter&)>& cost) {
+  run_parts(
+      {LaneRange{}}, [&](Party& party, LaneRange) { protocol(party); },
+      [&](CostMeter& meter, LaneRange) { cost(meter); });
 }
 
-void TwoPartySession::fail() {
-  closed_ = true;
-  channel_->close();
-  wipe();
+void TwoPartySession::run_divided(i64 n, const std::function<void(Party&, LaneRange)>& protocol,
+                                  const std::function<void(CostMeter&, LaneRange)>& cost) {
+  run_parts(divide_over_lanes(n, count_), protocol, cost);
 }
 
-void TwoPartySession::wipe() {
-  if (!resources_) return;
-  final_ = resources_->party().ledger;
-  resources_.reset();
+void TwoPartySession::run_parts(const std::vector<LaneRange>& parts,
+                                const std::function<void(Party&, LaneRange)>& protocol,
+                                const std::function<void(CostMeter&, LaneRange)>& cost) {
+  const bool several = parts.size() > 1;
+  const Occupied occupied(*this, several ? count_ : 1);
+  py::gil_scoped_release without_interpreter;
+  if (!metering()) shared_->expect_open();
+  if (several) join();
+  if (metering()) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      cost(at(i).meter(), parts[i]);
+      at(i).finish(0);
+    }
+  } else {
+    call(parts, protocol);
+  }
+  if (several) join();
+}
+
+void TwoPartySession::call(const std::vector<LaneRange>& parts,
+                           const std::function<void(Party&, LaneRange)>& protocol) {
+  const i64 count = std::ssize(parts);
+  std::vector<u8> refused(parts.size(), 0);
+  const auto body = [&](i64 i) {
+    Lane& lane = at(i);
+    const Traffic before = lane.channel().traffic();
+    try {
+      protocol(lane.party(), parts[i]);
+      lane.channel().flush();
+    } catch (const InvalidArgument&) {
+      const Traffic after = lane.channel().traffic();
+      refused[i] = after.sent == before.sent && after.received == before.received;
+      throw;
+    }
+  };
+  const auto on_failure = [&](i64 i) {
+    if (i < 0 || !refused[i]) shared_->fail(std::current_exception());
+  };
+  const Clock::time_point start = Clock::now();
+  try {
+    run_on_lanes(count, body, on_failure);
+  } catch (...) {
+    // Wrong arguments that all lanes have refused before a byte was sent leave the session alive.
+    if (std::find(refused.begin(), refused.end(), 0) == refused.end()) throw;
+    shared_->fail(std::current_exception());
+    shared_->rethrow_first();
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  for (i64 i = 0; i < count; ++i) at(i).finish(seconds);
+}
+
+LaneClock TwoPartySession::clock() {
+  const Occupied occupied(*this, count_);
+  LaneClock longest;
+  for (int i = 0; i < count_; ++i) longest = later(longest, at(i).clock());
+  return longest;
+}
+
+void TwoPartySession::advance(const LaneClock& at_least) {
+  const Occupied occupied(*this, count_);
+  for (int i = 0; i < count_; ++i) at(i).advance(at_least);
+}
+
+// All lanes' clocks go on from the latest.
+void TwoPartySession::join() {
+  if (count_ == 1) return;
+  LaneClock longest;
+  for (int i = 0; i < count_; ++i) longest = later(longest, at(i).clock());
+  for (int i = 0; i < count_; ++i) at(i).advance(longest);
+}
+
+void TwoPartySession::close() { shared_->close(); }
+
+void TwoPartySession::Shared::expect_open() {
+  if (!closed) return;
+  const std::lock_guard lock(mutex);
+  throw PeerDisconnected(first ? "this session ended: " + text_of(first)
+                               : std::string("this session is closed"));
+}
+
+void TwoPartySession::Shared::fail(const std::exception_ptr& error) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!first && !closed) first = error;
+  }
+  close();
+}
+
+void TwoPartySession::Shared::close() {
+  closed = true;
+  for (const auto& lane : lanes) lane->close();
+  for (const auto& lane : lanes) {
+    if (lane->busy.exchange(true)) continue;
+    lane->wipe();
+    lane->busy = false;
+  }
+}
+
+void TwoPartySession::Shared::rethrow_first() {
+  std::exception_ptr error;
+  {
+    const std::lock_guard lock(mutex);
+    error = first;
+  }
+  if (error) std::rethrow_exception(error);
+  throw PeerDisconnected("this session is closed");
 }
 
 py::dict TwoPartySession::counters() const {
-  if (meter_) return metered();
-  const Ledger& ledger = resources_ ? resources_->party().ledger : final_;
-  std::array<PhaseCount, 3> phases = ledger.phases;
-  const PhaseCount& setup = phases[static_cast<int>(Phase::setup)];
-  const PhaseCount& preprocess = phases[static_cast<int>(Phase::preprocess)];
-  const Traffic now = channel_->traffic();
-  phases[static_cast<int>(Phase::online)] = {
-      seconds_ - preprocess.seconds, now.sent - opened_.sent - setup.sent - preprocess.sent,
-      now.received - opened_.received - setup.received - preprocess.received,
-      now.depth - opened_.depth - setup.depth - preprocess.depth};
-  return dictionary(phases, ledger.cots_as_sender, ledger.cots_as_receiver);
-}
-
-py::dict TwoPartySession::metered() const {
-  const int mine = rank_, theirs = 1 - rank_;
-  std::array<PhaseCount, 3> phases;
-  phases[0] = {0, setup_bytes_[mine], setup_bytes_[theirs], setup_depth_[mine]};
-  phases[1] = {0, meter_->preprocess_bytes[mine], meter_->preprocess_bytes[theirs],
-               meter_->preprocess_depth[mine]};
-  phases[2] = {0, meter_->bytes[mine] - phases[0].sent - phases[1].sent,
-               meter_->bytes[theirs] - phases[0].received - phases[1].received,
-               meter_->depth[mine] - phases[0].depth - phases[1].depth};
-  return dictionary(phases, meter_->cots[mine], meter_->cots[theirs]);
-}
-
-void define_session(py::module_& m) {
-  py::class_<TwoPartySession>(
-      m, "TwoPartySession",
-      "One party's two-party session on a connected channel; setup runs in the constructor.")
-      .def(py::init<std::shared_ptr<Channel>, int, const std::string&, int, const std::string&,
-                    std::optional<u64>>(),
-           "channel"_a, "rank"_a, "provider"_a = "softspoken", "k"_a = 4,
-           "security"_a = "semi_honest", "test_seed"_a = py::none())
-      .def_static(
-          "meter",
-          [](int rank, const std::string& provider, int k, const std::string& security) {
-            return std::make_unique<TwoPartySession>(rank, provider, k, security);
-          },
-          "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4, "security"_a = "semi_honest",
-          "Protocols on a meter return zeros and book their exact cost.")
-      .def_property_readonly("rank", &TwoPartySession::rank)
-      .def_property_readonly("metering", &TwoPartySession::metering)
-      .def("close", &TwoPartySession::close)
-      .def("counters", &TwoPartySession::counters,
-           "Per phase seconds, sent, received, depth; and the correlations drawn.")
-      .def("draw_and_discard", &draw_and_discard, "sender"_a, "count"_a,
-           "Makes and drops `count` correlations of one direction, piece by piece (for "
-           "measurements).")
-      .def(
-          "reserve",
-          [](TwoPartySession& session, i64 as_sender, i64 as_receiver) {
-            session.run([&](Party& party) { reserve(party, as_sender, as_receiver); },
-                        [&](CostMeter& meter) {
-                          const bool first = session.rank() == 0;
-                          meter.reserve(first ? as_sender : as_receiver,
-                                        first ? as_receiver : as_sender);
-                        });
-          },
-          "as_sender"_a, "as_receiver"_a,
-          "Makes correlations ahead of time; the peer calls it with the numbers swapped.");
+  LaneCount sum = at(0).count();
+  for (int i = 1; i < count_; ++i) sum = together(sum, at(i).count());
+  return py::dict("setup"_a = count_of(sum.phases[0]), "preprocess"_a = count_of(sum.phases[1]),
+                  "online"_a = count_of(sum.phases[2]), "cots_as_sender"_a = sum.cots_as_sender,
+                  "cots_as_receiver"_a = sum.cots_as_receiver);
 }
 
 }  // namespace privml::bindings

@@ -4,89 +4,86 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
+#include <exception>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <mutex>
+#include <string>
+#include <vector>
 
 #include "bindings/arrays.h"
-#include "ot/cost.h"
-#include "ot/party.h"
-#include "ot/setup.h"
+#include "bindings/lane.h"
+#include "twopc/lanes.h"
 
 namespace privml::bindings {
 
-// Opens on a connected channel, or without one as a meter: then protocols return zeros and their
-// cost functions are booked instead. A failed protocol leaves the two parties out of step, so it
-// closes the channel.
+// All lanes of a session, or one of them (`lane`): a view that shares everything else. Opens on
+// connected channels, or without any as a meter: then protocols return zeros and their cost
+// functions are booked instead. A failed protocol leaves the two parties out of step, so it ends
+// the session on all lanes, and calls that run on other lanes end with the same error.
 class TwoPartySession {
  public:
-  TwoPartySession(std::shared_ptr<Channel> channel, int rank, const std::string& provider, int k,
-                  const std::string& security, std::optional<u64> test_seed);
-  TwoPartySession(int rank, const std::string& provider, int k, const std::string& security);
+  using Channels = std::vector<std::shared_ptr<Channel>>;
+  // One lane per channel; they are set up side by side. Each lane has offsets and keys of its own,
+  // so that no secret and no hash input is common to two threads.
+  TwoPartySession(const Channels& channels, int rank, const OtConfig& config);
+  // A meter.
+  TwoPartySession(int rank, const OtConfig& config, int lanes);
 
-  int rank() const { return rank_; }
-  bool metering() const { return meter_.has_value(); }
+  int rank() const { return shared_->rank; }
+  bool metering() const { return shared_->metering; }
+  int lanes() const { return count_; }
+  TwoPartySession lane(int index) const;
 
-  // protocol(Party&) on a connected session, cost(CostMeter&) on a meter.
-  template <class Protocol, class Cost>
-  void run(Protocol&& protocol, Cost&& cost) {
-    const Exclusive exclusive(busy_);
-    py::gil_scoped_release without_interpreter;
-    if (meter_) {
-      cost(*meter_);
-      return;
-    }
-    if (closed_) throw PeerDisconnected("this session is closed");
-    const auto start = std::chrono::steady_clock::now();
-    const Traffic before = channel_->traffic();
-    try {
-      protocol(resources_->party());
-      channel_->flush();
-    } catch (const InvalidArgument&) {
-      const Traffic after = channel_->traffic();
-      if (after.sent != before.sent || after.received != before.received) fail();
-      throw;
-    } catch (...) {
-      fail();
-      throw;
-    }
-    seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
+  // protocol(party) on a connected session's first lane, cost(meter) on a meter's.
+  void run(const std::function<void(Party&)>& protocol,
+           const std::function<void(CostMeter&)>& cost);
+  // The same on ranges of n elements: one per lane where there are enough.
+  void run_divided(i64 n, const std::function<void(Party&, LaneRange)>& protocol,
+                   const std::function<void(CostMeter&, LaneRange)>& cost);
+  // The same on parts that the caller has divided; at most one per lane.
+  void run_parts(const std::vector<LaneRange>& parts,
+                 const std::function<void(Party&, LaneRange)>& protocol,
+                 const std::function<void(CostMeter&, LaneRange)>& cost);
 
-  // Ends the session and wipes its keys; a protocol running in another thread ends with
-  // PeerDisconnected (and its keys go with this object).
+  // The longest path so far on these lanes; what comes next on them starts at `at_least` or later.
+  LaneClock clock();
+  void advance(const LaneClock& at_least);
+
+  // Ends the session on all lanes and wipes its keys; a protocol running in another thread ends
+  // with PeerDisconnected and its lane's keys go with it.
   void close();
   // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
-  // cots_as_receiver}
+  // cots_as_receiver} as of the last finished calls.
   py::dict counters() const;
 
  private:
-  // Refuses a second thread instead of mixing two protocols on one channel.
-  class Exclusive {
-   public:
-    explicit Exclusive(std::atomic<bool>& busy) : busy_(busy) {
-      if (busy_.exchange(true)) throw InvalidArgument("this session is in use by another thread");
-    }
-    ~Exclusive() { busy_ = false; }
+  struct Shared {
+    int rank = 0;
+    bool metering = false;
+    std::vector<std::unique_ptr<Lane>> lanes;
+    std::atomic<bool> closed = false;
+    std::mutex mutex;  // guards `first`
+    std::exception_ptr first;
 
-   private:
-    std::atomic<bool>& busy_;
+    void expect_open();
+    void fail(const std::exception_ptr& error);
+    void close();
+    [[noreturn]] void rethrow_first();
   };
+  // Refuses a second thread on a lane instead of mixing two protocols on one channel; wipes the
+  // lanes of a session that has ended meanwhile.
+  class Occupied;
 
-  py::dict metered() const;
-  void fail();  // the running protocol's own close()
-  void wipe();
+  TwoPartySession(std::shared_ptr<Shared> shared, int first, int count);
+  Lane& at(i64 index) const { return *shared_->lanes[first_ + index]; }
+  void join();
+  void call(const std::vector<LaneRange>& parts,
+            const std::function<void(Party&, LaneRange)>& protocol);
 
-  int rank_;
-  std::shared_ptr<Channel> channel_;
-  Traffic opened_;  // what crossed the channel before the session
-  std::unique_ptr<PartyResources> resources_;
-  Ledger final_;  // of a session whose resources are gone
-  std::optional<CostMeter> meter_;
-  std::array<i64, 2> setup_bytes_{}, setup_depth_{};  // of the meter
-  std::atomic<bool> busy_ = false;
-  std::atomic<bool> closed_ = false;
-  double seconds_ = 0;  // in protocols, preprocessing included
+  std::shared_ptr<Shared> shared_;
+  int first_ = 0;
+  int count_ = 0;
 };
 
 }  // namespace privml::bindings

@@ -35,6 +35,9 @@ class Channel {
   virtual void read(MutableBytes bytes) = 0;
   virtual void flush() = 0;
   virtual Traffic traffic() const = 0;
+  // Sends what is queued and sets the depth clock: to 0 where a session begins, and forward where
+  // what follows depends on values that came over another channel.
+  virtual void set_depth(i64 depth) = 0;
   // The longest time a read may wait for a frame, or a write for a peer who takes nothing; every
   // channel starts with 60 seconds.
   virtual void set_deadline(std::chrono::milliseconds deadline) = 0;

@@ -135,6 +135,20 @@ TEST_P(Channels, DepthCountsHopsOnTheCriticalPath) {
   EXPECT_EQ(a->traffic().depth, 4);
 }
 
+TEST_P(Channels, DepthClockIsSetAfterWhatWasWrittenHasLeft) {
+  auto [a, b] = pair();
+  u8 x = 1;
+  a->write({&x, 1});
+  a->set_depth(7);
+  a->write({&x, 1});
+  a->flush();
+  b->read({&x, 1});
+  EXPECT_EQ(b->traffic().depth, 1);
+  b->read({&x, 1});
+  EXPECT_EQ(b->traffic().depth, 8);
+  EXPECT_EQ(a->traffic().depth, 7);
+}
+
 TEST_P(Channels, BothMayWriteMegabytesBeforeReading) {
   auto [a, b] = pair();
   const auto exchange = [](Channel& channel, u8 mine, u8 theirs) {

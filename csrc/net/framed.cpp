@@ -59,6 +59,11 @@ void FramedChannel::flush() {
   send_frame({outgoing_.data(), n});
 }
 
+void FramedChannel::set_depth(i64 depth) {
+  flush();
+  traffic_.depth = depth;
+}
+
 void FramedChannel::send_frame(Bytes payload) {
   const Header header{static_cast<u32>(payload.size()), static_cast<u32>(traffic_.depth), now_ns()};
   traffic_.framing += sizeof header;

@@ -39,6 +39,7 @@ class FramedChannel final : public Channel {
   void read(MutableBytes bytes) override;
   void flush() override;
   Traffic traffic() const override { return traffic_; }
+  void set_depth(i64 depth) override;
   void set_deadline(std::chrono::milliseconds deadline) override { deadline_ = bounded(deadline); }
   void close() override { transport_->close(); }
 

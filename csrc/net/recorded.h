@@ -18,6 +18,7 @@ class RecordedChannel final : public Channel {
   void read(MutableBytes bytes) override;
   void flush() override { inner_->flush(); }
   Traffic traffic() const override { return inner_->traffic(); }
+  void set_depth(i64 depth) override { inner_->set_depth(depth); }
   void set_deadline(std::chrono::milliseconds deadline) override { inner_->set_deadline(deadline); }
   void close() override { inner_->close(); }
 

@@ -35,6 +35,7 @@ class TapChannel final : public Channel {
   void read(MutableBytes bytes) override { inner_.read(bytes); }
   void flush() override { inner_.flush(); }
   Traffic traffic() const override { return inner_.traffic(); }
+  void set_depth(i64 depth) override { inner_.set_depth(depth); }
   void set_deadline(std::chrono::milliseconds deadline) override { inner_.set_deadline(deadline); }
   void close() override { inner_.close(); }
 

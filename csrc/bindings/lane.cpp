@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/lane.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/error.h"
+
+namespace privml::bindings {
+namespace {
+
+constexpr int kSetup = static_cast<int>(Phase::setup);
+constexpr int kPreprocess = static_cast<int>(Phase::preprocess);
+constexpr int kOnline = static_cast<int>(Phase::online);
+
+double seconds_of(const LaneCount& count) {
+  return count.phases[kPreprocess].seconds + count.phases[kOnline].seconds;
+}
+
+std::tuple<i64, i64, i64> path_of(const LaneCount& count) {
+  const auto& phases = count.phases;
+  const i64 preprocess = phases[kPreprocess].depth;
+  return {phases[kSetup].depth + preprocess + phases[kOnline].depth, preprocess,
+          phases[kSetup].depth};
+}
+
+}  // namespace
+
+LaneClock later(const LaneClock& a, const LaneClock& b) {
+  LaneClock result;
+  for (int rank : {0, 1}) {
+    const auto longest = std::max(std::pair{a.depth[rank], a.preprocess[rank]},
+                                  std::pair{b.depth[rank], b.preprocess[rank]});
+    result.depth[rank] = longest.first;
+    result.preprocess[rank] = longest.second;
+  }
+  return result;
+}
+
+LaneCount together(const LaneCount& a, const LaneCount& b) {
+  const LaneCount& deepest = path_of(b) > path_of(a) ? b : a;
+  const LaneCount& busiest = seconds_of(b) > seconds_of(a) ? b : a;
+  LaneCount sum;
+  for (int phase : {kSetup, kPreprocess, kOnline}) {
+    sum.phases[phase] = {busiest.phases[phase].seconds, a.phases[phase].sent + b.phases[phase].sent,
+                         a.phases[phase].received + b.phases[phase].received,
+                         deepest.phases[phase].depth};
+  }
+  sum.phases[kSetup].seconds = std::max(a.phases[kSetup].seconds, b.phases[kSetup].seconds);
+  sum.cots_as_sender = a.cots_as_sender + b.cots_as_sender;
+  sum.cots_as_receiver = a.cots_as_receiver + b.cots_as_receiver;
+  return sum;
+}
+
+Lane::Lane(std::shared_ptr<Channel> channel, int rank, const OtConfig& config)
+    : rank_(rank), channel_(std::move(channel)) {
+  expect(channel_ != nullptr, "a lane needs a channel");
+  channel_->set_depth(0);
+  opened_ = channel_->traffic();
+  resources_ = make_party_resources(*channel_, rank, config);
+  finish(0);
+}
+
+Lane::Lane(int rank, const RcotCost& rcot) : rank_(rank) {
+  meter_.emplace(rcot);
+  cost_party_resources(*meter_);
+  setup_bytes_ = meter_->bytes;
+  setup_depth_ = meter_->depth;
+  finish(0);
+}
+
+LaneClock Lane::clock() const {
+  LaneClock now;
+  if (meter_) {
+    now.depth = meter_->depth;
+    now.preprocess = meter_->preprocess_depth;
+  } else if (resources_) {
+    now.depth[rank_] = channel_->traffic().depth;
+    now.preprocess[rank_] = resources_->party().ledger.phases[kPreprocess].depth;
+  }
+  return now;
+}
+
+void Lane::advance(const LaneClock& at_least) {
+  const LaneClock now = later(clock(), at_least);
+  if (meter_) {
+    meter_->depth = now.depth;
+    meter_->preprocess_depth = now.preprocess;
+  } else if (resources_) {
+    channel_->set_depth(now.depth[rank_]);
+    resources_->party().ledger.phases[kPreprocess].depth = now.preprocess[rank_];
+  }
+  finish(0);
+}
+
+void Lane::finish(double seconds) {
+  if (!meter_ && !resources_) return;
+  if (!meter_) channel_->flush();
+  seconds_ += seconds;
+  const LaneCount now = meter_ ? metered() : measured();
+  const std::lock_guard lock(mutex_);
+  count_ = now;
+}
+
+LaneCount Lane::count() const {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+LaneCount Lane::measured() const {
+  const Ledger& ledger = resources_->party().ledger;
+  LaneCount count{ledger.phases, ledger.cots_as_sender, ledger.cots_as_receiver};
+  const PhaseCount& setup = count.phases[kSetup];
+  const PhaseCount& preprocess = count.phases[kPreprocess];
+  const Traffic now = channel_->traffic();
+  count.phases[kOnline] = {seconds_ - preprocess.seconds,
+                           now.sent - opened_.sent - setup.sent - preprocess.sent,
+                           now.received - opened_.received - setup.received - preprocess.received,
+                           now.depth - setup.depth - preprocess.depth};
+  return count;
+}
+
+LaneCount Lane::metered() const {
+  const int mine = rank_, theirs = 1 - rank_;
+  LaneCount count;
+  PhaseCount& setup = count.phases[kSetup];
+  PhaseCount& preprocess = count.phases[kPreprocess];
+  setup = {0, setup_bytes_[mine], setup_bytes_[theirs], setup_depth_[mine]};
+  preprocess = {0, meter_->preprocess_bytes[mine], meter_->preprocess_bytes[theirs],
+                meter_->preprocess_depth[mine]};
+  count.phases[kOnline] = {0, meter_->bytes[mine] - setup.sent - preprocess.sent,
+                           meter_->bytes[theirs] - setup.received - preprocess.received,
+                           meter_->depth[mine] - setup.depth - preprocess.depth};
+  count.cots_as_sender = meter_->cots[mine];
+  count.cots_as_receiver = meter_->cots[theirs];
+  return count;
+}
+
+void Lane::close() {
+  if (channel_) channel_->close();
+}
+
+void Lane::wipe() { resources_.reset(); }
+
+}  // namespace privml::bindings

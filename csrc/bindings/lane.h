@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lane of a session: a channel with its own correlations, or the meter that stands for it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "ot/cost.h"
+#include "ot/party.h"
+#include "ot/setup.h"
+
+namespace privml::bindings {
+
+// What the depth clocks say, by rank: all hops of the longest path so far, and those of them that
+// made correlations. A connected lane knows its own party's only, a meter both.
+struct LaneClock {
+  std::array<i64, 2> depth{};
+  std::array<i64, 2> preprocess{};
+};
+
+// For each party the longer path.
+LaneClock later(const LaneClock& a, const LaneClock& b);
+
+struct LaneCount {
+  std::array<PhaseCount, 3> phases{};
+  i64 cots_as_sender = 0;
+  i64 cots_as_receiver = 0;
+};
+
+// Bytes and correlations add up over lanes; depth is that of the longest path and seconds those of
+// the busiest lane.
+LaneCount together(const LaneCount& a, const LaneCount& b);
+
+class Lane {
+ public:
+  // Sets up on a connected channel; the depth clock starts at 0.
+  Lane(std::shared_ptr<Channel> channel, int rank, const OtConfig& config);
+  // A meter.
+  Lane(int rank, const RcotCost& rcot);
+
+  bool metering() const { return meter_.has_value(); }
+  Party& party() { return resources_->party(); }
+  CostMeter& meter() { return *meter_; }
+  Channel& channel() { return *channel_; }
+
+  LaneClock clock() const;
+  // Lets the clock go on from `at_least` where that is a longer path.
+  void advance(const LaneClock& at_least);
+
+  // After a call of `seconds`: what was written leaves, and count() shows the call.
+  void finish(double seconds);
+  // As of the last finished call; any thread may ask.
+  LaneCount count() const;
+
+  // Ends what reads from the channel; any thread may call it.
+  void close();
+  void wipe();
+
+  std::atomic<bool> busy = false;
+
+ private:
+  LaneCount measured() const;
+  LaneCount metered() const;
+
+  int rank_;
+  std::shared_ptr<Channel> channel_;
+  Traffic opened_;  // what crossed the channel before the session
+  std::unique_ptr<PartyResources> resources_;
+  std::optional<CostMeter> meter_;
+  std::array<i64, 2> setup_bytes_{}, setup_depth_{};  // of the meter
+  double seconds_ = 0;                                // in calls, preprocessing included
+  mutable std::mutex mutex_;                          // guards count_
+  LaneCount count_;
+};
+
+}  // namespace privml::bindings

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of a session, and the pieces of it that concern correlations alone.
+#include <algorithm>
+
+#include "base/buffer.h"
+#include "bindings/session.h"
+
+namespace privml::bindings {
+namespace {
+
+OtConfig ot_config(const std::string& provider, int k, const std::string& security,
+                   std::optional<u64> test_seed) {
+  OtConfig config{provider, k, security, std::nullopt};
+  if (test_seed) config.test_seed = Block{*test_seed, 0};
+  return config;
+}
+
+// Correlations drawn at a time by draw_and_discard.
+constexpr i64 kDiscardPiece = i64{1} << 18;
+
+void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
+  expect(sender == 0 || sender == 1, "sender must be 0 or 1");
+  expect(count >= 0, "count must not be negative");
+  const auto pieces = [](i64 part, auto&& draw) {
+    for (i64 done = 0; done < part; done += kDiscardPiece)
+      draw(std::min(kDiscardPiece, part - done));
+  };
+  session.run_divided(
+      count,
+      [&](Party& party, LaneRange part) {
+        AlignedVector<Block> drawn(std::min(kDiscardPiece, part.count));
+        pieces(part.count, [&](i64 n) {
+          party.rank == sender ? draw_as_sender(party, drawn.data(), n)
+                               : draw_as_receiver(party, drawn.data(), n);
+        });
+      },
+      [&](CostMeter& meter, LaneRange part) {
+        pieces(part.count, [&](i64 n) { meter.draw(sender, n); });
+      });
+}
+
+void reserve_ahead(TwoPartySession& session, i64 as_sender, i64 as_receiver) {
+  session.run([&](Party& party) { reserve(party, as_sender, as_receiver); },
+              [&](CostMeter& meter) {
+                const bool first = session.rank() == 0;
+                meter.reserve(first ? as_sender : as_receiver, first ? as_receiver : as_sender);
+              });
+}
+
+using ClockTuple = std::array<i64, 4>;
+
+ClockTuple packed(const LaneClock& clock) {
+  return {clock.depth[0], clock.depth[1], clock.preprocess[0], clock.preprocess[1]};
+}
+
+LaneClock unpacked(const ClockTuple& clock) { return {{clock[0], clock[1]}, {clock[2], clock[3]}}; }
+
+}  // namespace
+
+void define_session(py::module_& m) {
+  using Channels = TwoPartySession::Channels;
+  py::class_<TwoPartySession>(
+      m, "TwoPartySession",
+      "One party's two-party session on connected channels, one per lane; setup runs in the "
+      "constructor.")
+      .def(py::init([](std::shared_ptr<Channel> channel, int rank, const std::string& provider,
+                       int k, const std::string& security, std::optional<u64> test_seed,
+                       Channels further) {
+             further.insert(further.begin(), std::move(channel));
+             return TwoPartySession(further, rank, ot_config(provider, k, security, test_seed));
+           }),
+           "channel"_a, "rank"_a, "provider"_a = "softspoken", "k"_a = 4,
+           "security"_a = "semi_honest", "test_seed"_a = py::none(), "further"_a = Channels{})
+      .def_static(
+          "meter",
+          [](int rank, const std::string& provider, int k, const std::string& security, int lanes) {
+            return TwoPartySession(rank, ot_config(provider, k, security, std::nullopt), lanes);
+          },
+          "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4, "security"_a = "semi_honest",
+          "lanes"_a = 1, "Protocols on a meter return zeros and book their exact cost.")
+      .def_property_readonly("rank", &TwoPartySession::rank)
+      .def_property_readonly("metering", &TwoPartySession::metering)
+      .def_property_readonly("lanes", &TwoPartySession::lanes)
+      .def("lane", &TwoPartySession::lane, "index"_a,
+           "One lane as a session of its own, for protocols that run beside those of other lanes.")
+      .def(
+          "clock", [](TwoPartySession& session) { return packed(session.clock()); },
+          "The longest path so far on these lanes, for `advance`.")
+      .def(
+          "advance",
+          [](TwoPartySession& session, const ClockTuple& at_least) {
+            session.advance(unpacked(at_least));
+          },
+          "at_least"_a, "What comes next on these lanes depends on what had that clock.")
+      .def("close", &TwoPartySession::close)
+      .def("counters", &TwoPartySession::counters,
+           "Per phase seconds, sent, received, depth; and the correlations drawn.")
+      .def("draw_and_discard", &draw_and_discard, "sender"_a, "count"_a,
+           "Makes and drops `count` correlations of one direction, piece by piece (for "
+           "measurements).")
+      .def("reserve", &reserve_ahead, "as_sender"_a, "as_receiver"_a,
+           "Makes correlations of the first lane ahead of time; the peer calls it with the numbers "
+           "swapped.");
+}
+
+}  // namespace privml::bindings
