@@ -18,6 +18,7 @@ from privml.formats import FixedPoint, Format, Owned, Placement
 
 if TYPE_CHECKING:
     from privml.engines.base import Engine
+    from privml.engines.correlations import Correlations
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,12 @@ class Session:
         if self.common_seed is not None and self._generator is None:
             self._generator = torch.Generator().manual_seed(self.common_seed % 2**63)
         return self._generator
+
+    def reserve(self, correlations: Correlations) -> None:
+        """Makes the correlations of what is to come (``Program.correlations``) ahead of it, as preprocessing.
+
+        All parties call it with the same numbers; what is in stock already counts."""
+        self.engine.reserve(correlations)
 
     def close(self) -> None:
         """Release channels, threads and keys; idempotent."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,15 @@ import torch
 from torch import fx
 
 from privml.context import Numerics, Session
+from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError
 from privml.execution import execute, share_attributes, share_inputs
 from privml.formats import Format
 from privml.graph import calls, dtype_of, shape_of
+from privml.passes.cost import predict
 from privml.program_body import body_of, digest, formats_of, graph_of
 from privml.program_file import read_program, read_weights, write_program, write_weights
+from privml.session.ledger import Ledger
 from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
@@ -50,6 +53,7 @@ class Program:
         self.graph, self.constants, self.numerics = graph_of(self.body)
         self.weights: dict[str, torch.Tensor] | None = None
         self.choice: Any = None
+        self._correlations: dict[tuple, Correlations] = {}
         self._shared: weakref.WeakKeyDictionary[Session, dict] = weakref.WeakKeyDictionary()
         if weights is not None:
             self.weights = dict(weights)
@@ -140,9 +144,37 @@ class Program:
             known = self._shared[session] = share_attributes(self.graph, session, values, WEIGHTS_OWNER)
         return known
 
+    # ---- what it costs
+    def shapes(self, batch: int = 1) -> tuple[tuple[int, ...], ...]:
+        """The inputs' shapes, every size that may vary being ``batch``."""
+        return tuple(tuple(batch if size is None else size for size in spec.shape) for spec in self.inputs)
+
+    def correlations(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT) -> Correlations:
+        """Exactly what one run on inputs of these shapes draws from a session with ``ot``."""
+        key = (tuple(tuple(shape) for shape in shapes), ot)
+        if key not in self._correlations:
+            engine = _meter(0, ot)
+            predict(self.graph, self.constants, self.numerics, engine, shapes=shapes)
+            drawn = engine.counters()
+            self._correlations[key] = Correlations(drawn["cots_as_sender"], drawn["cots_as_receiver"])
+        return self._correlations[key]
+
+    def cost(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, rank: int = INPUT_OWNER) -> Ledger:
+        """The ledger of party ``rank``, with an entry per layer, of one query of inputs of these shapes: the
+        correlations made ahead, as ``serve`` and ``query`` do, the run, and the opening of the outputs."""
+        engine = _meter(rank, ot)
+        engine.reserve(self.correlations(*shapes, ot=ot).stock)
+        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes)
+
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"
+
+
+def _meter(rank: int, ot: OtChoice) -> Any:
+    from privml.engines.twopc import meter  # programs load without the compiled core
+
+    return meter(rank, ot)
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:

@@ -52,7 +52,7 @@ def main() -> int:
             scores, ledger = classify(folder, folder / road)
             wrong += report(scores, clear, model.labels[:DIGITS])
             console.out.print(
-                layer_table("Cost by layer: bytes in both directions, one-way messages in sequence", ledger)
+                layer_table("Online cost by layer: bytes in both directions, one-way messages in sequence", ledger)
             )
             console.out.print(phase_table("Totals as the client sees them", ledger))
     say("all secure answers equal the clear ones" if wrong == 0 else f"{wrong} answers differ from the clear model's")

@@ -6,13 +6,11 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
-from privml.engines.twopc import meter
 from privml.errors import ConfigError
-from privml.passes.cost import predict
-from privml.program import INPUT_OWNER, Program
+from privml.program import Program
 from privml.session.ledger import Ledger
 
 
@@ -21,12 +19,12 @@ def run(config: DictConfig) -> None:
         raise ConfigError(f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc")
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
     ot = ot_of(config)
-    engine = meter(INPUT_OWNER, ot)
-    ledger = predict(program.graph, program.constants, program.numerics, engine, config.batch)
+    ledger = program.cost(*program.shapes(config.batch), ot=ot)
     title = f"Predicted cost by layer: batch of {config.batch}, {ot}"
     numbers = ledger.as_dict()
     console.out.print(layer_table(title, numbers, timed=False))
     console.out.print(phase_table("Totals of the client", numbers, timed=False))
+    console.out.print(correlation_line(numbers, f"made ahead by {ot}"))
     console.out.print(forecast(config, ledger))
 
 

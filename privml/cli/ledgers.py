@@ -11,13 +11,17 @@ from rich.table import Table
 from privml.cli import console
 from privml.session.ledger import PHASES
 
-LAYER_COLUMNS = ["layer", "operator", "preprocess", "online", "bytes", "depth", "seconds"]
+LAYER_COLUMNS = ["layer", "operator", "correlations", "online", "depth", "seconds"]
 
 
 def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Table:
-    """``ledger`` as ``Ledger.as_dict()`` gives it; bytes are both directions, depth is one-way messages in sequence."""
-    rows = [[node["name"], short(node["operator"]), *figures(node)] for node in ledger["nodes"]]
-    return untimed(title, LAYER_COLUMNS, rows, None, timed)
+    """Online figures, ``ledger`` as ``Ledger.as_dict()`` gives it; bytes are both directions, depth is one-way messages
+    in sequence, correlations are those drawn. Layers that had to make correlations themselves have a column more."""
+    nodes = ledger["nodes"]
+    late = any(node["preprocess"]["sent"] + node["preprocess"]["received"] for node in nodes)
+    columns = [*LAYER_COLUMNS[:3], *(["preprocess"] if late else []), *LAYER_COLUMNS[3:]]
+    rows = [[node["name"], short(node["operator"]), *figures(node, late)] for node in nodes]
+    return untimed(title, columns, rows, None, timed)
 
 
 def phase_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Table:
@@ -25,6 +29,13 @@ def phase_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Ta
     rows = [[phase, *row(total[phase])] for phase in PHASES]
     whole = {key: sum(total[phase][key] for phase in PHASES) for key in ("sent", "received", "depth", "seconds")}
     return untimed(title, ["phase", "sent", "received", "depth", "seconds"], rows, ["total", *row(whole)], timed)
+
+
+def correlation_line(ledger: Mapping[str, Any], source: str) -> str:
+    """How many were drawn, and where they came from."""
+    total = ledger["total"]
+    sender, receiver = total["cots_as_sender"], total["cots_as_receiver"]
+    return f"correlations: {sender + receiver:,} drawn ({sender:,} as sender, {receiver:,} as receiver), {source}"
 
 
 def untimed(title: str, columns: list[str], rows: list[list[str]], footer: list[str] | None, timed: bool) -> Table:
@@ -38,15 +49,13 @@ def row(count: Mapping[str, Any]) -> list[str]:
     return [sent, received, str(count["depth"]), f"{count['seconds']:.3f}"]
 
 
-def figures(node: Mapping[str, Any]) -> list[str]:
-    def total(key: str, *phases: str) -> float:
-        return sum(node[phase][key] for phase in phases)
+def figures(node: Mapping[str, Any], late: bool) -> list[str]:
+    def size(phase: str) -> str:
+        return console.size(node[phase]["sent"] + node[phase]["received"])
 
-    def size(*phases: str) -> str:
-        return console.size(total("sent", *phases) + total("received", *phases))
-
-    seconds = total("seconds", *PHASES)
-    return [size("preprocess"), size("online"), size(*PHASES), str(total("depth", *PHASES)), f"{seconds:.3f}"]
+    drawn = f"{node['cots_as_sender'] + node['cots_as_receiver']:,}"
+    made = [size("preprocess")] if late else []
+    return [drawn, *made, size("online"), str(node["online"]["depth"]), f"{node['online']['seconds']:.3f}"]
 
 
 def short(operator: str) -> str:

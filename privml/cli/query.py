@@ -11,7 +11,7 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import read_array
 from privml.errors import ConfigError
@@ -71,8 +71,9 @@ def save(outputs: tuple[torch.Tensor, ...], path: str | None) -> None:
 
 def show(answer: Answer, out: str | None) -> None:
     ledger = answer.ledger.as_dict()
-    console.out.print(layer_table("Cost by layer", ledger))
+    console.out.print(layer_table("Online cost by layer", ledger))
     console.out.print(phase_table("Totals of this party", ledger))
+    console.out.print(correlation_line(ledger, answer.source))
     console.out.print(f"answered in {answer.seconds:.2f} s" + (f"; scores in {out}" if out else ""))
     if out is None:
         for output in answer.outputs:

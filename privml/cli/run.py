@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import privml
 from privml.cli import console
-from privml.cli.ledgers import layer_table, phase_table
+from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.query import check_writable, save
 from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, read_array
@@ -62,8 +62,9 @@ def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tup
             progress=step,
         )
     if not config.quiet:
-        console.out.print(layer_table("Cost by layer, as the client sees it", result.client.ledger))
+        console.out.print(layer_table("Online cost by layer, as the client sees it", result.client.ledger))
         console.out.print(phase_table("Totals of the client", result.client.ledger))
+        console.out.print(correlation_line(result.client.ledger, result.client.source))
         memory = " and ".join(console.size(r.peak_rss_bytes) for r in (result.server, result.client))
         console.out.print(f"{len(inputs)} inputs in {result.client.seconds:.2f} s; peak memory {memory}")
     return result.outputs

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import torch
 
 from privml.engines import ring
+from privml.engines.correlations import Correlations
 
 Share = tuple[torch.Tensor, ...]
 
@@ -56,6 +57,9 @@ class Engine(abc.ABC):
         if self.rank is not None:
             return (self.rank == party,) * self.components
         return tuple(i * self.parties // self.components == party for i in range(self.components))
+
+    def reserve(self, correlations: Correlations) -> None:  # noqa: B027 - most engines need none
+        """Makes correlations available ahead of their use, in the preprocess phase; all parties call it alike."""
 
     # ---- in and out
     @abc.abstractmethod

@@ -43,3 +43,27 @@ class OtChoice:
 
 
 DEFAULT_OT = OtChoice()
+
+# Correlations that one direction of a session makes ahead of a run: 256 MiB of memory.
+LARGEST_STOCK = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """How many correlated transfers, by the rank of the party that sends with them."""
+
+    from0: int = 0
+    from1: int = 0
+
+    def roles(self, rank: int) -> tuple[int, int]:
+        """(as sender, as receiver) of party ``rank``."""
+        return (self.from0, self.from1) if rank == 0 else (self.from1, self.from0)
+
+    @property
+    def total(self) -> int:
+        return self.from0 + self.from1
+
+    @property
+    def stock(self) -> Correlations:
+        """What a session makes before a run that draws ``self``: all of it, or as much as is kept in memory."""
+        return Correlations(min(self.from0, LARGEST_STOCK), min(self.from1, LARGEST_STOCK))

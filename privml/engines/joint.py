@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from privml.engines.base import Engine, Operand, Share
+from privml.engines.correlations import Correlations
 from privml.errors import PeerDisconnected
 
 # How long the other parties may take to refuse the same wrong arguments before the channels are closed.
@@ -105,6 +106,9 @@ class JointEngine(Engine):
     def counters(self) -> dict[str, Any]:
         """What party 0 has counted so far; its sent and received bytes are both directions."""
         return self.engines[0].counters()
+
+    def reserve(self, correlations: Correlations) -> None:
+        self.threads.run(self._calls("reserve", correlations))
 
     # ---- distributing
     def _part(self, value: Any, rank: int) -> Any:

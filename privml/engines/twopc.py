@@ -13,7 +13,7 @@ import torch
 from privml import _core
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
-from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 
 SHARED = -1
 _protocols = _core.twopc
@@ -40,6 +40,9 @@ class TwoPartyEngine(Engine):
     def counters(self) -> dict[str, Any]:
         """Seconds, bytes and depth per phase, and correlations; see ``privml.session.ledger.Snapshot``."""
         return self.session.counters()
+
+    def reserve(self, correlations: Correlations) -> None:
+        self.session.reserve(*correlations.roles(self.rank))
 
     # ---- in and out
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,8 +23,10 @@ def predict(
     meter: Any,
     batch: int = 1,
     reveal_to: int | None = 1,
+    shapes: Sequence[Sequence[int]] | None = None,
 ) -> Ledger:
-    """The ledger, with an entry per layer, of one query of ``batch`` inputs and of its results' opening.
+    """The ledger, with an entry per layer, of one query of ``batch`` inputs, or of inputs of these ``shapes``, and of
+    its results' opening.
 
     ``meter``: an engine that computes on zeros and books what every protocol would send (for two parties
     ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank.
@@ -35,11 +37,10 @@ def predict(
     for node in graph.nodes:
         if node.op == "get_attr" and node.meta["secret"]:
             values[node.target] = torch.zeros(shape_of(node), dtype=dtype_of(node))
-    inputs = [
-        torch.zeros([batch if size is None else size for size in shape_of(node)], dtype=dtype_of(node))
-        for node in graph.nodes
-        if node.op == "placeholder"
-    ]
+    nodes = [node for node in graph.nodes if node.op == "placeholder"]
+    if shapes is None:
+        shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
+    inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
     attributes = share_attributes(graph, session, values)
     results = execute(graph, share_inputs(graph, session, inputs), attributes, session)
     with ledger.node("reveal", "reveal"):

@@ -31,11 +31,13 @@ ROLES = ("server", "client")
 
 @dataclass(frozen=True, slots=True)
 class PartyReport:
-    """What one process measured: seconds from handshake to answer, ledger as plain numbers, peak memory."""
+    """What one process measured: seconds from handshake to answer, ledger as plain numbers, peak memory; and where its
+    correlations came from."""
 
     seconds: float
     ledger: dict[str, Any]
     peak_rss_bytes: int
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ def launch(
 
 
 def _report(done: dict[str, Any]) -> PartyReport:
-    return PartyReport(done["seconds"], done["ledger"], done["peak_rss_bytes"])
+    return PartyReport(done["seconds"], done["ledger"], done["peak_rss_bytes"], done["source"])
 
 
 class Parties:

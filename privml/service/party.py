@@ -42,7 +42,7 @@ def run_server(task: dict[str, Any]) -> None:
     program = Program.load(task["program"], task["weights"])
 
     def on_answer(answer: Answered) -> None:
-        tell_done(answer.seconds, answer.ledger.as_dict())
+        tell_done(answer.seconds, answer.ledger.as_dict(), "")
 
     serve(
         program,
@@ -67,11 +67,11 @@ def run_client(task: dict[str, Any]) -> None:
         progress=lambda done, total, label: tell("progress", done=done, total=total, label=label),
     )
     np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
-    tell_done(answer.seconds, answer.ledger.as_dict())
+    tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
 
 
-def tell_done(seconds: float, ledger: dict[str, Any]) -> None:
-    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory())
+def tell_done(seconds: float, ledger: dict[str, Any], source: str) -> None:
+    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory(), source=source)
 
 
 if __name__ == "__main__":

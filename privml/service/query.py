@@ -27,11 +27,12 @@ from privml.sharing import reveal
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outputs of a query in clear, and what it cost this party."""
+    """The outputs of a query in clear, what it cost this party, and where its correlations came from."""
 
     outputs: tuple[torch.Tensor, ...]
     seconds: float
     ledger: Ledger
+    source: str
 
 
 def query(
@@ -72,10 +73,11 @@ def _ask_and_run(
     agree = partial(ask, shapes=[tuple(value.shape) for value in inputs])
     with open_session(channel, 1, settings, role="client", deadline=deadline, agree=agree) as session:
         report_nodes(session, program, progress)
+        session.reserve(program.correlations(*(value.shape for value in inputs), ot=settings.ot).stock)
         outputs = program.run(session, *inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         clear = tuple(reveal(output, to=1) for output in outputs)
-        return Answer(clear, time.monotonic() - start, session.ledger)
+        return Answer(clear, time.monotonic() - start, session.ledger, f"made by {settings.ot}")
 
 
 def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:

@@ -34,8 +34,12 @@ class Answered:
 
     def __str__(self) -> str:
         shapes = ", ".join(str(list(shape)) for shape in self.shapes)
-        total = self.ledger.snapshot().total
-        return f"query {self.number}: input {shapes}, {self.seconds:.2f} s, {total.bytes / 1e6:.2f} MB"
+        cost = self.ledger.snapshot()
+        ahead = cost.setup + cost.preprocess
+        return (
+            f"query {self.number}: input {shapes}, {self.seconds:.2f} s; offline {ahead.seconds:.2f} s, "
+            f"{ahead.bytes / 1e6:.2f} MB; online {cost.online.seconds:.2f} s, {cost.online.bytes / 1e6:.2f} MB"
+        )
 
 
 def serve(
@@ -110,6 +114,7 @@ def _answer(
     )
     with session:
         report_nodes(session, program, progress)
+        session.reserve(program.correlations(*shapes, ot=settings.ot).stock)
         outputs = program.run(session, *shapes)
         for output in outputs if isinstance(outputs, tuple) else (outputs,):
             reveal(output, to=1)

@@ -89,9 +89,8 @@ def open_session(
 def interruptible(channel: _core.Channel, body: Callable[[], Result]) -> Result:
     """``body()`` on a thread of its own, so that an interrupt (Ctrl-C) ends its reads from ``channel`` at once."""
     with ThreadPoolExecutor(1, "session") as executor:
-        future = executor.submit(body)
         try:
-            return future.result()
+            return executor.submit(body).result()
         except BaseException:
             channel.close()
             raise

@@ -16,9 +16,7 @@ import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
-from privml.engines.twopc import meter
 from privml.errors import InvalidInput
-from privml.passes.cost import predict
 from privml.service.launch import launch
 
 INPUT = [[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]]
@@ -204,8 +202,16 @@ def test_launch_runs_both_parties(program):
     assert_answer(f"answer {run.outputs[0].tolist()}")
     total = len(program.layers)
     assert [done for done, _, _ in seen] == list(range(total + 1)) and seen[-1] == (total, total, "done")
-    ledger = predict(program.graph, program.constants, program.numerics, meter(rank=1), batch=2)
-    assert total_bytes(ledger.as_dict()["total"]) == total_bytes(run.client.ledger["total"])
+    predicted = program.cost((2, 4)).as_dict()["total"]
+    assert total_bytes(predicted) == total_bytes(run.client.ledger["total"])
+    drawn = program.correlations((2, 4))
+    assert (
+        run.client.ledger["total"]["cots_as_sender"],
+        run.client.ledger["total"]["cots_as_receiver"],
+    ) == drawn.roles(1)
+    assert all(node["preprocess"]["sent"] == 0 for node in run.client.ledger["nodes"]), (
+        "all made before the first layer"
+    )
     ours, theirs = run.client.ledger["total"], run.server.ledger["total"]
     assert ours["online"]["sent"] == theirs["online"]["received"] > 0
     assert [node["name"] for node in run.client.ledger["nodes"]] == list(dict.fromkeys(program.layers))

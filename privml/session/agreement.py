@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the parties settle in clear between handshake and set-up: each says what it wants, each accepts or refuses.
+
+Both messages cross each other, so that neither party's clock of message depth runs ahead of the other's.
+Wire layout: 4 bytes little-endian length (at most 4096), then JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from privml.errors import InvalidInput, PrivmlError, ProtocolError
+from privml.session.handshake import ByteChannel
+
+LENGTH_LIMIT = 4096
+Result = TypeVar("Result")
+
+
+def agree(
+    channel: ByteChannel, ours: dict[str, Any], check: Callable[[dict[str, Any]], Result], refusal: str
+) -> Result:
+    """Exchanges ``ours`` for the peer's words and returns what ``check`` makes of those.
+
+    When ``check`` raises, the peer is told and the error goes on; when the peer refuses, InvalidInput says ``refusal``
+    and its reason. Raises ProtocolError for what is no such message.
+    """
+    theirs = _exchange(channel, ours)
+    try:
+        result = check(theirs)
+    except PrivmlError as error:
+        # The peer's verdict is read too: a connection closed over unread bytes could lose ours.
+        _exchange(channel, {"accepted": False, "reason": str(error)[:500]})
+        raise
+    verdict = _exchange(channel, {"accepted": True})
+    if verdict.get("accepted") is not True:
+        raise InvalidInput(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
+    return result
+
+
+def _exchange(channel: ByteChannel, message: dict[str, Any]) -> dict[str, Any]:
+    body = json.dumps(message, separators=(",", ":")).encode()
+    if len(body) > LENGTH_LIMIT:
+        raise InvalidInput("the inputs have too many dimensions")
+    channel.write(len(body).to_bytes(4, "little") + body)
+    channel.flush()
+    length = int.from_bytes(channel.read(4), "little")
+    if length > LENGTH_LIMIT:
+        raise ProtocolError(f"the peer announces {length} bytes, at most {LENGTH_LIMIT} are allowed")
+    try:
+        answer = json.loads(channel.read(length).decode())
+    except (ValueError, RecursionError) as error:
+        raise ProtocolError("the peer's message is not JSON") from error
+    if not isinstance(answer, dict):
+        raise ProtocolError("the peer's message is not an object")
+    return answer
