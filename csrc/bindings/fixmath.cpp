@@ -33,8 +33,12 @@ void define(py::module_& m, const FixedPointFunction& f) {
         const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
         const auto words = view<u64>(x, "x");
         Result<u64> y(shape_of(x));
-        session.run([&](Party& party) { f.protocol(party, words, in, out, y.span); },
-                    [&](CostMeter& meter) { f.cost(meter, size(words), in, out); });
+        session.run_divided(
+            size(words),
+            [&](Party& party, LaneRange range) {
+              f.protocol(party, part(words, range), in, out, part(y.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) { f.cost(meter, range.count, in, out); });
         return y.array;
       },
       "session"_a, "x"_a, "in_bits"_a, "in_scale"_a, "out_bits"_a, "out_scale"_a,

@@ -2,17 +2,21 @@
 #include "fixmath/decay.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "fixmath/exponential_table.h"
 #include "twopc/digits.h"
 #include "twopc/equality.h"
+#include "twopc/extension.h"
 #include "twopc/lookup.h"
 #include "twopc/multiplex.h"
-#include "twopc/multiplication.h"
 #include "twopc/truncation.h"
+#include "twopc/word_product.h"
 
 namespace privml {
 namespace {
+
+using Words = std::vector<u64>;
 
 constexpr int kLargestDigit = 8;
 constexpr int kMostPrecision = 31;  // products stay below 2^64
@@ -26,19 +30,86 @@ int vanishing_bits(const DecayShape& shape) {
   return bits;
 }
 
-// Bits of a word: values up to 2^precision, and a top bit that is known to be 0.
-int word_bits(const Decay& plan) { return plan.precision + 2; }
+DecayDigit make_digit(std::vector<u64> entries, const ExponentialTable& table, bool top) {
+  const u64 one = u64{1} << table.precision;
+  const auto [least, most] = std::ranges::minmax(entries);
+  const bool complement = !top && std::bit_width(one - least) < std::bit_width(most);
+  if (complement)
+    for (u64& entry : entries) entry = one - entry;
+  const int bits = std::max<int>(1, std::bit_width(complement ? one - least : most));
+  return {table.offset, table.bits, std::move(entries), bits, complement};
+}
 
 // What the product with digit i, counted down, drops: guard bits go with the last.
 int dropped(const Decay& plan, int i) {
   return plan.precision + (i == 0 ? plan.precision - plan.out_scale : 0);
 }
 
-FactorFormat factor(const Decay& plan) { return {word_bits(plan), false, true}; }
-int product_bits(const Decay& plan) { return 2 * word_bits(plan) - 2; }
+u64 half(const Decay& plan, int i) {
+  return dropped(plan, i) == 0 ? 0 : u64{1} << (dropped(plan, i) - 1);
+}
 
-int digit_width(const Decay& plan, int i) {
-  return i + 1 < plan.digits() ? plan.digit_bits : plan.top_bits();
+// Bits of the ring after the product with digit i: between products one more than the value has,
+// so that the top bit is known; at the end the output's, unless these are so many that an extension
+// is cheaper.
+int reduced_bits(const Decay& plan, int i) {
+  if (i > 0) return plan.precision + 2;
+  const bool direct = plan.out_bits <= plan.out_scale + 4 && plan.out_bits + dropped(plan, 0) <= 64;
+  return direct ? plan.out_bits : plan.out_scale + 2;
+}
+
+int product_bits(const Decay& plan, int i) { return reduced_bits(plan, i) + dropped(plan, i); }
+
+// The top entry in a ring with one bit to spare.
+int first_bits(const Decay& plan) {
+  return plan.top() == 0 ? plan.out_bits : plan.digits[plan.top()].entry_bits + 1;
+}
+
+WordFormat word(const DecayDigit& digit) { return {digit.entry_bits, false}; }
+
+// Digits of the looked-up part, most significant first needed; two need one carry only.
+std::vector<Words> cut(Party& party, const Decay& plan, std::span<const u64> a) {
+  const i64 n = std::ssize(a), count = std::ssize(plan.digits);
+  std::vector<Words> parts(count, Words(n));
+  const int size = plan.digits[0].bits;
+  if (count <= 2) {
+    for (i64 k = 0; k < n; ++k) parts[0][k] = a[k] & low_mask(size);
+    if (count == 2) truncate_reduce(party, a, plan.covered, size, parts[1]);
+    return parts;
+  }
+  Words all(count * n);
+  digits(party, a, plan.covered, size, all);
+  for (i64 i = 0; i < count; ++i) std::copy_n(all.begin() + i * n, n, parts[i].begin());
+  return parts;
+}
+
+void cost_cut(CostMeter& meter, const Decay& plan, i64 n) {
+  const int size = plan.digits[0].bits;
+  if (plan.top() == 1) cost_truncate_reduce(meter, n, plan.covered, size);
+  if (plan.top() > 1) cost_digits(meter, n, plan.covered, size);
+}
+
+// value in Z_{2^from} times the digit's entry: rounded, in Z_{2^reduced_bits}.
+void multiply_digit(Party& party, const Decay& plan, int i, std::span<const u64> entry, int from,
+                    Words& value) {
+  const DecayDigit& digit = plan.digits[i];
+  const int ell = product_bits(plan, i);
+  Words wide(value.size()), product(value.size());
+  extend_nonnegative(party, value, from, ell, wide);
+  multiply_word(party, entry, word(digit), wide, ell, product);
+  const u64 added = party.rank == 0 ? half(plan, i) : 0;
+  for (std::size_t k = 0; k < value.size(); ++k) {
+    if (digit.complement) product[k] = (wide[k] << plan.precision) - product[k];
+    product[k] += added;
+  }
+  truncate_reduce(party, product, ell, dropped(plan, i), value);
+}
+
+void cost_multiply_digit(CostMeter& meter, const Decay& plan, int i, int from, i64 n) {
+  const int ell = product_bits(plan, i);
+  cost_extend_nonnegative(meter, n, from, ell);
+  cost_multiply_word(meter, n, word(plan.digits[i]), ell);
+  cost_truncate_reduce(meter, n, ell, dropped(plan, i));
 }
 
 }  // namespace
@@ -47,74 +118,80 @@ Decay plan_decay(const DecayShape& shape) {
   Decay plan;
   plan.bits = shape.bits;
   plan.covered = std::min(shape.bits, std::max(vanishing_bits(shape), 2 * kLargestDigit));
-  const int digits = static_cast<int>(ceil_div(plan.covered, kLargestDigit));
-  const int guard = digits <= 2 ? 0 : digits - 2;
-  plan.digit_bits = static_cast<int>(ceil_div(plan.covered, digits));
   plan.out_scale = shape.out_scale;
-  plan.precision = std::max(shape.out_scale, std::min(shape.out_scale + guard, kMostPrecision));
-  for (int i = 0; i < digits; ++i) {
-    const int offset = i * plan.digit_bits;
-    ExponentialTable table{std::min(plan.digit_bits, plan.covered - offset), offset, shape.scale,
+  plan.out_bits = shape.out_bits;
+  const int count = static_cast<int>(ceil_div(plan.covered, kLargestDigit));
+  const int size = static_cast<int>(ceil_div(plan.covered, count));
+  plan.precision = count <= 2 ? shape.out_scale
+                              : std::clamp(shape.out_scale + count - 2, shape.out_scale,
+                                           std::max(kMostPrecision, shape.out_scale));
+  for (int offset = 0; offset < plan.covered; offset += size) {
+    ExponentialTable table{std::min(size, plan.covered - offset), offset, shape.scale,
                            plan.precision};
-    if (i == 0) {
+    const bool top = offset + size >= plan.covered;
+    if (offset == 0) {
       table.start = shape.start;
       if (shape.below_one) table.most = low_mask(plan.precision);
     }
-    plan.tables.push_back(exponential_table(table));
+    plan.digits.push_back(make_digit(exponential_table(table), table, top));
   }
   return plan;
 }
 
 void clear_decay(const Decay& plan, std::span<const u64> a, std::span<u64> out) {
-  const int top = plan.digits() - 1;
   for (std::size_t k = 0; k < a.size(); ++k) {
     const u64 value = a[k] & low_mask(plan.bits);
-    const auto entry = [&](int i) {
-      return plan.tables[i][(value >> (i * plan.digit_bits)) & low_mask(digit_width(plan, i))];
-    };
-    u64 product = entry(top);
-    for (int i = top - 1; i >= 0; --i) product = (product * entry(i)) >> dropped(plan, i);
+    u64 product = 0;
+    for (int i = plan.top(); i >= 0; --i) {
+      const DecayDigit& digit = plan.digits[i];
+      u64 entry = digit.entries[(value >> digit.offset) & low_mask(digit.bits)];
+      if (digit.complement) entry = (u64{1} << plan.precision) - entry;
+      product = i == plan.top() ? entry : (product * entry + half(plan, i)) >> dropped(plan, i);
+    }
     out[k] = value >> plan.covered == 0 ? product : 0;
   }
 }
 
 void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u64> out) {
   const i64 n = std::ssize(a);
-  const int top = plan.digits() - 1, width = word_bits(plan);
-  std::vector<u64> parts(plan.digits() * n), product(n), entry(n), wide(n);
-  digits(party, a, plan.covered, plan.digit_bits, parts);
-  const auto look_up = [&](int i, std::span<u64> words) {
-    lookup(party, plan.tables[i], std::span(parts).subspan(i * n, n), digit_width(plan, i), width,
-           words);
-  };
-  look_up(top, product);
-  for (int i = top - 1; i >= 0; --i) {
-    look_up(i, entry);
-    multiply(party, product, factor(plan), entry, factor(plan), product_bits(plan), wide);
-    truncate_reduce(party, wide, product_bits(plan), dropped(plan, i), product);
+  const std::vector<Words> parts = cut(party, plan, a);
+  std::vector<Words> entries(plan.digits.size(), Words(n));
+  for (int i = plan.top(); i >= 0; --i)
+    lookup_xor(party, plan.digits[i].entries, parts[i], plan.digits[i].bits,
+               plan.digits[i].entry_bits, entries[i]);
+  Words value(n);
+  int bits = first_bits(plan);
+  word_to_ring(party, entries[plan.top()], word(plan.digits[plan.top()]), bits, value);
+  for (int i = plan.top() - 1; i >= 0; --i) {
+    multiply_digit(party, plan, i, entries[i], bits, value);
+    bits = reduced_bits(plan, i);
   }
-  std::ranges::copy(product, out.begin());
-  if (!plan.tests_high_bits()) return;
-  std::vector<u64> high(n);
-  std::vector<u8> vanishes_not(n);
-  truncate_reduce(party, a, plan.bits, plan.covered, high);
-  equal_zero(party, high, plan.bits - plan.covered, vanishes_not);
-  multiplex(party, vanishes_not, product, plan.out_scale + 2, out);
+  if (plan.covered < plan.bits) {
+    Words high(n);
+    std::vector<u8> keeps(n);
+    truncate_reduce(party, a, plan.bits, plan.covered, high);
+    equal_zero(party, high, plan.bits - plan.covered, keeps);
+    multiplex(party, keeps, value, bits, value);
+  }
+  extend_nonnegative(party, value, bits, plan.out_bits, out);
 }
 
 void cost_decay(CostMeter& meter, const Decay& plan, i64 n) {
-  const int top = plan.digits() - 1, width = word_bits(plan);
-  cost_digits(meter, n, plan.covered, plan.digit_bits);
-  cost_lookup(meter, n, digit_width(plan, top), width);
-  for (int i = top - 1; i >= 0; --i) {
-    cost_lookup(meter, n, digit_width(plan, i), width);
-    cost_multiply(meter, n, factor(plan), factor(plan), product_bits(plan));
-    cost_truncate_reduce(meter, n, product_bits(plan), dropped(plan, i));
+  cost_cut(meter, plan, n);
+  for (int i = plan.top(); i >= 0; --i)
+    cost_lookup_xor(meter, n, plan.digits[i].bits, plan.digits[i].entry_bits);
+  int bits = first_bits(plan);
+  cost_word_to_ring(meter, n, word(plan.digits[plan.top()]), bits);
+  for (int i = plan.top() - 1; i >= 0; --i) {
+    cost_multiply_digit(meter, plan, i, bits, n);
+    bits = reduced_bits(plan, i);
   }
-  if (!plan.tests_high_bits()) return;
-  cost_truncate_reduce(meter, n, plan.bits, plan.covered);
-  cost_equal_zero(meter, n, plan.bits - plan.covered);
-  cost_multiplex(meter, n, plan.out_scale + 2);
+  if (plan.covered < plan.bits) {
+    cost_truncate_reduce(meter, n, plan.bits, plan.covered);
+    cost_equal_zero(meter, n, plan.bits - plan.covered);
+    cost_multiplex(meter, n, bits);
+  }
+  cost_extend_nonnegative(meter, n, bits, plan.out_bits);
 }
 
 }  // namespace privml

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exponential of what is below zero, as the functions share it: digits, tables, products.
 //
-// Functionality  a in Z_{2^bits}, read as unsigned; out ~ 2^out_scale * e^(-a / 2^scale), a number
-//                below 2^(out_scale + 1) in Z_{2^(out_scale + 2)}.
-// Method         digits of at most 8 bits, one table each (to the nearest), products from the most
-//                significant digit down, each truncated. Where the value vanishes for a >=
-//                2^covered, the higher bits of a are only tested for zero. From the third digit on
-//                the words carry guard bits.
+// Functionality  a in Z_{2^bits}, read as unsigned; out ~ 2^out_scale * e^(-a / 2^scale) in
+//                Z_{2^out_bits}.
+// Method         digits of at most 8 bits, one table each (to the nearest); the entries stay
+//                exclusive-or shared and are multiplied from the most significant digit down, each
+//                product rounded. A table near 1 is looked up as its distance from 1, which has
+//                fewer bits. Where the value vanishes for a >= 2^covered, the higher bits of a are
+//                only tested for zero. From the third digit on the words carry guard bits.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Source         SiRNN (Rathee et al., S&P 2021), section V-A, Figure 3.
+// hash. Cost           per digit one lookup_xor, between digits one truncate_reduce; per product
+// one
+//                multiply_word and one truncate_reduce.
+// Source         SiRNN (Rathee et al., S&P 2021), section V-A, Figure 3.
 #pragma once
 
 #include <vector>
@@ -18,31 +22,39 @@
 
 namespace privml {
 
+// A digit's table as it is looked up: entry j is the value, or 2^precision less the value.
+struct DecayDigit {
+  int offset;
+  int bits;
+  std::vector<u64> entries;
+  int entry_bits;
+  bool complement;
+};
+
 struct Decay {
   int bits;
-  int covered;     // bits that are looked up
-  int digit_bits;  // of all digits but the top one
-  int precision;   // of the words
+  int covered;    // bits that are looked up
+  int precision;  // of the tables
   int out_scale;
-  std::vector<std::vector<u64>> tables;  // least significant digit first
+  int out_bits;
+  std::vector<DecayDigit> digits;  // least significant first
 
-  int digits() const { return static_cast<int>(tables.size()); }
-  int top_bits() const { return covered - digit_bits * (digits() - 1); }
-  bool tests_high_bits() const { return covered < bits; }
+  int top() const { return static_cast<int>(digits.size()) - 1; }
 };
 
 struct DecayShape {
-  int bits;   // 1..34
-  int scale;  // -1..30
-  int out_scale;
+  int bits;                    // 1..33
+  int scale;                   // -1..30
+  int out_scale;               // 0..31
+  int out_bits;                // up to 33
   u128 start = u128{1} << 64;  // 2^64 times the value at 0
-  bool below_one = false;      // the value at 0 is a little less than 1
+  bool below_one = false;      // the value at 0 is a little less than 1, so out < 2^out_scale
 };
 Decay plan_decay(const DecayShape& shape);
 
 void clear_decay(const Decay& plan, std::span<const u64> a, std::span<u64> out);
 
-// One chunk.
+// One chunk; a and out may be the same.
 void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u64> out);
 void cost_decay(CostMeter& meter, const Decay& plan, i64 n);
 

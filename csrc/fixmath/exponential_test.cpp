@@ -75,7 +75,7 @@ TEST(ExpNegative, RefusesOtherFormats) {
 
 TEST(ExpNegative, WireTrace) {
   EXPECT_EQ(wire_trace(kExpNegative, random_numbers(100, -(1 << 15), 0), {{16, 12}, {16, 12}}),
-            "db048a331dcfc2bb");
+            "d5003a0b3edf6a69");
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ class Inputs:
 
 def prepare(name: str, core: Any, session: Any, rank: int, n: int, params: Params) -> Action:
     """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name."""
-    return OPERATORS[name](core, session, rank, Inputs(rank), n, params)
+    library = core.fixmath if name == "function" else core.twopc
+    return OPERATORS[name](library, session, rank, Inputs(rank), n, params)
 
 
 def unary(function: str, *names: str) -> Callable[..., Action]:
@@ -94,6 +95,18 @@ def matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: P
     return lambda: core.matmul(session, x, shared, w, owned, rows, inner, columns, params["out_bits"])
 
 
+def function(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """A fixed-point function; ``sign`` -1, 1 or 0: negative, positive or all inputs (the mask is the same at both)."""
+    bits, scale, sign = params["bits"], params["scale"], params["sign"]
+    shared = np.random.default_rng(0)
+    low, high = (-(2 ** (bits - 1)) if sign <= 0 else 1), (2 ** (bits - 1) if sign >= 0 else 0)
+    x = shared.integers(low, high, size=n, dtype=np.int64)
+    mask = shared.integers(0, 2**bits, size=n, dtype=np.int64)
+    share = mask if rank == 0 else (x - mask) & (2**bits - 1)
+    run = getattr(core, params["function"])
+    return lambda: run(session, share, bits, scale, bits, scale)
+
+
 def correlated_transfer(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
     """Random correlated transfers alone, one direction (party 0 sends)."""
     return lambda: session.draw_and_discard(0, n)
@@ -117,4 +130,5 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "transfer": transfer,
     "matmul": matmul,
     "correlated_transfer": correlated_transfer,
+    "function": function,
 }

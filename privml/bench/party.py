@@ -67,7 +67,7 @@ def main() -> None:
     channel = connect(core, rank, port, task["network"])
     session = core.TwoPartySession(channel, rank, task["provider"], task["k"], task["security"])
     n = task["n"]
-    action = operators.prepare(task["operator"], core.twopc, session, rank, n, task["params"])
+    action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
     action()
     runs = []
     for _ in range(task["repeats"]):
