@@ -16,6 +16,12 @@ i64 RcotCost::message_bytes(int m, i64 count) const {
   return (ceil_div(128, k) - 1) * count / 8;
 }
 
+double RcotCost::bits_per_correlation() const {
+  i64 bytes = 0;
+  for (int m = 0; m < messages; ++m) bytes += message_bytes(m, tile);
+  return 8.0 * static_cast<double>(bytes) / static_cast<double>(tile);
+}
+
 void CostMeter::message(int from, i64 count) {
   if (count == 0) return;
   bytes[from] += count;

@@ -11,9 +11,11 @@
 namespace privml {
 
 struct CostMeter {
-  explicit CostMeter(RcotCost rcot_cost) : rcot(std::move(rcot_cost)) {}
+  explicit CostMeter(RcotCost rcot_cost)
+      : rcot(std::move(rcot_cost)), correlation_bits(rcot.bits_per_correlation()) {}
 
   RcotCost rcot;
+  double correlation_bits;                // as Party::correlation_bits
   std::array<i64, 2> bytes{};             // sent by party 0 / 1, preprocessing included
   std::array<i64, 2> preprocess_bytes{};  // of these, for correlations
   std::array<i64, 2> preprocess_depth{};  // of depth below, what reserve() added
@@ -34,8 +36,9 @@ struct CostMeter {
 // Correlations that `protocol_cost` draws, so that a protocol can reserve them in one go:
 // reserve(party, n[party.rank], n[1 - party.rank]).
 template <class ProtocolCost>
-std::array<i64, 2> count_correlations(ProtocolCost&& protocol_cost) {
+std::array<i64, 2> count_correlations(double correlation_bits, ProtocolCost&& protocol_cost) {
   CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  meter.correlation_bits = correlation_bits;
   protocol_cost(meter);
   return meter.cots;
 }

@@ -189,7 +189,7 @@ TEST(Meter, MessagesOfNoBytesCostNothing) {
 }
 
 TEST(Meter, CountsCorrelationsOfAProtocol) {
-  const auto counts = count_correlations([](CostMeter& meter) {
+  const auto counts = count_correlations(0, [](CostMeter& meter) {
     cost_bit_triples(meter, 100);
     cost_choose(meter, 1, i64{1} << 22);
   });

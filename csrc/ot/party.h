@@ -34,7 +34,9 @@ struct Party {
   CotPool& receiver;  // this party chooses, the peer sends
   Prg& prg;           // this party's own randomness
   const CorrelationRobustHash& hash;
-  Ledger& ledger;  // setup and preprocess are booked as they happen; online is the rest
+  double
+      correlation_bits;  // what a correlation costs on the wire: plans weigh it, both parties alike
+  Ledger& ledger;        // setup and preprocess are booked as they happen; online is the rest
 };
 
 // Makes `as_sender` and `as_receiver` correlations available (this party's roles), both directions

@@ -49,6 +49,8 @@ struct RcotCost {
   int messages = 0;
   // Bytes of message m for an extension of `count`.
   i64 message_bytes(int m, i64 count) const;
+  // What a correlation costs on the wire, both ways, in a full extension.
+  double bits_per_correlation() const;
 };
 
 }  // namespace privml

@@ -67,7 +67,7 @@ std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Bloc
   const std::array<Block, 2> shared{tagged(seed, 4), tagged(seed, 5)};
   return std::make_unique<PartyResources>(
       channel, rank, CotPool(make_ideal_rcot(OtRole::sender, shared[rank])),
-      CotPool(make_ideal_rcot(OtRole::receiver, shared[1 - rank])), prg, tagged(seed, 6));
+      CotPool(make_ideal_rcot(OtRole::receiver, shared[1 - rank])), prg, tagged(seed, 6), 0);
 }
 
 std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank, int k, Prg prg) {
@@ -87,7 +87,8 @@ std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank,
   wipe(keys.data(), keys.size() * sizeof(keys[0]));
   wipe(&delta, sizeof(delta));
   return std::make_unique<PartyResources>(channel, rank, CotPool(std::move(sender)),
-                                          CotPool(std::move(receiver)), prg, hash_key);
+                                          CotPool(std::move(receiver)), prg, hash_key,
+                                          softspoken_cost(k).bits_per_correlation());
 }
 
 }  // namespace
@@ -100,12 +101,12 @@ RcotCost rcot_cost(const OtConfig& config) {
 }
 
 PartyResources::PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver,
-                               Prg prg, Block hash_key)
+                               Prg prg, Block hash_key, double correlation_bits)
     : sender_(std::move(sender)),
       receiver_(std::move(receiver)),
       prg_(prg),
       hash_(hash_key),
-      party_{rank, channel, sender_, receiver_, prg_, hash_, ledger_} {}
+      party_{rank, channel, sender_, receiver_, prg_, hash_, correlation_bits, ledger_} {}
 
 std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
                                                      const OtConfig& config) {

@@ -33,7 +33,7 @@ RcotCost rcot_cost(const OtConfig& config);
 class PartyResources {
  public:
   PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver, Prg prg,
-                 Block hash_key);
+                 Block hash_key, double correlation_bits);
   PartyResources(const PartyResources&) = delete;
   Party& party() { return party_; }
 

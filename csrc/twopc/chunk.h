@@ -19,7 +19,8 @@ template <class Cost, class Chunk>
 void in_chunks(Party& party, i64 n, Cost&& cost, Chunk&& chunk, i64 limit = kChunk) {
   for (i64 begin = 0; begin < n; begin += limit) {
     const i64 count = std::min(limit, n - begin);
-    const auto cots = count_correlations([&](CostMeter& meter) { cost(meter, count); });
+    const auto cots =
+        count_correlations(party.correlation_bits, [&](CostMeter& meter) { cost(meter, count); });
     reserve(party, cots[party.rank], cots[1 - party.rank]);
     chunk(begin, count);
   }
@@ -30,7 +31,8 @@ template <class Cost>
 void cost_in_chunks(CostMeter& meter, i64 n, Cost&& cost, i64 limit = kChunk) {
   for (i64 begin = 0; begin < n; begin += limit) {
     const i64 count = std::min(limit, n - begin);
-    const auto cots = count_correlations([&](CostMeter& inner) { cost(inner, count); });
+    const auto cots =
+        count_correlations(meter.correlation_bits, [&](CostMeter& inner) { cost(inner, count); });
     meter.reserve(cots[0], cots[1]);
     cost(meter, count);
   }

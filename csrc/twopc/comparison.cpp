@@ -45,7 +45,7 @@ std::vector<int> join_widths(const std::vector<Join>& level) {
 
 void begin_comparison(Party& party, const ComparisonShape& shape, std::span<const u64> x, u64 flip,
                       Comparison& state) {
-  state.plan = plan_comparison(shape);
+  state.plan = plan_comparison(shape, party.correlation_bits);
   state.n = std::ssize(x);
   state.numbers.resize(state.n);
   state.greater.resize(state.plan.digits.size() * state.n);
@@ -112,20 +112,21 @@ std::span<const u8> low_greater_of(const Comparison& state) {
   return plane_of(state.greater, state.plan.low_root, state.n);
 }
 
-Flight comparison_flight(const ComparisonShape& shape, i64 n) {
-  const ComparisonPlan plan = plan_comparison(shape);
+Flight comparison_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n) {
+  const ComparisonPlan plan = plan_comparison(shape, meter.correlation_bits);
   const i64 half = first_half(n);
   return {digit_choice_bytes(plan, n - half), digit_choice_bytes(plan, half)};
 }
 
 void cost_draw_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n) {
-  const i64 half = first_half(n), per_instance = digit_correlations(plan_comparison(shape));
+  const i64 half = first_half(n);
+  const i64 per_instance = digit_correlations(plan_comparison(shape, meter.correlation_bits));
   meter.draw(0, half * per_instance);
   meter.draw(1, (n - half) * per_instance);
 }
 
 void cost_finish_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n) {
-  const ComparisonPlan plan = plan_comparison(shape);
+  const ComparisonPlan plan = plan_comparison(shape, meter.correlation_bits);
   const i64 half = first_half(n);
   meter.exchange(digit_message_bytes(plan, half), digit_message_bytes(plan, n - half));
   for (const std::vector<Join>& level : plan.levels) {
@@ -135,7 +136,7 @@ void cost_finish_comparison(CostMeter& meter, const ComparisonShape& shape, i64 
 
 void cost_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n) {
   cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, comparison_flight(shape, n));
+  cost_flight(meter, comparison_flight(meter, shape, n));
   cost_finish_comparison(meter, shape, n);
 }
 

@@ -36,7 +36,7 @@ std::span<const u8> equal_of(const Comparison& state);
 std::span<const u8> low_greater_of(const Comparison& state);
 
 // The first flight of begin_comparison, and all that finish_comparison sends after it.
-Flight comparison_flight(const ComparisonShape& shape, i64 n);
+Flight comparison_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n);
 void cost_draw_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n);
 void cost_finish_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n);
 void cost_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n);

@@ -9,10 +9,11 @@
 namespace privml {
 namespace {
 
-constexpr int kDigitBits = 4;
+constexpr int kUsualDigit = 4;
+constexpr int kLargestDigit = 5;
 constexpr int kWordBits = 6;  // 2^6 message bits fill a word
 
-// How many bits beyond kDigitBits the lowest digit and the others may take.
+// How many bits beyond the usual size the lowest digit and the others may take.
 struct Slack {
   int lowest;
   int others;
@@ -20,26 +21,27 @@ struct Slack {
 
 // A digit of which one bit is asked may fill its word. One bit more in each of a few other digits
 // is cheaper than another level of the tree.
-Slack slack(bool greater, bool lowest_equality) {
-  if (!greater) return {kWordBits - kDigitBits, kWordBits - kDigitBits};
-  return {kWordBits - kDigitBits - (lowest_equality ? 1 : 0), 1};
+Slack slack(int digit_bits, bool greater, bool lowest_equality) {
+  if (!greater) return {kWordBits - digit_bits, kWordBits - digit_bits};
+  return {kWordBits - digit_bits - (lowest_equality ? 1 : 0),
+          std::min(1, kLargestDigit - digit_bits)};
 }
 
-int count_digits(int bits, Slack spare) {
-  const int count = std::max(1, static_cast<int>(ceil_div(bits - spare.lowest, kDigitBits)));
+int count_digits(int bits, int digit_bits, Slack spare) {
+  const int count = std::max(1, static_cast<int>(ceil_div(bits - spare.lowest, digit_bits)));
   const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(count)));
-  const int excess = bits - kDigitBits * power;
-  const bool fits = excess <= kDigitBits && excess <= spare.lowest + (power - 1) * spare.others;
+  const int excess = bits - digit_bits * power;
+  const bool fits = excess <= digit_bits && excess <= spare.lowest + (power - 1) * spare.others;
   return fits ? power : count;
 }
 
-void append_digits(std::vector<Digit>& digits, int offset, int bits, bool greater,
+void append_digits(std::vector<Digit>& digits, int offset, int bits, int digit_bits, bool greater,
                    bool lowest_equality) {
-  const Slack spare = slack(greater, lowest_equality);
-  const int count = count_digits(bits, spare);
-  int excess = bits - kDigitBits * count;
+  const Slack spare = slack(digit_bits, greater, lowest_equality);
+  const int count = count_digits(bits, digit_bits, spare);
+  int excess = bits - digit_bits * count;
   for (int i = 0; i < count; ++i) {
-    int size = kDigitBits;
+    int size = digit_bits;
     if (excess < 0 && i == count - 1) {
       size += excess;
     } else if (excess > 0) {
@@ -66,15 +68,16 @@ std::vector<int> join_neighbours(const std::vector<int>& blocks, bool greater, b
 
 }  // namespace
 
-ComparisonPlan plan_comparison(const ComparisonShape& shape) {
+ComparisonPlan plan_with_digits(const ComparisonShape& shape, int digit_bits) {
   expect(shape.bits >= 1 && shape.bits <= 64, "comparison: bits must be in 1..64");
   expect(shape.split >= 0 && shape.split < shape.bits, "comparison: split must be below bits");
   expect(shape.greater || shape.equality, "comparison: nothing is asked");
   ComparisonPlan plan;
   std::vector<int> low, high;
-  if (shape.split > 0) append_digits(plan.digits, 0, shape.split, shape.greater, shape.equality);
+  if (shape.split > 0)
+    append_digits(plan.digits, 0, shape.split, digit_bits, shape.greater, shape.equality);
   const int low_count = static_cast<int>(plan.digits.size());
-  append_digits(plan.digits, shape.split, shape.bits - shape.split, shape.greater,
+  append_digits(plan.digits, shape.split, shape.bits - shape.split, digit_bits, shape.greater,
                 shape.split > 0 || shape.equality);
   const int count = static_cast<int>(plan.digits.size());
   for (int d = 0; d < low_count; ++d) low.push_back(d);
@@ -94,6 +97,32 @@ ComparisonPlan plan_comparison(const ComparisonShape& shape) {
   plan.low_root = low_count - 1;
   plan.root = count - 1;
   return plan;
+}
+
+double plan_bits(const ComparisonPlan& plan, double correlation_bits) {
+  const double price = correlation_bits + kComputingBits;
+  double bits = kLevelBits * static_cast<double>(plan.levels.size());
+  // A choice bit per correlation, then the messages.
+  for (const Digit& digit : plan.digits) {
+    bits += digit.bits * (price + 1) + digit.word_bits();
+  }
+  // A triple takes a correlation of each direction; each party opens the common operand and the
+  // others.
+  for (const std::vector<Join>& level : plan.levels) {
+    for (const Join& join : level) {
+      bits += 2 * price + 2 * (1 + (join.greater ? 1 : 0) + (join.equality ? 1 : 0));
+    }
+  }
+  return bits;
+}
+
+ComparisonPlan plan_comparison(const ComparisonShape& shape, double correlation_bits) {
+  ComparisonPlan best = plan_with_digits(shape, kUsualDigit);
+  for (int digit_bits : {2, 3, kLargestDigit}) {
+    ComparisonPlan plan = plan_with_digits(shape, digit_bits);
+    if (plan_bits(plan, correlation_bits) < plan_bits(best, correlation_bits)) best = plan;
+  }
+  return best;
 }
 
 }  // namespace privml

@@ -42,7 +42,19 @@ struct ComparisonPlan {
   int root = 0;                           // where the state of the whole stands
 };
 
-// Throws InvalidArgument unless 1 <= bits <= 64 and 0 <= split < bits.
-ComparisonPlan plan_comparison(const ComparisonShape& shape);
+// The digit size with the least plan_bits(); `correlation_bits`: what a correlation costs on the
+// wire. Throws InvalidArgument unless 1 <= bits <= 64 and 0 <= split < bits.
+ComparisonPlan plan_comparison(const ComparisonShape& shape, double correlation_bits);
+
+// Digits of `digit_bits` bits (2..5), a few of them larger where that saves a level.
+ComparisonPlan plan_with_digits(const ComparisonShape& shape, int digit_bits);
+
+// What an instance costs: bits on the wire, and the prices below.
+double plan_bits(const ComparisonPlan& plan, double correlation_bits);
+
+// A level of joins: a hop of a wide-area link (100 Mbps, 40 ms one way) over 2^16 instances.
+inline constexpr double kLevelBits = 64;
+// Making and hashing a correlation: 20 ns of a link of 400 Mbps.
+inline constexpr double kComputingBits = 8;
 
 }  // namespace privml

@@ -12,10 +12,9 @@ namespace {
 
 // The range of bits that each state covers after all joins; fails where a join is not of neighbours
 // or needs an equality that its operands lack.
-void check_plan(const ComparisonShape& shape) {
+void check_plan(const ComparisonShape& shape, const ComparisonPlan& plan) {
   SCOPED_TRACE(::testing::Message() << shape.bits << " bits, split " << shape.split << ", equality "
                                     << shape.equality << ", greater " << shape.greater);
-  const ComparisonPlan plan = plan_comparison(shape);
   struct Range {
     int begin, end;
     bool equality;
@@ -59,27 +58,50 @@ void check_plan(const ComparisonShape& shape) {
 TEST(ComparisonPlan, CoversEveryWidthAndSplit) {
   for (int bits = 1; bits <= 64; ++bits) {
     for (int split = 0; split < bits; ++split) {
-      check_plan({bits, split, false, true});
-      check_plan({bits, split, true, true});
-      check_plan({bits, split, true, false});
+      for (const auto& [equality, greater] :
+           {std::pair{false, true}, {true, true}, {true, false}}) {
+        const ComparisonShape shape{bits, split, equality, greater};
+        for (int digit : {2, 3, 4, 5}) check_plan(shape, plan_with_digits(shape, digit));
+      }
     }
   }
 }
 
 TEST(ComparisonPlan, DepthOfCommonWidths) {
-  EXPECT_EQ(plan_comparison({31}).levels.size(), 3U);
-  EXPECT_EQ(plan_comparison({32}).levels.size(), 3U);
-  EXPECT_EQ(plan_comparison({36}).levels.size(), 3U);
-  EXPECT_EQ(plan_comparison({64}).levels.size(), 4U);
-  EXPECT_EQ(plan_comparison({32, 16}).levels.size(), 3U);
-  EXPECT_EQ(plan_comparison({6}).levels.size(), 0U);
+  EXPECT_EQ(plan_comparison({31}, 31).levels.size(), 3U);
+  EXPECT_EQ(plan_comparison({32}, 31).levels.size(), 3U);
+  EXPECT_EQ(plan_comparison({36}, 31).levels.size(), 3U);
+  EXPECT_EQ(plan_comparison({64}, 31).levels.size(), 4U);
+  EXPECT_EQ(plan_comparison({32, 16}, 31).levels.size(), 3U);
+  EXPECT_EQ(plan_comparison({6}, 31).levels.size(), 0U);
+}
+
+// The more a correlation costs, the larger the digits: fewer triples, longer messages.
+TEST(ComparisonPlan, DigitsGrowWithThePriceOfCorrelations) {
+  const auto digits = [](int bits, double price) {
+    return plan_comparison({bits}, price).digits.size();
+  };
+  EXPECT_EQ(digits(32, 0.75), 8U);
+  EXPECT_EQ(digits(32, 15), 8U);
+  EXPECT_EQ(digits(32, 127), 7U);
+  EXPECT_EQ(digits(64, 0.75), 16U);
+  EXPECT_EQ(digits(64, 127), 13U);
+  for (int bits = 1; bits <= 64; ++bits) {
+    for (double price : {0.0, 0.75, 15.0, 31.0, 63.0, 127.0}) {
+      const double chosen = plan_bits(plan_comparison({bits}, price), price);
+      for (int digit : {2, 3, 4, 5}) {
+        EXPECT_LE(chosen, plan_bits(plan_with_digits({bits}, digit), price))
+            << bits << " " << price;
+      }
+    }
+  }
 }
 
 TEST(ComparisonPlan, RefusesWhatItCannotCompare) {
-  EXPECT_THROW(plan_comparison({0}), InvalidArgument);
-  EXPECT_THROW(plan_comparison({65}), InvalidArgument);
-  EXPECT_THROW(plan_comparison({8, 8}), InvalidArgument);
-  EXPECT_THROW(plan_comparison({8, 0, false, false}), InvalidArgument);
+  EXPECT_THROW(plan_comparison({0}, 31), InvalidArgument);
+  EXPECT_THROW(plan_comparison({65}, 31), InvalidArgument);
+  EXPECT_THROW(plan_comparison({8, 8}, 31), InvalidArgument);
+  EXPECT_THROW(plan_comparison({8, 0, false, false}, 31), InvalidArgument);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ void cost_extend_chunk(CostMeter& meter, i64 n, int from, int to) {
   const ComparisonShape shape{from};
   cost_draw_random_bits(meter, n, to - from);
   cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, to - from) + comparison_flight(shape, n));
+  cost_flight(meter, random_bits_flight(n, to - from) + comparison_flight(meter, shape, n));
   cost_finish_comparison(meter, shape, n);
   cost_finish_conversions(meter, n, std::array{to - from});
 }

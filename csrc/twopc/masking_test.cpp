@@ -50,8 +50,8 @@ Both<std::vector<u8>> sent_in(const std::function<void(Party&)>& body) {
   Both<std::vector<u8>> sent;
   run_parties({}, [&](Party& party) {
     TapChannel tap(party.channel);
-    Party tapped{party.rank, tap,        party.sender, party.receiver,
-                 party.prg,  party.hash, party.ledger};
+    Party tapped{party.rank, tap,        party.sender,           party.receiver,
+                 party.prg,  party.hash, party.correlation_bits, party.ledger};
     body(tapped);
     sent[party.rank] = tap.sent;
   });
@@ -90,7 +90,7 @@ TEST(Masking, EveryDigitOfTheLeaves) {
   for (const ComparisonShape& shape :
        {ComparisonShape{32}, ComparisonShape{31}, ComparisonShape{36}, ComparisonShape{64},
         ComparisonShape{7, 0, true, false}, ComparisonShape{30, 13, true}}) {
-    const ComparisonPlan plan = plan_comparison(shape);
+    const ComparisonPlan plan = plan_comparison(shape, 31);
     const i64 digits = std::ssize(plan.digits);
     Both<std::vector<u8>> greater, equal;
     const auto sent = sent_in([&](Party& party) {

@@ -43,7 +43,7 @@ void cost_select_by_sign(CostMeter& meter, i64 n, i64 length, int bits,
   cost_draw_random_selection(meter, n);
   if (compares) cost_draw_comparison(meter, shape, n);
   cost_flight(meter, random_selection_flight(n, length, bits) +
-                         (compares ? comparison_flight(shape, n) : Flight{}));
+                         (compares ? comparison_flight(meter, shape, n) : Flight{}));
   if (compares) cost_finish_comparison(meter, shape, n);
   cost_draw_products(meter, product_widths, product_n);
   const i64 opened = packed_bytes(n, 1) + products_bytes(product_widths, product_n);

@@ -42,7 +42,7 @@ void cost_split_chunk(CostMeter& meter, i64 n, Widths w) {
   const ComparisonShape shape{w.shift};
   cost_draw_random_bits(meter, n, w.carry());
   cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, w.carry()) + comparison_flight(shape, n));
+  cost_flight(meter, random_bits_flight(n, w.carry()) + comparison_flight(meter, shape, n));
   cost_finish_comparison(meter, shape, n);
   cost_finish_conversions(meter, n, std::array{w.carry()});
 }

@@ -61,7 +61,7 @@ void cost_truncate_chunk(CostMeter& meter, i64 n, int bits, int shift) {
   cost_draw_random_bits(meter, n, shift);
   cost_draw_comparison(meter, shape, n);
   cost_flight(meter, random_bits_flight(n, bits) + random_bits_flight(n, shift) +
-                         comparison_flight(shape, n));
+                         comparison_flight(meter, shape, n));
   cost_finish_comparison(meter, shape, n);
   cost_finish_conversions(meter, n, std::array{bits, shift});
 }
@@ -109,7 +109,7 @@ void cost_truncate_nonnegative_chunk(CostMeter& meter, i64 n, int bits, int shif
   cost_draw_private_product(meter, n);
   cost_draw_comparison(meter, shape, n);
   cost_flight(meter, random_bits_flight(n, bits) + private_product_flight(n, shift) +
-                         comparison_flight(shape, n));
+                         comparison_flight(meter, shape, n));
   cost_finish_comparison(meter, shape, n);
   cost_finish_conversions(meter, n, std::array{bits});
 }
@@ -137,7 +137,7 @@ void cost_truncate_reduce_chunk(CostMeter& meter, i64 n, int bits, int shift) {
   const ComparisonShape shape{shift};
   cost_draw_random_bits(meter, n, bits - shift);
   cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, bits - shift) + comparison_flight(shape, n));
+  cost_flight(meter, random_bits_flight(n, bits - shift) + comparison_flight(meter, shape, n));
   cost_finish_comparison(meter, shape, n);
   cost_finish_conversions(meter, n, std::array{bits - shift});
 }
