@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator needs to know beyond its arguments: session, numerics, and the node being computed.
+"""What an operator needs to know beyond its arguments: session, numerics, lane, and the node being computed.
 
-Both are context variables, so threads that play different parties never see each other's.
+All are context variables, so threads that play different parties, or compute on different lanes, never see each
+other's.
 """
 
 from __future__ import annotations
@@ -53,6 +54,42 @@ class Numerics:
         )
 
 
+_lane: ContextVar[int | None] = ContextVar("privml_lane", default=None)
+current_lane = _lane.get
+
+
+class lane:
+    """``with lane(index)``: what this thread computes in a session runs on one of its lanes (None: on all)."""
+
+    __slots__ = ("_index", "_token")
+
+    def __init__(self, index: int | None) -> None:
+        self._index = index
+
+    def __enter__(self) -> None:
+        self._token = _lane.set(self._index)
+
+    def __exit__(self, *exception: object) -> None:
+        _lane.reset(self._token)
+
+
+class LaneEngines:
+    """An engine and those of its lanes, each made when it is first asked for."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.whole = engine
+        self._lanes: dict[int, Engine] = {}
+
+    def current(self) -> Engine:
+        """The engine of the lane that this thread computes on, or of all lanes."""
+        index = _lane.get()
+        if index is None:
+            return self.whole
+        if index not in self._lanes:
+            self._lanes[index] = self.whole.lane(index)
+        return self._lanes[index]
+
+
 class Session:
     """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
 
@@ -67,7 +104,7 @@ class Session:
         ledger: Any = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
-        self.engine = engine
+        self.engines = LaneEngines(engine)
         self.numerics = numerics or Numerics()
         self.working = self.numerics.working
         self.weight = self.numerics.weight
@@ -75,25 +112,31 @@ class Session:
         self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
         self._on_close = on_close
         self._generator: torch.Generator | None = None
-        self._owned: dict[int, Engine] = {}
+        self._owned: dict[tuple[int | None, int], Engine] = {}
         self._tokens: list[Token] = []
+
+    @property
+    def engine(self) -> Engine:
+        """The engine of all lanes, or within ``lane(index)`` that of this lane."""
+        return self.engines.current()
 
     @property
     def rank(self) -> int | None:
         """This party's number; None when all parties are in this process."""
-        return self.engine.rank
+        return self.engines.whole.rank
 
     @property
     def parties(self) -> int:
-        return self.engine.parties
+        return self.engines.whole.parties
 
     def engine_for(self, placement: Placement) -> Engine:
         """The engine that computes on tensors of this placement: the owner's clear one, or the protocols."""
         if not isinstance(placement, Owned):
             return self.engine
-        engine = self._owned.get(placement.party)
+        key = (_lane.get(), placement.party)
+        engine = self._owned.get(key)
         if engine is None:
-            engine = self._owned[placement.party] = self.engine.owned(placement.party)
+            engine = self._owned[key] = self.engine.owned(placement.party)
         return engine
 
     def public_generator(self) -> torch.Generator | None:

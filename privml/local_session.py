@@ -28,7 +28,7 @@ def local(
 
     ``bits``, ``scale``, ``weight_bits``, ``weight_scale``: see Numerics. ``settings`` go to the engine
     (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest",
-    delay_ms=0, bandwidth_mbps=0, deadline=60). ``ledger`` defaults to one that reads the engine's counters.
+    delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1). ``ledger`` defaults to one that reads the engine's counters.
     Raises ConfigError for an unknown engine or setting.
     """
     numerics = Numerics(bits, scale, weight_bits, weight_scale)
@@ -40,7 +40,9 @@ def local(
         made = create(**settings)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"engine {engine!r}: {error}") from None
+    session = Session(made, numerics, ledger, getattr(made, "close", None))
     if ledger is None:
-        counters = getattr(made, "counters", None)
-        ledger = Ledger(Snapshot if counters is None else lambda: Snapshot.of(counters()))
-    return Session(made, numerics, ledger, getattr(made, "close", None))
+        engines = session.engines
+        counts = hasattr(made, "counters")
+        session.ledger = Ledger((lambda: Snapshot.of(engines.current().counters())) if counts else Snapshot)
+    return session

@@ -149,21 +149,24 @@ class Program:
         """The inputs' shapes, every size that may vary being ``batch``."""
         return tuple(tuple(batch if size is None else size for size in spec.shape) for spec in self.inputs)
 
-    def correlations(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT) -> Correlations:
-        """Exactly what one run on inputs of these shapes draws from a session with ``ot``."""
-        key = (tuple(tuple(shape) for shape in shapes), ot)
+    def correlations(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, threads: int = 1) -> Correlations:
+        """Exactly what one run on inputs of these shapes draws from a session with ``ot`` and ``threads`` lanes."""
+        key = (tuple(tuple(shape) for shape in shapes), ot, threads)
         if key not in self._correlations:
-            engine = _meter(0, ot)
+            engine = _meter(0, ot, threads)
             predict(self.graph, self.constants, self.numerics, engine, shapes=shapes)
-            drawn = engine.counters()
-            self._correlations[key] = Correlations(drawn["cots_as_sender"], drawn["cots_as_receiver"])
+            counts = [engine.lane(index).counters() for index in range(threads)]
+            first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
+            self._correlations[key] = Correlations(first.from0, first.from1, tuple(further))
         return self._correlations[key]
 
-    def cost(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, rank: int = INPUT_OWNER) -> Ledger:
+    def cost(
+        self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, threads: int = 1, rank: int = INPUT_OWNER
+    ) -> Ledger:
         """The ledger of party ``rank``, with an entry per layer, of one query of inputs of these shapes: the
         correlations made ahead, as ``serve`` and ``query`` do, the run, and the opening of the outputs."""
-        engine = _meter(rank, ot)
-        engine.reserve(self.correlations(*shapes, ot=ot).stock)
+        engine = _meter(rank, ot, threads)
+        engine.reserve(self.correlations(*shapes, ot=ot, threads=threads).stock)
         return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes)
 
     def __repr__(self) -> str:
@@ -171,10 +174,10 @@ class Program:
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"
 
 
-def _meter(rank: int, ot: OtChoice) -> Any:
+def _meter(rank: int, ot: OtChoice, threads: int) -> Any:
     from privml.engines.twopc import meter  # programs load without the compiled core
 
-    return meter(rank, ot)
+    return meter(rank, ot, threads)
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:

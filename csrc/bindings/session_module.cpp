@@ -39,12 +39,23 @@ void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
       });
 }
 
-void reserve_ahead(TwoPartySession& session, i64 as_sender, i64 as_receiver) {
-  session.run([&](Party& party) { reserve(party, as_sender, as_receiver); },
-              [&](CostMeter& meter) {
-                const bool first = session.rank() == 0;
-                meter.reserve(first ? as_sender : as_receiver, first ? as_receiver : as_sender);
-              });
+using Stock = std::pair<i64, i64>;  // as sender, as receiver
+
+void reserve_lanes(TwoPartySession& session, const std::vector<Stock>& stocks) {
+  expect(!stocks.empty() && std::ssize(stocks) <= session.lanes(),
+         "reserve_lanes: needs at most as many pairs as the session has lanes");
+  std::vector<LaneRange> parts;
+  for (i64 lane = 0; lane < std::ssize(stocks); ++lane) parts.push_back({lane, 1});
+  session.run_parts(
+      parts,
+      [&](Party& party, LaneRange part) {
+        const auto [as_sender, as_receiver] = stocks[part.begin];
+        reserve(party, as_sender, as_receiver);
+      },
+      [&](CostMeter& meter, LaneRange part) {
+        const auto [mine, theirs] = stocks[part.begin];
+        session.rank() == 0 ? meter.reserve(mine, theirs) : meter.reserve(theirs, mine);
+      });
 }
 
 using ClockTuple = std::array<i64, 4>;
@@ -98,9 +109,16 @@ void define_session(py::module_& m) {
       .def("draw_and_discard", &draw_and_discard, "sender"_a, "count"_a,
            "Makes and drops `count` correlations of one direction, piece by piece (for "
            "measurements).")
-      .def("reserve", &reserve_ahead, "as_sender"_a, "as_receiver"_a,
-           "Makes correlations of the first lane ahead of time; the peer calls it with the numbers "
-           "swapped.");
+      .def(
+          "reserve",
+          [](TwoPartySession& session, i64 as_sender, i64 as_receiver) {
+            reserve_lanes(session, {{as_sender, as_receiver}});
+          },
+          "as_sender"_a, "as_receiver"_a,
+          "Makes correlations of the first lane ahead of time; the peer calls it with the numbers "
+          "swapped.")
+      .def("reserve_lanes", &reserve_lanes, "stocks"_a,
+           "reserve(as_sender, as_receiver) on each lane, side by side.");
 }
 
 }  // namespace privml::bindings

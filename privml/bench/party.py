@@ -38,16 +38,23 @@ def load_core() -> ModuleType:
     return load("privml._core", next(package.glob("_core*.so")))
 
 
-def connect(core: ModuleType, rank: int, port: int, network: dict[str, Any]) -> Any:
+def connect(core: ModuleType, rank: int, port: int, network: dict[str, Any], threads: int) -> list[Any]:
+    """One channel for each lane; the next one is opened when both parties hold the last, so all are in order."""
     shape = (network["delay_ms"], network["bandwidth_mbps"])
+    listener = None
     if rank == 0:
         listener = core.TcpListener("127.0.0.1", port)
         print(f"port {listener.port}", flush=True)
-        channel = listener.accept(SECONDS_TO_CONNECT, *shape)
-    else:
-        channel = core.connect_tcp("127.0.0.1", port, SECONDS_TO_CONNECT, None, *shape)
-    channel.set_deadline(SECONDS_TO_ANSWER)
-    return channel
+    channels = []
+    for _ in range(threads):
+        if listener is not None:
+            channel = listener.accept(SECONDS_TO_CONNECT, *shape)
+        else:
+            channel = core.connect_tcp("127.0.0.1", port, SECONDS_TO_CONNECT, None, *shape)
+        channel.set_deadline(SECONDS_TO_ANSWER)
+        meet(channel)
+        channels.append(channel)
+    return channels
 
 
 def difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
@@ -64,8 +71,9 @@ def main() -> None:
     rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
     core = load_core()
     operators = load("privml_bench_operators", HERE / "operators.py")
-    channel = connect(core, rank, port, task["network"])
-    session = core.TwoPartySession(channel, rank, task["provider"], task["k"], task["security"])
+    channel, *further = connect(core, rank, port, task["network"], task["threads"])
+    ot = (task["provider"], task["k"], task["security"])
+    session = core.TwoPartySession(channel, rank, *ot, further=further)
     n = task["n"]
     action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
     action()

@@ -19,8 +19,9 @@ def run(config: DictConfig) -> None:
         raise ConfigError(f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc")
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
     ot = ot_of(config)
-    ledger = program.cost(*program.shapes(config.batch), ot=ot)
-    title = f"Predicted cost by layer: batch of {config.batch}, {ot}"
+    ledger = program.cost(*program.shapes(config.batch), ot=ot, threads=config.threads)
+    lanes = f", {config.threads} threads" if config.threads > 1 else ""
+    title = f"Predicted cost by layer: batch of {config.batch}, {ot}{lanes}"
     numbers = ledger.as_dict()
     console.out.print(layer_table(title, numbers, timed=False))
     console.out.print(phase_table("Totals of the client", numbers, timed=False))

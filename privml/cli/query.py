@@ -30,6 +30,7 @@ def run(config: DictConfig) -> None:
             value,
             ot=ot_of(config),
             deadline=config.deadline,
+            threads=config.threads,
             on_wait=Waiting(config.server, config.quiet),
             progress=step,
         )

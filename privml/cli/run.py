@@ -59,6 +59,7 @@ def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tup
             ot=ot_of(config),
             network=network,
             deadline=config.deadline,
+            threads=config.threads,
             progress=step,
         )
     if not config.quiet:

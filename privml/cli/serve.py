@@ -24,6 +24,7 @@ def run(config: DictConfig) -> None:
             config.listen,
             ot=ot_of(config),
             deadline=config.deadline,
+            threads=config.threads,
             queries=config.queries,
             log=log,
             progress=step,

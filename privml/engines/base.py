@@ -13,6 +13,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -44,6 +45,22 @@ class Engine(abc.ABC):
     rank: int | None  # None when this object acts for all parties (plain, joint)
     components: int  # tensors per share
     trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
+    lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
+
+    def lane(self, index: int) -> Engine:
+        """The engine that computes on lane ``index`` alone; engines of different lanes may be used by different
+        threads at once, while nobody uses the whole."""
+        if index != 0:
+            raise ValueError(f"{self.name} has no lane {index}")
+        return self
+
+    def clock(self) -> Any:
+        """The longest chain of messages so far on the engine's lanes, as `advance` takes it."""
+        return None
+
+    def advance(self, clock: Any) -> None:
+        """Says that what comes next on the engine's lanes depends on what had that clock."""
+        return
 
     def owned(self, party: int) -> Engine:
         """The engine that computes on shares of placement Owned(party), in clear at the owner, without

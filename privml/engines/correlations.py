@@ -50,20 +50,29 @@ LARGEST_STOCK = 1 << 24
 
 @dataclass(frozen=True, slots=True)
 class Correlations:
-    """How many correlated transfers, by the rank of the party that sends with them."""
+    """How many correlated transfers, by the rank of the party that sends with them; ``further`` are those of lanes
+    beyond the first."""
 
     from0: int = 0
     from1: int = 0
+    further: tuple[Correlations, ...] = ()
+
+    @property
+    def lanes(self) -> tuple[Correlations, ...]:
+        """Those of each lane."""
+        return (Correlations(self.from0, self.from1), *self.further)
 
     def roles(self, rank: int) -> tuple[int, int]:
-        """(as sender, as receiver) of party ``rank``."""
+        """(as sender, as receiver) of party ``rank`` on the first lane."""
         return (self.from0, self.from1) if rank == 0 else (self.from1, self.from0)
 
     @property
     def total(self) -> int:
-        return self.from0 + self.from1
+        return sum(lane.from0 + lane.from1 for lane in self.lanes)
 
     @property
     def stock(self) -> Correlations:
         """What a session makes before a run that draws ``self``: all of it, or as much as is kept in memory."""
-        return Correlations(min(self.from0, LARGEST_STOCK), min(self.from1, LARGEST_STOCK))
+        limit = LARGEST_STOCK // len(self.lanes)
+        first, *further = (Correlations(min(lane.from0, limit), min(lane.from1, limit)) for lane in self.lanes)
+        return Correlations(first.from0, first.from1, tuple(further))

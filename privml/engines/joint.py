@@ -25,16 +25,21 @@ class PartyThreads:
     """One thread per party. When a party fails, ``close`` ends what the others wait for, and the first
     error is raised; after that every call raises PeerDisconnected naming it."""
 
-    def __init__(self, parties: int, close: Callable[[], None]) -> None:
+    def __init__(self, parties: int, close: Callable[[], None], session: list[PartyThreads] | None = None) -> None:
         self._executors = [ThreadPoolExecutor(1, f"party-{rank}") for rank in range(parties)]
         self._close = close
         self._submitting = threading.Lock()
         self._ended: str | None = None
+        # All threads of one session; what ends one of them ends all.
+        self._session = [] if session is None else session
+        self._session.append(self)
+
+    def beside(self) -> PartyThreads:
+        """Further threads of the same session, for calls that run at the same time."""
+        return PartyThreads(len(self._executors), self._close, self._session)
 
     def run(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         """Runs ``calls[rank]`` on the thread of each party and returns the results."""
-        if self._ended is not None:
-            raise PeerDisconnected(f"this session ended: {self._ended}; open a new one")
         failed: list[BaseException] = []
 
         def guarded(call: Callable[[], Any]) -> Any:
@@ -45,6 +50,8 @@ class PartyThreads:
                 raise
 
         with self._submitting:
+            if self._ended is not None:  # just now
+                raise PeerDisconnected(f"this session ended: {self._ended}; open a new one")
             pairs = zip(self._executors, calls, strict=True)
             futures = [executor.submit(guarded, call) for executor, call in pairs]
         try:
@@ -68,11 +75,14 @@ class PartyThreads:
 
     def close(self, reason: str = "it was closed") -> None:
         """Ends all channels; running calls of the parties end with PeerDisconnected."""
-        if self._ended is None:
-            self._ended = reason
-            self._close()
-            for executor in self._executors:
-                executor.shutdown(wait=False)
+        for threads in self._session:
+            with threads._submitting:
+                if threads._ended is not None:
+                    continue
+                threads._ended = reason
+                for executor in threads._executors:
+                    executor.shutdown(wait=False)
+        self._close()
 
 
 def _refused_by_all(futures: list[Future[Any]]) -> bool:
@@ -96,6 +106,17 @@ class JointEngine(Engine):
         self._width = engines[0].components
         self.components = self.parties * self._width
         self.trivial_inputs = engines[0].trivial_inputs
+        self.lanes = engines[0].lanes
+
+    def lane(self, index: int) -> JointEngine:
+        return JointEngine([engine.lane(index) for engine in self.engines], self.threads.beside())
+
+    def clock(self) -> tuple[Any, ...]:
+        return tuple(engine.clock() for engine in self.engines)
+
+    def advance(self, clock: Sequence[Any]) -> None:
+        for engine, own in zip(self.engines, clock, strict=True):
+            engine.advance(own)
 
     def close(self) -> None:
         """Ends the session and wipes the parties' keys."""
@@ -261,35 +282,40 @@ def create(
     delay_ms: float = 0.0,
     bandwidth_mbps: float = 0.0,
     deadline: float = 60.0,
+    threads: int = 1,
     test_seed: int | None = None,
 ) -> JointEngine:
     """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
-    a party waits for the other, in seconds; ``test_seed`` makes all randomness deterministic (tests only).
+    a party waits for the other, in seconds; ``threads`` is the number of lanes, each with a channel of its own;
+    ``test_seed`` makes all randomness deterministic (tests only).
     """
     from privml import _core
     from privml.engines.correlations import OtChoice
-    from privml.engines.twopc import TwoPartyEngine
+    from privml.engines.twopc import TwoPartyEngine, checked_threads
 
     choice = OtChoice(ot, k, security)
     if ot == "ideal" and test_seed is None:
         test_seed = secrets.randbits(64)
-    channels = _core.memory_pair(delay_ms, bandwidth_mbps)
+    pairs = [_core.memory_pair(delay_ms, bandwidth_mbps) for _ in range(checked_threads(threads))]
 
     def close() -> None:
-        for channel in channels:
-            channel.close()
+        for pair in pairs:
+            for channel in pair:
+                channel.close()
 
     def party(rank: int) -> TwoPartyEngine:
-        channels[rank].set_deadline(deadline)
-        core = _core.TwoPartySession(channels[rank], rank, choice.provider, choice.k, choice.security, test_seed)
-        return TwoPartyEngine(core)
+        mine = [pair[rank] for pair in pairs]
+        for channel in mine:
+            channel.set_deadline(deadline)
+        ot = (choice.provider, choice.k, choice.security)
+        return TwoPartyEngine(_core.TwoPartySession(mine[0], rank, *ot, test_seed, mine[1:]))
 
-    threads = PartyThreads(2, close)
+    workers = PartyThreads(2, close)
     try:
-        engines = threads.run([partial(party, rank) for rank in range(2)])
+        engines = workers.run([partial(party, rank) for rank in range(2)])
     except BaseException:
-        threads.close()
+        workers.close()
         raise
-    return JointEngine(engines, threads)
+    return JointEngine(engines, workers)

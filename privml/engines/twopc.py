@@ -14,8 +14,11 @@ from privml import _core
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.errors import ConfigError
 
 SHARED = -1
+# Every lane is a connection and a thread at each party.
+MOST_THREADS = 64
 _protocols = _core.twopc
 
 
@@ -33,6 +36,16 @@ class TwoPartyEngine(Engine):
     def __init__(self, session: _core.TwoPartySession) -> None:
         self.session = session
         self.rank = session.rank
+        self.lanes = session.lanes
+
+    def lane(self, index: int) -> TwoPartyEngine:
+        return TwoPartyEngine(self.session.lane(index))
+
+    def clock(self) -> tuple[int, ...]:
+        return tuple(self.session.clock())
+
+    def advance(self, clock: Sequence[int]) -> None:
+        self.session.advance(clock)
 
     def close(self) -> None:
         self.session.close()
@@ -42,7 +55,7 @@ class TwoPartyEngine(Engine):
         return self.session.counters()
 
     def reserve(self, correlations: Correlations) -> None:
-        self.session.reserve(*correlations.roles(self.rank))
+        self.session.reserve_lanes([lane.roles(self.rank) for lane in correlations.lanes])
 
     # ---- in and out
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
@@ -281,9 +294,17 @@ class TwoPartyEngine(Engine):
         return self._extended(a, out_bits) if a.owner is None and a.bits < out_bits else a
 
 
-def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT) -> TwoPartyEngine:
+def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1) -> TwoPartyEngine:
     """An engine that computes on zeros and books what each protocol would cost, exactly, in its session."""
-    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security))
+    lanes = checked_threads(threads)
+    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes))
+
+
+def checked_threads(threads: int) -> int:
+    """A session's number of lanes; ConfigError when it is none."""
+    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        raise ConfigError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
+    return threads
 
 
 def _array(share: Share) -> np.ndarray:

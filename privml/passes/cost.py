@@ -31,8 +31,8 @@ def predict(
     ``meter``: an engine that computes on zeros and books what every protocol would send (for two parties
     ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank.
     """
-    ledger = Ledger(lambda: Snapshot.of(meter.counters()))
-    session = Session(meter, numerics, ledger)
+    session = Session(meter, numerics)
+    ledger = session.ledger = Ledger(lambda: Snapshot.of(session.engine.counters()))
     values = dict(constants)
     for node in graph.nodes:
         if node.op == "get_attr" and node.meta["secret"]:

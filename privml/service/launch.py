@@ -62,16 +62,17 @@ def launch(
 ) -> Run:
     """Runs ``program`` (with weights) on ``inputs`` between two fresh processes.
 
-    ``deadline``: seconds that either party waits for the other; ``timeout``: for the whole run. Raises InvalidInput
-    before anything is started, and what either party raised; both processes have ended when it returns.
+    ``deadline``: seconds that either party waits for the other; ``threads``: the session's lanes, and torch's threads;
+    ``timeout``: for the whole run. Raises InvalidInput before anything is started, and what either party raised; both
+    processes have ended when it returns.
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    settings = {"ot": asdict(ot), "deadline": deadline, "network": dict(network or {})}
+    settings = {"ot": asdict(ot), "deadline": deadline, "network": dict(network or {}), "threads": threads}
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
-        task = {"program": str(program_path), "settings": settings, "threads": threads}
+        task = {"program": str(program_path), "settings": settings}
         outputs = Path(folder, "outputs.npz")
         with Parties(time.monotonic() + timeout, progress) as parties:
             parties.start("server", {**task, "weights": str(weights_path) if weights_path else None})
@@ -105,7 +106,7 @@ class Parties:
         self._told: dict[tuple[str, str], dict[str, Any]] = {}
 
     def start(self, role: str, task: dict[str, Any]) -> None:
-        environment = {**os.environ, "OMP_NUM_THREADS": str(task["threads"])}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(task["settings"]["threads"])}
         process = subprocess.Popen(
             [sys.executable, "-m", "privml.service.party"],
             stdin=subprocess.PIPE,

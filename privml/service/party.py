@@ -30,7 +30,7 @@ def tell(event: str, **content: Any) -> None:
 def main() -> None:
     task = json.load(sys.stdin)
     task["settings"]["ot"] = OtChoice(**task["settings"]["ot"])
-    torch.set_num_threads(task["threads"])
+    torch.set_num_threads(task["settings"]["threads"])
     try:
         (run_server if task["role"] == "server" else run_client)(task)
     except (PrivmlError, ValueError, OSError) as error:

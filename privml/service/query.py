@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from privml import _core
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import InvalidInput
 from privml.program import Program
@@ -19,7 +18,8 @@ from privml.service.inputs import checked_input
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import ask
 from privml.service.serve import settings_of
-from privml.session.connect import reach, refuse_insecure
+from privml.session.connect import reach, reaching, refuse_insecure
+from privml.session.lanes import Joiner, Link
 from privml.session.ledger import Ledger
 from privml.session.session import Settings, WaitCallback, interruptible, load_torch, open_session
 from privml.sharing import reveal
@@ -43,26 +43,29 @@ def query(
     ot: OtChoice = DEFAULT_OT,
     deadline: float = 60.0,
     network: Mapping[str, float] | None = None,
+    threads: int = 1,
     on_wait: WaitCallback | None = None,
     progress: Progress | None = None,
 ) -> Answer:
     """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
-    with one of them per input of the program.
+    with one of them per input of the program. ``threads``: the session's lanes, as many as the server's.
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
     then HandshakeMismatch, PeerDisconnected (also when the server is not there within ``deadline``), ProtocolError.
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    settings = settings_of(program, ot)
+    settings = settings_of(program, ot, threads)
     refuse_insecure(settings, server, None)
     load_torch()
     channel = reach(server, deadline, on_wait, network)
-    return interruptible(channel, partial(_ask_and_run, channel, program, checked, settings, deadline, progress))
+    link, join = Link(channel), reaching(server, deadline, network)
+    return interruptible(link, partial(_ask_and_run, link, join, program, checked, settings, deadline, progress))
 
 
 def _ask_and_run(
-    channel: _core.Channel,
+    link: Link,
+    join: Joiner,
     program: Program,
     inputs: Sequence[torch.Tensor],
     settings: Settings,
@@ -71,9 +74,12 @@ def _ask_and_run(
 ) -> Answer:
     start = time.monotonic()
     agree = partial(ask, shapes=[tuple(value.shape) for value in inputs])
-    with open_session(channel, 1, settings, role="client", deadline=deadline, agree=agree) as session:
+    with open_session(
+        link.channels[0], 1, settings, role="client", deadline=deadline, agree=agree, join=join, link=link
+    ) as session:
         report_nodes(session, program, progress)
-        session.reserve(program.correlations(*(value.shape for value in inputs), ot=settings.ot).stock)
+        shapes = [value.shape for value in inputs]
+        session.reserve(program.correlations(*shapes, ot=settings.ot, threads=settings.threads).stock)
         outputs = program.run(session, *inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         clear = tuple(reveal(output, to=1) for output in outputs)

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from privml import _core
+from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.program import Program
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import Shape, grant
-from privml.session.connect import accept, listening, refuse_insecure
+from privml.session.connect import accept, joining, listening, refuse_insecure
+from privml.session.lanes import Link
 from privml.session.ledger import Ledger
 from privml.session.session import Settings, interruptible, load_torch, open_session
 from privml.sharing import reveal
@@ -50,6 +53,7 @@ def serve(
     deadline: float = 60.0,
     queries: int = 0,
     network: Mapping[str, float] | None = None,
+    threads: int = 1,
     log: Callable[[str], None] = print,
     on_listening: Callable[[int], None] | None = None,
     on_answer: Callable[[Answered], None] | None = None,
@@ -59,28 +63,43 @@ def serve(
 
     ``program`` carries the weights. Each connection is a session of its own; whatever goes wrong in one ends that
     connection with one line to ``log`` and the server goes on. ``deadline``: seconds that a read may wait for a client.
-    ``on_listening`` gets the port. Raises ConfigError for a port in use, wrong settings or missing weights.
+    ``threads``: lanes of each session, each with a connection of its own. ``on_listening`` gets the port.
+    Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
-    settings = settings_of(program, ot)
+    settings = settings_of(program, ot, threads)
     refuse_insecure(settings, listen, None)
     load_torch()
     answered = 0
+    waiting: deque[_core.Channel] = deque()  # clients that came while another one's session was being opened
+    hello_deadline = min(deadline, HELLO_SECONDS)
     with listening(listen) as listener:
         if on_listening is not None:
             on_listening(listener.port)
         log(f"listening on port {listener.port}, program {program.hash[:12]}")
         while queries == 0 or answered < queries:
-            channel = accept(listener, None, network=network)
+            greeted = bool(waiting)
+            link = Link(waiting.popleft() if greeted else accept(listener, None, network=network))
+            opener = partial(
+                open_session,
+                link.channels[0],
+                0,
+                settings,
+                role="server",
+                deadline=deadline,
+                hello_deadline=hello_deadline,
+                join=joining(listener, hello_deadline, network, waiting.append),
+                link=link,
+                greeted=greeted,
+            )
             try:
-                job = partial(_answer, channel, program, settings, deadline, answered + 1, progress)
-                answer = interruptible(channel, job)
+                answer = interruptible(link, partial(_answer, opener, link, program, settings, answered + 1, progress))
             except Exception as error:  # whatever a client does, the next one is served
                 log(f"a connection ended without an answer: {type(error).__name__}: {_one_line(error)}")
                 continue
             finally:
-                channel.close()
+                link.close()
             answered += 1
             log(str(answer))
             if on_answer is not None:
@@ -88,37 +107,28 @@ def serve(
     return answered
 
 
-def settings_of(program: Program, ot: OtChoice) -> Settings:
+def settings_of(program: Program, ot: OtChoice, threads: int = 1) -> Settings:
     """What both parties of a query must agree on."""
-    return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics)
+    return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics, threads)
 
 
 def _answer(
-    channel: _core.Channel,
+    opener: Callable[..., Session],
+    link: Link,
     program: Program,
     settings: Settings,
-    deadline: float,
     number: int,
     progress: Progress | None,
 ) -> Answered:
     start = time.monotonic()
     shapes: list[Shape] = []
-    session = open_session(
-        channel,
-        0,
-        settings,
-        role="server",
-        deadline=deadline,
-        hello_deadline=min(deadline, HELLO_SECONDS),
-        agree=lambda channel: shapes.extend(grant(channel, program.inputs)),
-    )
-    with session:
+    with opener(agree=lambda channel: shapes.extend(grant(channel, program.inputs))) as session:
         report_nodes(session, program, progress)
-        session.reserve(program.correlations(*shapes, ot=settings.ot).stock)
+        session.reserve(program.correlations(*shapes, ot=settings.ot, threads=settings.threads).stock)
         outputs = program.run(session, *shapes)
         for output in outputs if isinstance(outputs, tuple) else (outputs,):
             reveal(output, to=1)
-        _wait_for_end(channel)
+        _wait_for_end(link.channels[0])
         return Answered(number, tuple(shapes), time.monotonic() - start, session.ledger)
 
 

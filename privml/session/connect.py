@@ -6,6 +6,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from privml import _core
@@ -13,6 +14,7 @@ from privml.context import Numerics, Session
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.session.address import parse_address
+from privml.session.lanes import Joiner, accept_lanes, open_lanes
 from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
 
 # Waiting happens in slices, so that an interrupt is seen soon.
@@ -33,6 +35,7 @@ def connect(
     deadline: float = 60.0,
     on_wait: WaitCallback | None = None,
     network: Mapping[str, float] | None = None,
+    threads: int = 1,
     test_seed: int | None = None,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -40,7 +43,8 @@ def connect(
     One party passes ``listen``, the other ``connect`` (both "host:port"), in either order of time: each waits
     until ``deadline`` (seconds), which is also the longest any later read may wait. ``program``: a converted
     program (or its hash) that both must hold. ``on_wait`` is called with the seconds waited while nobody is there.
-    ``network``: delay_ms and bandwidth_mbps to simulate, both parties on one machine.
+    ``network``: delay_ms and bandwidth_mbps to simulate, both parties on one machine. ``threads``: the session's lanes,
+    each with a connection of its own; the same at both parties.
 
     Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
     PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
@@ -50,16 +54,36 @@ def connect(
     if (listen is None) == (connect is None):
         raise ConfigError("pass one of listen='host:port' and connect='host:port'")
     program_hash, formats_hash = hashes_of(program)
-    settings = Settings(engine, OtChoice(ot, k, security), program_hash, formats_hash, numerics or Numerics())
+    choice, numerics = OtChoice(ot, k, security), numerics or Numerics()
+    settings = Settings(engine, choice, program_hash, formats_hash, numerics, threads)
     address = listen or connect or ""
     refuse_insecure(settings, address, test_seed)
     load_torch()
     if listen is not None:
         with listening(listen) as listener:
             channel = accept(listener, deadline, on_wait, network)
-    else:
-        channel = reach(address, deadline, on_wait, network)
-    return open_session(channel, rank, settings, deadline=deadline, test_seed=test_seed)
+            join = joining(listener, deadline, network)
+            return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
+    channel = reach(address, deadline, on_wait, network)
+    join = reaching(address, deadline, network)
+    return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
+
+
+def joining(
+    listener: _core.TcpListener,
+    deadline: float,
+    network: Mapping[str, float] | None = None,
+    others: Callable[[_core.Channel], None] | None = None,
+) -> Joiner:
+    """How a listening party gets the further connections of a session; ``others`` as in ``accept_lanes``."""
+    connector = partial(accept, listener, network=network)
+    return lambda token, count: accept_lanes(connector, token, count, deadline, others)
+
+
+def reaching(address: str, deadline: float, network: Mapping[str, float] | None = None) -> Joiner:
+    """How a connecting party opens the further connections of a session."""
+    connector = partial(reach, address, network=network)
+    return lambda token, count: open_lanes(connector, token, count, deadline)
 
 
 class listening:

@@ -32,6 +32,7 @@ _HINTS = {
     "program": "give both parties the same program file",
     "formats": "give both parties the same program file",
     "numerics": "start both parties with the same numerics",
+    "threads": "start both parties with the same number of threads",
 }
 
 
@@ -58,12 +59,13 @@ class Hello:
     program: str | None = None
     formats: str | None = None
     numerics: str | None = None
+    threads: int = 1
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def shake_hands(channel: ByteChannel, ours: Hello) -> Hello:
-    """Sends ``ours``, receives and returns the peer's.
+def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False) -> Hello:
+    """Sends ``ours``, receives and returns the peer's. ``greeted``: the peer's magic has been read already.
 
     Raises HandshakeMismatch (at both parties) naming the first field that disagrees and both values,
     ProtocolError for bytes that are no hello, and PeerDisconnected.
@@ -73,7 +75,7 @@ def shake_hands(channel: ByteChannel, ours: Hello) -> Hello:
         raise ValueError(f"hello of {len(body)} bytes, at most {LENGTH_LIMIT} fit")
     channel.write(MAGIC + len(body).to_bytes(4, "little") + body)
     channel.flush()
-    theirs = _read_hello(channel)
+    theirs = _read_hello(channel, greeted)
     _compare(asdict(ours), theirs)
     return Hello(**{f.name: theirs[f.name] for f in fields(Hello)})
 
@@ -83,8 +85,8 @@ def common_seed(ours: Hello, theirs: Hello) -> int:
     return int(ours.nonce, 16) ^ int(theirs.nonce, 16)
 
 
-def _read_hello(channel: ByteChannel) -> dict[str, Any]:
-    if channel.read(len(MAGIC)) != MAGIC:
+def _read_hello(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
+    if not greeted and channel.read(len(MAGIC)) != MAGIC:
         raise ProtocolError("the other side does not speak privml: its first bytes are not a hello")
     length = int.from_bytes(channel.read(4), "little")
     if length > LENGTH_LIMIT:

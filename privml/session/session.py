@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from privml import _core
 from privml.context import Numerics, Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.engines.twopc import TwoPartyEngine
+from privml.engines.twopc import TwoPartyEngine, checked_threads
 from privml.errors import ConfigError
 from privml.session.handshake import Hello, common_seed, shake_hands
+from privml.session.lanes import Joiner, Link, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.version import VERSION
 
@@ -27,23 +28,27 @@ WaitCallback = Callable[[float], None]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None."""
+    """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None; ``threads`` is the number
+    of lanes."""
 
     engine: str = "twopc"
     ot: OtChoice = DEFAULT_OT
     program: str | None = None
     formats: str | None = None
     numerics: Numerics = Numerics()
+    threads: int = 1
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
+        checked_threads(self.threads)
 
     def hello(self, rank: int, role: str) -> Hello:
         ot, numerics = self.ot, _describe(self.numerics)
         return Hello(
-            VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics
-        )
+            VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics,
+            self.threads,
+        )  # fmt: skip
 
 
 def open_session(
@@ -55,44 +60,54 @@ def open_session(
     deadline: float = 60.0,
     hello_deadline: float | None = None,
     agree: Callable[[_core.Channel], None] | None = None,
+    join: Joiner | None = None,
+    link: Link | None = None,
+    greeted: bool = False,
     test_seed: int | None = None,
 ) -> Session:
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
     ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``agree`` runs between the
-    handshake and the set-up, for what else the parties settle in clear. ``test_seed`` makes the wire deterministic
-    (tests only).
-    Raises HandshakeMismatch, ProtocolError, PeerDisconnected; the channel is closed then.
+    handshake and the set-up, for what else the parties settle in clear. ``join`` brings the further connections where
+    the settings say so (see ``privml.session.lanes``); ``link`` learns of them. ``greeted``: see ``shake_hands``.
+    ``test_seed`` makes the wire deterministic (tests only).
+    Raises HandshakeMismatch, ProtocolError, PeerDisconnected; all channels are closed then.
     """
+    link = Link(channel) if link is None else link
     try:
+        if settings.threads > 1 and join is None:
+            raise ConfigError(f"threads={settings.threads} needs a way to open further connections")
         ours = settings.hello(rank, role)
         channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
-        theirs = shake_hands(channel, ours)
-        channel.set_deadline(deadline)
+        theirs = shake_hands(channel, ours, greeted)
+        if settings.threads > 1:
+            link.add(join(session_token(ours, theirs), settings.threads - 1))
+        for each in link.channels:
+            each.set_deadline(deadline)
         if agree is not None:
             agree(channel)
         common = common_seed(ours, theirs) if test_seed is None else test_seed
         if settings.ot.provider == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
         ot = settings.ot
-        core = _core.TwoPartySession(channel, rank, ot.provider, ot.k, ot.security, test_seed)
+        core = _core.TwoPartySession(channel, rank, ot.provider, ot.k, ot.security, test_seed, link.channels[1:])
     except BaseException:
-        channel.close()
+        link.close()
         raise
-    session = Session(
-        TwoPartyEngine(core), settings.numerics, Ledger(lambda: Snapshot.of(core.counters())), on_close=core.close
-    )
+    session = Session(TwoPartyEngine(core), settings.numerics, on_close=core.close)
+    engines = session.engines  # not the session: it would live until a collection of cycles, and so would its sockets
+    session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
     session.common_seed = common
     return session
 
 
-def interruptible(channel: _core.Channel, body: Callable[[], Result]) -> Result:
-    """``body()`` on a thread of its own, so that an interrupt (Ctrl-C) ends its reads from ``channel`` at once."""
+def interruptible(link: Link, body: Callable[[], Result]) -> Result:
+    """``body()`` on a thread of its own, so that an interrupt (Ctrl-C) ends its reads from ``link`` at once."""
     with ThreadPoolExecutor(1, "session") as executor:
         try:
             return executor.submit(body).result()
         except BaseException:
-            channel.close()
+            link.close()
             raise
 
 

@@ -146,12 +146,13 @@ def test_wrong_calls_exit_with_two(tmp_path: Path) -> None:
 
 
 def test_bench_prints_json_lines(tmp_path: Path) -> None:
-    done = privml("bench", "op=relu32+and", "n=4096", "repeats=1", "results=results", "quiet=true", cwd=tmp_path)
+    settings = ["n=16384", "repeats=1", "threads=2", "results=results", "quiet=true"]
+    done = privml("bench", "op=relu32+and", *settings, cwd=tmp_path)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert [line["op"] for line in lines] == ["relu32", "and"]
     for line in lines:
         assert {"suite", "n", "params", "engine", "ot", "network", "threads", "peak_rss_bytes"} <= line.keys()
-        assert line["bytes_per_op"] > 0 and line["ops_per_second"] > 0
+        assert line["threads"] == 2 and line["bytes_per_op"] > 0 and line["ops_per_second"] > 0
         assert set(line["phases"]) == {"setup", "preprocess", "online"}
     written = (tmp_path / "results" / "twopc-softspoken-k4-loopback.jsonl").read_text().splitlines()
     assert len(written) == 2

@@ -217,6 +217,18 @@ def test_launch_runs_both_parties(program):
     assert [node["name"] for node in run.client.ledger["nodes"]] == list(dict.fromkeys(program.layers))
 
 
+@pytest.mark.parametrize("threads", [2, 3])
+def test_server_and_client_with_lanes(server, client, threads):
+    running = server(queries=2, threads=threads)
+    wrong = client(running.address).last()
+    assert wrong.startswith("error HandshakeMismatch") and "threads is 1 here" in wrong
+    assert f"threads is {threads} here and 1 at the peer" in running.line("log a")
+    first, second = (client(running.address, threads=threads) for _ in range(2))  # one waits while the other is served
+    assert_answer(first.last())
+    assert_answer(second.last())
+    assert running.last() == "end"
+
+
 def test_launch_refuses_bad_input_before_it_starts(program):
     with pytest.raises(InvalidInput):
         launch(program, torch.zeros(1, 5))

@@ -25,6 +25,8 @@ def factor(engine, shape, bits, owner=None):
 OPERATIONS = {
     "relu": lambda e: e.relu(words(e, (300,)), 32),
     "large relu": lambda e: e.relu(words(e, (70_000,)), 20),
+    "large and": lambda e: e.logical_and(ones(e, (9001,)), ones(e, (9001,))),
+    "large truncate": lambda e: e.truncate(words(e, (9001,)), 32, 12),
     "less_than_zero": lambda e: e.less_than_zero(words(e, (77,)), 37),
     "equal_zero": lambda e: e.equal_zero(words(e, (77,)), 64),
     "truncate": lambda e: e.truncate(words(e, (91,)), 32, 12),
@@ -63,12 +65,15 @@ def without_seconds(counters):
     }
 
 
-@pytest.fixture(scope="module", params=[("ideal", 4), ("softspoken", 4), ("softspoken", 2)], ids=str)
+SETTINGS = [("ideal", 4, 1), ("softspoken", 4, 1), ("softspoken", 2, 1), ("ideal", 4, 3), ("softspoken", 4, 2)]
+
+
+@pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
-    ot, k = request.param
-    made = joint.create(ot=ot, k=k)
-    yield made, [twopc.meter(rank, OtChoice(ot, k)) for rank in range(2)]
+    ot, k, threads = request.param
+    made = joint.create(ot=ot, k=k, threads=threads)
+    yield made, [twopc.meter(rank, OtChoice(ot, k), threads) for rank in range(2)]
     made.close()
 
 

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Further connections of a session, one for each lane beyond the first.
+
+After the handshake on the first connection both parties know a token that they made together. The party that
+connected opens the further connections and says on each which session and which lane it belongs to; the listening
+party answers. Wire layout of a further connection: 8 bytes magic, 32 bytes token, 4 bytes little-endian lane; answer:
+8 bytes magic, 1 byte status. The token tells sessions apart; it is no key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from privml import _core
+from privml.errors import PeerDisconnected, ProtocolError
+from privml.session.handshake import MAGIC, Hello
+
+LANE_MAGIC = b"privml\x00L"
+_TOKEN_BYTES = 32
+_REQUEST_BYTES = _TOKEN_BYTES + 4
+JOINED, WRONG_TOKEN, WRONG_LANE = range(3)
+_REFUSALS = {WRONG_TOKEN: "its session is another one", WRONG_LANE: "there is no such lane, or it is taken"}
+# A connection that says nothing within this time keeps no lane waiting.
+_REQUEST_SECONDS = 2.0
+
+# Opens or accepts one connection within so many seconds.
+Connector = Callable[[float], _core.Channel]
+# All further connections of a session, from its token and their number.
+Joiner = Callable[[bytes, int], Sequence[_core.Channel]]
+
+
+def session_token(ours: Hello, theirs: Hello) -> bytes:
+    """32 bytes that both parties of a handshake know and neither chose alone."""
+    first, second = (ours, theirs) if ours.rank < theirs.rank else (theirs, ours)
+    return hashlib.sha256(f"privml lanes {first.nonce} {second.nonce}".encode()).digest()
+
+
+def open_lanes(connect: Connector, token: bytes, count: int, deadline: float) -> list[_core.Channel]:
+    """The connecting party's channels of lanes 1 to ``count``, in order.
+
+    Raises ProtocolError when the peer refuses one of them, PeerDisconnected when it does not answer in time.
+    """
+    end = time.monotonic() + deadline
+    channels: list[_core.Channel] = []
+    try:
+        for lane in range(1, count + 1):
+            channels.append(connect(_left(end)))
+            channels[-1].write(LANE_MAGIC + token + lane.to_bytes(4, "little"))
+            channels[-1].flush()
+        for lane, channel in enumerate(channels, 1):
+            channel.set_deadline(_left(end))
+            _check_answer(channel, lane)
+    except BaseException:
+        close_all(channels)
+        raise
+    return channels
+
+
+def _check_answer(channel: _core.Channel, lane: int) -> None:
+    try:
+        answer = channel.read(len(LANE_MAGIC) + 1)
+    except PeerDisconnected as error:
+        raise PeerDisconnected(f"lane {lane} of the session was not taken by the peer: {error}") from None
+    if answer[:-1] != LANE_MAGIC:
+        raise ProtocolError(f"the peer's answer on lane {lane} is none of privml's")
+    if answer[-1] != JOINED:
+        raise ProtocolError(f"the peer refuses lane {lane}: {_REFUSALS.get(answer[-1], 'no reason given')}")
+
+
+def accept_lanes(
+    accept: Connector,
+    token: bytes,
+    count: int,
+    deadline: float,
+    others: Callable[[_core.Channel], None] | None = None,
+) -> list[_core.Channel]:
+    """The listening party's channels of lanes 1 to ``count``, in order.
+
+    Connections that do not belong to this session are refused and closed; one that begins a session of its own goes to
+    ``others``, its magic read. Raises PeerDisconnected, saying what came instead, when a lane is missing at the end.
+    """
+    end = time.monotonic() + deadline
+    joined: dict[int, _core.Channel] = {}
+    refused: list[str] = []
+    try:
+        while len(joined) < count:
+            try:
+                channel = accept(_left(end))
+            except PeerDisconnected:
+                raise _missing(len(joined), count, deadline, refused) from None
+            lane = _take(channel, token, count, joined, min(_REQUEST_SECONDS, _left(end)), refused, others)
+            if lane is not None:
+                joined[lane] = channel
+    except BaseException:
+        close_all(joined.values())
+        raise
+    return [joined[lane] for lane in range(1, count + 1)]
+
+
+def _take(
+    channel: _core.Channel,
+    token: bytes,
+    count: int,
+    joined: Mapping[int, Any],
+    seconds: float,
+    refused: list[str],
+    others: Callable[[_core.Channel], None] | None,
+) -> int | None:
+    """The lane that a new connection joins, or None when it is none of this session's."""
+    channel.set_deadline(seconds)
+    try:
+        magic = channel.read(len(LANE_MAGIC))
+        if magic == MAGIC and others is not None:
+            others(channel)
+            return None
+        if magic != LANE_MAGIC:
+            raise ProtocolError("its first bytes do not join a session")
+        request = channel.read(_REQUEST_BYTES)
+        lane = int.from_bytes(request[_TOKEN_BYTES:], "little")
+        status = WRONG_TOKEN if request[:_TOKEN_BYTES] != token else JOINED
+        if status == JOINED and (not 1 <= lane <= count or lane in joined):
+            status = WRONG_LANE
+        channel.write(LANE_MAGIC + bytes([status]))
+        channel.flush()
+        if status == JOINED:
+            return lane
+        refused.append(f"lane {lane}: {_REFUSALS[status]}")
+    except (ProtocolError, PeerDisconnected) as error:
+        refused.append(str(error))
+    channel.close()
+    return None
+
+
+def _missing(joined: int, count: int, deadline: float, refused: Sequence[str]) -> PeerDisconnected:
+    text = f"the peer opened {joined} of {count} further connections within {deadline:g} seconds"
+    if refused:
+        text += f"; {len(refused)} refused, the last one because {refused[-1]}"
+    return PeerDisconnected(text)
+
+
+def _left(end: float) -> float:
+    return max(end - time.monotonic(), 0.0)
+
+
+def close_all(channels: Any) -> None:
+    for channel in channels:
+        channel.close()
+
+
+class Link:
+    """All channels of a session under way, for whoever must end its reads at once."""
+
+    def __init__(self, channel: _core.Channel) -> None:
+        self.channels = [channel]
+
+    def add(self, channels: Sequence[_core.Channel]) -> None:
+        self.channels.extend(channels)
+
+    def close(self) -> None:
+        close_all(self.channels)
