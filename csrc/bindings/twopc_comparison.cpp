@@ -2,7 +2,9 @@
 // Python names of the comparison family: bits, signs, widths, maxima, opening.
 #include "bindings/elementwise.h"
 #include "twopc/boolean.h"
+#include "twopc/bounded.h"
 #include "twopc/conversion.h"
+#include "twopc/division.h"
 #include "twopc/equality.h"
 #include "twopc/extension.h"
 #include "twopc/maximum.h"
@@ -11,6 +13,7 @@
 #include "twopc/multiplex.h"
 #include "twopc/open.h"
 #include "twopc/relu.h"
+#include "twopc/signed_wrap.h"
 #include "twopc/truncation.h"
 #include "twopc/wrap.h"
 
@@ -89,6 +92,19 @@ void define_widths(py::module_& m) {
   extend("zero_extend", &zero_extend, &cost_extend);
   extend("sign_extend", &sign_extend, &cost_extend);
   extend("extend_nonnegative", &extend_nonnegative, &cost_extend_nonnegative);
+}
+
+// Numbers with -bound <= x < bound.
+void define_bounded(py::module_& m) {
+  m.def("signed_wrap", unary<u64, u64, int, u64, int>(&signed_wrap, &cost_signed_wrap), "session"_a,
+        "x"_a, "bits"_a, "bound"_a, "width"_a, "MW(x): x = x0 + x1 - 2^bits MW over the integers");
+  m.def("truncate_bounded",
+        unary<u64, u64, int, u64, int>(&truncate_bounded, &cost_truncate_bounded), "session"_a,
+        "x"_a, "bits"_a, "bound"_a, "shift"_a);
+  m.def("extend_bounded", unary<u64, u64, int, u64, int>(&extend_bounded, &cost_extend_bounded),
+        "session"_a, "x"_a, "bits"_a, "bound"_a, "to_bits"_a);
+  m.def("divide_bounded", unary<u64, u64, int, u64, u64>(&divide_bounded, &cost_divide_bounded),
+        "session"_a, "x"_a, "bits"_a, "bound"_a, "divisor"_a, "floor(x / divisor)");
 }
 
 // x [..., window] with window >= 1: the leading dimensions, and the length of the last one.
@@ -180,6 +196,7 @@ void define_comparison_family(py::module_& m) {
   define_bits(m);
   define_comparisons(m);
   define_widths(m);
+  define_bounded(m);
   define_maxima(m);
   define_opening(m);
 }
