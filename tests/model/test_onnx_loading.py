@@ -177,7 +177,6 @@ def test_unsupported_values(node, message):
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [
-        ({"clip": 1.0}, "clip"),
         ({"activations": ["Affine", "Tanh"]}, "'Affine' is not supported, only Relu, Sigmoid"),
         ({"activation_alpha": [0.1]}, "activation_alpha"),
         ({"direction": "sideways"}, "direction='sideways'"),
@@ -188,17 +187,6 @@ def test_unsupported_attributes_of_recurrent_layers(attributes, message):
     node = helper.make_node("GRU", ["x", "w", "r"], ["y"], hidden_size=2, **attributes)
     with pytest.raises(UnsupportedOperator, match=message):
         OnnxModule(model([node], (5, 1, 3), weights))
-
-
-def test_sequence_lengths_that_differ():
-    weights = [
-        ("w", np.zeros((1, 2, 3), np.float32)),
-        ("r", np.zeros((1, 2, 2), np.float32)),
-        ("n", np.array([5, 4], np.int32)),
-    ]
-    node = helper.make_node("RNN", ["x", "w", "r", "", "n"], ["y"], hidden_size=2)
-    with pytest.raises(UnsupportedOperator, match="sequence_lens"):
-        OnnxModule(model([node], (5, 2, 3), weights))
 
 
 def test_secret_condition():
