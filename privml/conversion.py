@@ -14,14 +14,31 @@ from torch import fx
 from privml.context import Numerics
 from privml.errors import InvalidInput
 from privml.frontend.torch_export import export
-from privml.passes import fold_batchnorm, maxpool_before_monotone, verify
+from privml.passes import (
+    fold_batchnorm,
+    fold_weights,
+    fold_zeros,
+    maxpool_before_monotone,
+    merge_elementwise,
+    merge_products,
+    tanh_by_sigmoid,
+    verify,
+)
 from privml.passes.choose_formats import Precision, choose_formats
 from privml.program import Program
 
 # Called with (steps done, steps in all, what comes next).
 Progress = Callable[[int, int, str], None]
 
-PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (fold_batchnorm, maxpool_before_monotone)
+PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
+    fold_weights,
+    fold_batchnorm,
+    maxpool_before_monotone,
+    fold_zeros,
+    tanh_by_sigmoid,
+    merge_products,
+    merge_elementwise,
+)
 
 
 def convert(

@@ -2,7 +2,20 @@
 """Rewrites of a program's graph: each takes an ``fx.GraphModule`` and returns one, ``verify`` runs after each."""
 
 from privml.passes.fold_batchnorm import fold_batchnorm
+from privml.passes.fold_constants import fold_weights, fold_zeros
 from privml.passes.maxpool_before_monotone import maxpool_before_monotone
+from privml.passes.merge_elementwise import merge_elementwise
+from privml.passes.merge_products import merge_products
+from privml.passes.tanh_by_sigmoid import tanh_by_sigmoid
 from privml.passes.verify import verify
 
-__all__ = ["fold_batchnorm", "maxpool_before_monotone", "verify"]
+__all__ = [
+    "fold_batchnorm",
+    "fold_weights",
+    "fold_zeros",
+    "maxpool_before_monotone",
+    "merge_elementwise",
+    "merge_products",
+    "tanh_by_sigmoid",
+    "verify",
+]

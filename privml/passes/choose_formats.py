@@ -20,7 +20,7 @@ from privml.graph import attribute, tensor_of
 from privml.passes.kinds import Kind, factors, is_secret
 from privml.passes.ranges import Range, calibrate, chunks
 from privml.passes.rings import Rings, assign_rings
-from privml.passes.scales import Scales, assign_scales, operand_scale, weight_of
+from privml.passes.scales import Scales, assign_scales, operand_scale, shared_summands, weight_of
 from privml.sharing import reveal
 
 # Samples on which a candidate's error is measured.
@@ -170,7 +170,7 @@ def _measure(
 
 def _write(module: fx.GraphModule, ranges: dict[fx.Node, Range], precision: Precision) -> tuple[Rings, Scales]:
     limits: dict[fx.Node, int] = {}
-    eager: set[fx.Node] = set()
+    eager = shared_summands(assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, set()))
     for _ in range(64):
         plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, eager)
         rings = assign_rings(module, plan, ranges, precision.bits, precision.margin, precision.narrow)

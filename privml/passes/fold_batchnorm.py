@@ -8,7 +8,8 @@ import operator
 import torch
 from torch import fx
 
-from privml.graph import attribute, calls, copy_meta, set_attribute, tensor_of
+from privml.graph import attribute, calls, copy_meta, tensor_of
+from privml.passes.rewriting import new_weight
 
 aten = torch.ops.aten
 
@@ -78,12 +79,12 @@ def _scaled(module: fx.GraphModule, x: fx.Node, gain: torch.Tensor, offset: torc
     old = x.args[2] if len(x.args) > 2 else None
     bias = 0.0 if old is None else attribute(module, old.target).detach().double()
     shape = [-1] + [1] * (weight.dim() - 1)
-    new_weight = _new_weight(
+    scaled = new_weight(
         module, x, f"{weight_node.target}_folded", (weight.double() * gain.view(shape)).to(weight.dtype)
     )
-    new_bias = _new_weight(module, x, _bias_name(weight_node.target), (bias * gain + offset).to(weight.dtype))
+    new_bias = new_weight(module, x, _bias_name(weight_node.target), (bias * gain + offset).to(weight.dtype))
     args = list(x.args) + [None] * (3 - len(x.args))
-    args[1], args[2] = new_weight, new_bias
+    args[1], args[2] = scaled, new_bias
     x.args = tuple(args)
     return x
 
@@ -97,8 +98,8 @@ def _affine(module: fx.GraphModule, norm: fx.Node, x: fx.Node, gain: torch.Tenso
     like = tensor_of(x)
     shape = [-1] + [1] * (like.dim() - 2)
     name = norm.args[3].target.removesuffix("running_mean")
-    gain_node = _new_weight(module, norm, f"{name}gain", gain.view(shape).to(like.dtype))
-    offset_node = _new_weight(module, norm, f"{name}offset", offset.view(shape).to(like.dtype))
+    gain_node = new_weight(module, norm, f"{name}gain", gain.view(shape).to(like.dtype))
+    offset_node = new_weight(module, norm, f"{name}offset", offset.view(shape).to(like.dtype))
     with module.graph.inserting_before(norm):
         product = copy_meta(module.graph.call_function(aten.mul.Tensor, (x, gain_node)), norm)
         result = copy_meta(module.graph.call_function(aten.add.Tensor, (product, offset_node)), norm)
@@ -106,13 +107,3 @@ def _affine(module: fx.GraphModule, norm: fx.Node, x: fx.Node, gain: torch.Tenso
     for node, suffix in ((product, ""), (result, ".offset")):
         node.meta.update(val=like, secret=True, layer=f"{layer}{suffix}")
     return result
-
-
-def _new_weight(module: fx.GraphModule, before: fx.Node, name: str, value: torch.Tensor) -> fx.Node:
-    while any(node.op == "get_attr" and node.target == name for node in module.graph.nodes):
-        name += "_"
-    set_attribute(module, name, value)
-    with module.graph.inserting_before(before):
-        node = module.graph.get_attr(name)
-    node.meta.update(val=value.to("meta"), secret=True)
-    return node

@@ -39,7 +39,7 @@ _CARRIERS = {
     aten.sub.Tensor, aten.rsub.Tensor, aten.add.Scalar, aten.sub.Scalar, aten.rsub.Scalar, aten.sum.dim_IntList,
     aten.sum.default,
 }  # fmt: skip
-_STRUCTURAL = {
+STRUCTURAL = {
     aten.reshape.default, aten.flatten.using_ints, aten.permute.default, aten.transpose.int, aten.t.default,
     aten.expand.default, aten.slice.Tensor, aten.select.int, aten.unsqueeze.default, aten.squeeze.default,
     aten.squeeze.dim, aten.squeeze.dims, aten.split.Tensor, aten.split_with_sizes.default, aten.unbind.int,
@@ -57,12 +57,12 @@ _COMPARISONS = {
     aten.ne.Tensor, aten.ne.Scalar,
 }  # fmt: skip
 # These compare values with each other: the difference needs one bit more than the values.
-_DIFFERENCES = _COMPARISONS | {
+DIFFERENCES = _COMPARISONS | {
     aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default, aten.maximum.default,
     aten.minimum.default, aten.amax.default, aten.amin.default, aten.max_pool2d_with_indices.default,
     aten.adaptive_max_pool2d.default,
 }  # fmt: skip
-_SUMS = {aten.add.Tensor, aten.sub.Tensor, aten.rsub.Tensor, aten.rsub.Scalar, aten.add.Scalar, aten.sub.Scalar}
+SUMS = {aten.add.Tensor, aten.sub.Tensor, aten.rsub.Tensor, aten.rsub.Scalar, aten.add.Scalar, aten.sub.Scalar}
 _BY_NUMBER = {aten.mul.Scalar, aten.mul.Tensor, aten.div.Tensor, aten.div.Scalar}
 _MEANS = {aten.mean.dim, aten.mean.default}
 _POOLS = {aten.avg_pool1d.default, aten.avg_pool2d.default}
@@ -95,7 +95,7 @@ def kind_of(node: fx.Node, module: fx.GraphModule) -> Kind:
         return Kind.SCALED if factor_of(node, module) is not None else Kind.OTHER
     if target in _CARRIERS:
         return Kind.CARRIER if node.kwargs.get("alpha", 1) == 1 else Kind.OTHER
-    return Kind.STRUCTURAL if target in _STRUCTURAL else Kind.OTHER
+    return Kind.STRUCTURAL if target in STRUCTURAL else Kind.OTHER
 
 
 def factors(node: fx.Node) -> list[Any]:
@@ -114,11 +114,11 @@ def bias_of(node: fx.Node) -> Any:
 
 def summands(node: fx.Node) -> list[Any]:
     """What a sum adds, numbers included."""
-    return list(node.args[:2]) if node.target in _SUMS else []
+    return list(node.args[:2]) if node.target in SUMS else []
 
 
 def takes_differences(node: fx.Node) -> bool:
-    return node.target in _DIFFERENCES
+    return node.target in DIFFERENCES
 
 
 def factor_of(node: fx.Node, module: fx.GraphModule) -> tuple[Any, int] | None:

@@ -17,9 +17,14 @@ from torch import fx
 
 from privml.formats import FixedPoint
 from privml.graph import attribute, calls
-from privml.passes.kinds import Kind, bias_of, factor_of, factor_shift, factors, is_float, is_secret, kind_of
+from privml.passes.kinds import SUMS, Kind, bias_of, factor_of, factor_shift, factors, is_float, is_secret, kind_of
 from privml.passes.ranges import FINEST, Range
 
+# Weights are recognized through these.
+WEIGHT_VIEWS = (
+    torch.ops.aten.t.default, torch.ops.aten.transpose.int, torch.ops.aten.permute.default,
+    torch.ops.aten.reshape.default, torch.ops.aten.unsqueeze.default,
+)  # fmt: skip
 # Of a product: formats have scales below 64.
 LARGEST_SCALE = 62
 
@@ -110,6 +115,28 @@ def _assign(
         plan.scale[node] = computed
 
 
+def shared_summands(plan: Scales) -> set[fx.Node]:
+    """Products of which parts go into several sums beside summands that are truncated already: to truncate the
+    product is one call, to truncate the sums one each. (The input's part of a recurrent layer, hoisted.)"""
+    uses: dict[fx.Node, int] = {}
+    for node in plan.kinds:
+        if node.target in SUMS and node in plan.scale and plan.truncates(node):
+            operands = [a for a in node.args[:2] if a in plan.scale]
+            fine = [a for a in operands if plan.scale[a] > plan.working]
+            if len(fine) < len(operands):
+                for source in {s for a in fine for s in _sources(a, plan)}:
+                    uses[source] = uses.get(source, 0) + 1
+    return {source for source, count in uses.items() if count > 1}
+
+
+def _sources(value: fx.Node, plan: Scales) -> set[fx.Node]:
+    """The untruncated products that a value consists of, looking through views."""
+    kind = plan.kinds.get(value)
+    if kind is Kind.STRUCTURAL:
+        return {s for a in value.all_input_nodes for s in _sources(a, plan)}
+    return {value} if kind is Kind.PRODUCT and not plan.truncates(value) else set()
+
+
 def operand_scale(plan: Scales, operand: fx.Node) -> int:
     weight = weight_of(operand)
     return plan.weights[weight].scale if weight is not None else plan.scale[operand]
@@ -121,7 +148,7 @@ def weight_of(value: Any) -> fx.Node | None:
         if value.op == "get_attr":
             return value
         views = value.op == "call_function" and len(value.all_input_nodes) == 1
-        if not views or str(value.target).split(".")[1] not in ("t", "transpose", "permute", "reshape", "unsqueeze"):
+        if not views or value.target not in WEIGHT_VIEWS:
             return None
         value = value.args[0]
     return None
