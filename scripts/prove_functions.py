@@ -41,8 +41,14 @@ class Row:
     saturates: bool = False
 
 
+def every(x: np.ndarray) -> np.ndarray:
+    return np.ones_like(x, dtype=bool)
+
+
 ROWS = [
     Row("exp_negative", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 3),
+    Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 3),
+    Row("tanh", gmpy2.tanh, every, range(8, 15), range(8, 15), 4),
 ]
 
 

@@ -4,6 +4,7 @@
 
 #include "bindings/elementwise.h"
 #include "fixmath/exponential.h"
+#include "fixmath/sigmoid.h"
 
 namespace privml::bindings {
 namespace {
@@ -18,6 +19,8 @@ struct FixedPointFunction {
 
 constexpr FixedPointFunction kFunctions[] = {
     {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
+    {"sigmoid", sigmoid, clear_sigmoid, cost_sigmoid, "1 / (1 + e^-x)"},
+    {"tanh", tanh, clear_tanh, cost_tanh, "hyperbolic tangent"},
 };
 
 std::span<const i64> signed_view(const py::array& x) {

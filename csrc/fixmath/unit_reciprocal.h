@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reciprocal of a number between 1 and 2, as the functions share it.
+//
+// Functionality  u in Z_{2^fraction} stands for v = 1 + u / 2^fraction; out ~ 2^scale (1 / v - 1/2)
+//                in Z_{2^out_bits}, a number from 0 to 2^(scale - 1).
+// Method         the top bits of u choose a line (constant and slope, minimax on the segment),
+// whose
+//                entries stay exclusive-or shared; the low bits of u are multiplied by the slope.
+//                Above 18 fraction bits of the output, one step of Goldschmidt's iteration on a
+//                line of half the precision. Few bits of u are looked up as a whole.
+// Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
+// hash. Source         SiRNN (Rathee et al., S&P 2021), Figure 5; the line: Ito, Takagi, Yajima
+// (IEEE
+//                Transactions on Computers 46(4), 1997).
+#pragma once
+
+#include <vector>
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+struct UnitReciprocalShape {
+  int fraction;  // bits of u, 0..31
+  int scale;     // of the output, 1..31, with below_one 4..31
+  int out_bits;  // at most 63
+  // Results end just below 2^(scale - 1), so that 1 / v < 1; else they end at 0 for the largest u
+  // (scales up to 18).
+  bool below_one = false;
+};
+
+// Lines, or the results themselves where segment_bits = fraction.
+struct UnitReciprocal {
+  UnitReciprocalShape shape;
+  int line_scale;    // of the line: scale, or about half of it before the iteration
+  int segment_bits;  // of u that choose the line
+  std::vector<u64> constants, slopes;
+
+  bool direct() const { return segment_bits == shape.fraction; }
+  bool iterates() const { return line_scale < shape.scale; }
+};
+UnitReciprocal plan_unit_reciprocal(const UnitReciprocalShape& shape);
+
+void clear_unit_reciprocal(const UnitReciprocal& plan, std::span<const u64> u, std::span<u64> out);
+
+// One chunk.
+void unit_reciprocal(Party& party, const UnitReciprocal& plan, std::span<const u64> u,
+                     std::span<u64> out);
+void cost_unit_reciprocal(CostMeter& meter, const UnitReciprocal& plan, i64 n);
+
+}  // namespace privml
