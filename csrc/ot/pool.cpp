@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/wipe.h"
 
 namespace privml {
 
@@ -44,6 +45,14 @@ void CotPool::take(Block* out, i64 count) {
   std::fill(stock, stock + count, kZeroBlock);
   first_ += count;
   if (first_ == last_) first_ = last_ = 0;
+}
+
+void CotPool::add(Block* in, i64 count) {
+  expect(count >= 0, "CotPool::add: the count must not be negative");
+  make_room(count);
+  std::copy(in, in + count, store_.data() + last_);
+  wipe(in, count * sizeof(Block));
+  last_ += count;
 }
 
 }  // namespace privml

@@ -31,6 +31,9 @@ class CotPool {
   // Moves the next `count` correlations out; they can never be drawn again (the store is wiped
   // behind). Throws InvalidArgument when fewer are available: callers reserve first.
   void take(Block* out, i64 count);
+  // Puts correlations that a pool of the same offset has given out with take() behind the stock and
+  // wipes `in`. The peer's pool of this direction gets their other halves at the same place.
+  void add(Block* in, i64 count);
 
  private:
   std::unique_ptr<Rcot> source_;

@@ -24,6 +24,8 @@ struct OtConfig {
   // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
   // the same seed. The ideal provider needs it.
   std::optional<Block> test_seed;
+  // The provider "stored" only: the offset that this party's stored correlations have (stored.h).
+  std::optional<Block> stored_offset{};
 };
 
 // The provider's extension cost. Throws InvalidArgument for an unknown provider or k outside 1..8.
