@@ -30,6 +30,10 @@ class CorruptFile(PrivmlError, ValueError):
     """A program, weights or store file is truncated, altered or not of privml."""
 
 
+class StoreError(PrivmlError, RuntimeError):
+    """A store of correlations is in use elsewhere, used up, of another party or program, or its disk is full."""
+
+
 class HandshakeMismatch(PrivmlError, RuntimeError):
     """The parties disagree; names the field and both values."""
 

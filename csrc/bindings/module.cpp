@@ -10,6 +10,7 @@ namespace privml::bindings {
 
 void define_network(py::module_& m);
 void define_session(py::module_& m);
+void define_correlations(py::module_& m);
 void define_comparison_family(py::module_& m);
 void define_product_family(py::module_& m);
 void define_fixed_point_functions(py::module_& m);
@@ -44,6 +45,7 @@ PYBIND11_MODULE(_core, m) {
   privml::bindings::translate_exceptions();
   privml::bindings::define_network(m);
   privml::bindings::define_session(m);
+  privml::bindings::define_correlations(m);
   py::module_ twopc = m.def_submodule(
       "twopc", "Protocols: the first argument is a TwoPartySession, both parties call alike.");
   privml::bindings::define_comparison_family(twopc);

@@ -63,10 +63,9 @@ Block first_block(const Digest& bytes) {
 
 Block tagged(Block seed, u64 tag) { return Prg({seed.lo, seed.hi ^ tag}).next_block(); }
 
-// Set-up of the provider "stored" (stored.h).
+// Set-up for correlations of an earlier session (stored.h).
 std::unique_ptr<PartyResources> stored_resources(Channel& channel, int rank,
                                                  const OtConfig& config) {
-  expect(config.stored_offset.has_value(), "stored OT: needs the offset of the correlations");
   expect(sodium_init() >= 0, "libsodium could not be initialised");
   const auto start = std::chrono::steady_clock::now();
   const Traffic before = channel.traffic();
@@ -76,7 +75,8 @@ std::unique_ptr<PartyResources> stored_resources(Channel& channel, int rank,
   auto resources = std::make_unique<PartyResources>(
       channel, rank, CotPool(make_stored_rcot(OtRole::sender, *config.stored_offset)),
       CotPool(make_stored_rcot(OtRole::receiver, kZeroBlock)), prg,
-      first_block(digest("privml hash key", 0, session, {})));
+      first_block(digest("privml hash key", 0, session, {})),
+      rcot_cost(config).bits_per_correlation());
   const Traffic after = channel.traffic();
   resources->party().ledger.phases[static_cast<int>(Phase::setup)] = {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
@@ -133,7 +133,7 @@ PartyResources::PartyResources(Channel& channel, int rank, CotPool sender, CotPo
 std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
                                                      const OtConfig& config) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
-  if (config.provider == "stored") return stored_resources(channel, rank, config);
+  if (config.stored_offset) return stored_resources(channel, rank, config);
   rcot_cost(config);
   const bool ideal = config.provider == "ideal";
   expect(!ideal || config.test_seed,

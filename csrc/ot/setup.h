@@ -24,7 +24,8 @@ struct OtConfig {
   // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
   // the same seed. The ideal provider needs it.
   std::optional<Block> test_seed;
-  // The provider "stored" only: the offset that this party's stored correlations have (stored.h).
+  // The session makes no correlations but gets those that `provider` has made in an earlier one,
+  // whose offset at this party this was (stored.h).
   std::optional<Block> stored_offset{};
 };
 

@@ -37,7 +37,7 @@ std::array<Half, 2> make_halves(i64 from0, i64 from1) {
 }
 
 OtConfig stored(const Half& half) {
-  OtConfig config = test_config("stored");
+  OtConfig config = test_config("softspoken");
   config.stored_offset = half.delta;
   return config;
 }
@@ -167,8 +167,6 @@ TEST(Stored, AddGoesBehindTheStockThroughMovesOfTheStore) {
 
 TEST(Stored, RefusesOffsetsThatAreNone) {
   EXPECT_THROW(make_stored_rcot(OtRole::sender, {2, 7}), InvalidArgument);
-  auto [first, second] = make_memory_channels();
-  EXPECT_THROW(make_party_resources(*first, 0, test_config("stored")), InvalidArgument);
 }
 
 }  // namespace
