@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "twopc/dense.h"
 #include "twopc/testing.h"
+#include "twopc/vector_tiles.h"
 
 namespace privml {
 namespace {
@@ -65,6 +66,20 @@ TEST(Matmul, OwnedCostsOneCrossTerm) {
 
 TEST(Matmul, StreamsOfBothPartiesLongerThanOneTurn) {
   expect_matmul({kShared, 32}, {kShared, 32}, {16, 24, 200}, 32, ChoiceSide::left);
+}
+
+TEST(Matmul, RowsWithMoreChoicesThanAChunkAreCut) {
+  const ProductBlock blocks[] = {{2, 40'000, 3}, {3, 5, 2}};
+  const ProductFormat format{32, true, 32};
+  i64 cots = 0, products = 0;
+  for (const auto& chunk : product_chunks(blocks, format)) {
+    EXPECT_LE(chunk_cots(chunk, format), i64{1} << 19);
+    cots += chunk_cots(chunk, format);
+    for (const ProductSlice& slice : chunk) products += slice.rows * slice.inner * slice.length;
+  }
+  EXPECT_EQ(cots, 32 * (2 * 40'000 + 3 * 5));
+  EXPECT_EQ(products, 2 * 40'000 * 3 + 3 * 5 * 2);
+  expect_matmul({kShared, 32}, {0, 32, true}, {1, 17'000, 2}, 32, ChoiceSide::left);
 }
 
 TEST(Matmul, OverSoftSpoken) {

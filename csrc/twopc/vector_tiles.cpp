@@ -90,20 +90,28 @@ int used_choice_bits(const ProductFormat& format) {
 std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlock> blocks,
                                                       const ProductFormat& format) {
   const int bits = used_choice_bits(format);
+  // A row with more choices than a chunk holds is cut into pieces.
+  const i64 piece = std::max<i64>(kChunkCots / bits, 1);
   std::vector<std::vector<ProductSlice>> chunks;
   i64 choice = 0, correlation = 0, out = 0, open = 0;
   for (const ProductBlock& block : blocks) {
-    const i64 row_cots = std::max<i64>(block.inner * bits, 1);
+    const bool cut = block.inner > piece;
+    const i64 parts = cut ? ceil_div(block.inner, piece) : 1;
     for (i64 row = 0; row < block.rows && block.inner > 0 && block.length > 0;) {
-      if (chunks.empty() || open + row_cots > kChunkCots) {
-        chunks.emplace_back();
-        open = 0;
+      i64 rows = 1;
+      for (i64 part = 0; part < parts; ++part) {
+        const i64 first = part * piece;
+        const i64 inner = cut ? std::min(piece, block.inner - first) : block.inner;
+        const i64 row_cots = inner * bits;
+        if (chunks.empty() || open + row_cots > kChunkCots) {
+          chunks.emplace_back();
+          open = 0;
+        }
+        if (!cut) rows = std::min(block.rows - row, (kChunkCots - open) / row_cots);
+        chunks.back().push_back({rows, inner, block.length, choice + row * block.inner + first,
+                                 correlation + first * block.length, out + row * block.length});
+        open += rows * row_cots;
       }
-      const i64 fit = std::max<i64>((kChunkCots - open) / row_cots, 1);
-      const i64 rows = std::min(block.rows - row, fit);
-      chunks.back().push_back({rows, block.inner, block.length, choice + row * block.inner,
-                               correlation, out + row * block.length});
-      open += rows * row_cots;
       row += rows;
     }
     choice += block.rows * block.inner;
