@@ -31,7 +31,7 @@ echo "installing Python packages into $VENV (a few minutes the first time)"
 "$VENV/bin/python" scripts/requirements.py | "$VENV/bin/pip" install -q -r /dev/stdin
 echo "$PWD" > "$("$VENV/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/privml-checkout.pth"
 cat > "$VENV/bin/privml" <<SCRIPT
-#!$PWD/$VENV/bin/python
+#!$(cd "$VENV/bin" && pwd)/python
 from privml.cli import main
 
 main()

@@ -96,6 +96,15 @@ def _report(done: dict[str, Any]) -> PartyReport:
     return PartyReport(done["seconds"], done["ledger"], done["peak_rss_bytes"], done["source"])
 
 
+def _event(line: str) -> dict[str, Any] | None:
+    """What a party tells in ``line``; None when it is no event."""
+    try:
+        told = json.loads(line)
+    except ValueError:
+        return None
+    return told if isinstance(told, dict) and "event" in told else None
+
+
 class Parties:
     """The two processes and what they tell; leaving the block ends them."""
 
@@ -121,7 +130,11 @@ class Parties:
 
     def _listen(self, role: str, process: subprocess.Popen) -> None:
         for line in process.stdout:
-            self._events.put((role, json.loads(line)))
+            told = _event(line)
+            if told is None:  # a library's own words
+                sys.stderr.write(f"{role}: {line}")
+            else:
+                self._events.put((role, told))
         self._events.put((role, {"event": "end"}))
 
     def wait(self, role: str, event: str) -> dict[str, Any]:
