@@ -19,6 +19,7 @@ struct FixedPointFunction {
 
 constexpr FixedPointFunction kFunctions[] = {
     {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
+    {"exp", exp, clear_exp, cost_exp, "e^x, at most the largest of the output's range"},
     {"sigmoid", sigmoid, clear_sigmoid, cost_sigmoid, "1 / (1 + e^-x)"},
     {"tanh", tanh, clear_tanh, cost_tanh, "hyperbolic tangent"},
 };

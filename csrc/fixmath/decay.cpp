@@ -131,7 +131,9 @@ Decay plan_decay(const DecayShape& shape) {
     const bool top = offset + size >= plan.covered;
     if (offset == 0) {
       table.start = shape.start;
-      if (shape.below_one) table.most = low_mask(plan.precision);
+      // The largest word that does not round up to 1 without its guard bits.
+      const u64 least_step = u64{1} << (plan.precision - shape.out_scale);
+      if (shape.below_one) table.most = (u64{1} << plan.precision) - least_step;
     }
     plan.digits.push_back(make_digit(exponential_table(table), table, top));
   }

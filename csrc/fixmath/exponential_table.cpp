@@ -24,23 +24,29 @@ u128 times_power(u128 value, int k) {
   return (value >> 64) * factor + (((value & ~u64{0}) * factor) >> 64);
 }
 
-}  // namespace
-
-u128 exponential_fraction(u64 a, int scale) {
-  expect(scale >= -1 && scale <= 62, "exponential_fraction: scale must lie in -1..62");
-  u128 value = u128{1} << 64;
+// value * e^(-a / 2^scale)
+u128 decayed(u128 value, u64 a, int scale) {
   for (int bit = 0; bit < 64; ++bit)
     if ((a >> bit) & 1) value = times_power(value, bit - scale);
   return value;
 }
 
-LargestExponential largest_exponential(int power, int scale) {
+}  // namespace
+
+u128 exponential_fraction(u64 a, int scale) {
+  expect(scale >= -1 && scale <= 62, "exponential_fraction: scale must lie in -1..62");
+  return decayed(u128{1} << 64, a, scale);
+}
+
+LargestExponential largest_exponential(int power, int scale, u64 most) {
   expect(power >= 0 && power <= 31 && scale >= 0 && scale <= 30,
          "largest_exponential: power must lie in 0..31, scale in 0..30");
   const u128 logarithm = u128{kLogarithmOfTwo[0]} * static_cast<u64>(power);  // of scale 64
-  const u64 argument = static_cast<u64>(logarithm >> (64 - scale));
-  const u64 rest = static_cast<u64>(logarithm - (u128{argument} << (64 - scale)));
-  return {argument, exponential_fraction(rest >> 2, 62)};
+  const u64 fitting = static_cast<u64>(logarithm >> (64 - scale));
+  const u64 rest = static_cast<u64>(logarithm - (u128{fitting} << (64 - scale)));
+  const u64 argument = std::min(fitting, most);
+  const u128 fraction = decayed(u128{1} << 64, rest >> 2, 62);
+  return {argument, decayed(fraction, fitting - argument, scale)};
 }
 
 std::vector<u64> exponential_table(const ExponentialTable& shape) {

@@ -12,13 +12,13 @@ namespace privml {
 // 2^64 e^(-a / 2^scale), off by less than 2^8; -1 <= scale <= 62.
 u128 exponential_fraction(u64 a, int scale);
 
-// 2^64 e^-(ln(2^power) - a / 2^scale) for the largest a / 2^scale <= ln(2^power), and that a;
-// 0 <= power <= 31, 0 <= scale <= 30.
+// The largest argument a / 2^scale whose exponential is at most 2^power, but a <= most, and
+// 2^64 e^(a / 2^scale) / 2^power; 0 <= power <= 31, 0 <= scale <= 30.
 struct LargestExponential {
   u64 argument;
   u128 fraction;
 };
-LargestExponential largest_exponential(int power, int scale);
+LargestExponential largest_exponential(int power, int scale, u64 most);
 
 // table[j] = start / 2^64 * e^(-j * 2^(offset - scale)) to the nearest multiple of 2^-precision,
 // but at most `most`, as an integer; 2^bits entries.

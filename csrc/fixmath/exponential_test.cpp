@@ -11,6 +11,7 @@ namespace {
 
 using namespace privml::testing;
 
+constexpr FixedFunction kExp{exp, clear_exp, cost_exp};
 constexpr FixedFunction kExpNegative{exp_negative, clear_exp_negative, cost_exp_negative};
 
 TEST(ExponentialTable, Checksum) {
@@ -62,6 +63,35 @@ TEST(ExpNegative, FallsFromOneToZero) {
     for (std::size_t i = 1; i < y.size(); ++i) ASSERT_GE(y[i] + 1, y[i - 1]);
   }
   EXPECT_EQ(clear(kExpNegative, {-(1 << 15)}, {{16, 8}, {16, 12}})[0], 0);
+}
+
+TEST(Exp, AllInputsOfSixteenBits) {
+  expect_equals_twin(kExp, all_numbers(16), {{16, 12}, {16, 12}});
+}
+
+TEST(Exp, NarrowAndWideFormats) {
+  for (int bits : {2, 3, 5, 9})
+    for (int scale = 0; scale <= bits - 2; ++scale)
+      for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 6}, FixedFormat{13, 5}})
+        expect_equals_twin(kExp, all_numbers(bits), {{bits, scale}, out});
+  for (FixedFormat in :
+       {FixedFormat{16, 8}, FixedFormat{24, 20}, FixedFormat{32, 12}, FixedFormat{32, 30}})
+    for (FixedFormat out : {FixedFormat{16, 14}, FixedFormat{32, 12}, FixedFormat{32, 30}})
+      expect_equals_twin(
+          kExp, random_numbers(300, -(i64{1} << (in.bits - 1)), (i64{1} << (in.bits - 1)) - 1),
+          {in, out});
+}
+
+TEST(Exp, SaturatesAtTheLargestExponentialOfTheFormat) {
+  // ln 8 = 2.0794 = 532.3 / 256; e^(532 / 256) = 7.99 fits 16 bits of scale 12.
+  const FormatPair formats{{16, 8}, {16, 12}};
+  const Numbers y = clear(kExp, {0, 531, 532, 533, 5000, 32767, -(1 << 15)}, formats);
+  EXPECT_NEAR(static_cast<double>(y[0]), 4096, 1.5);
+  EXPECT_LT(y[1], y[2]);
+  EXPECT_GT(y[2], 32700);
+  for (int i : {3, 4, 5}) EXPECT_EQ(y[i], y[2]);
+  EXPECT_EQ(y[6], 0);
+  EXPECT_EQ(clear(kExp, {127}, {{8, 0}, {16, 14}})[0], clear(kExp, {0}, {{8, 0}, {16, 14}})[0]);
 }
 
 TEST(ExpNegative, RefusesOtherFormats) {

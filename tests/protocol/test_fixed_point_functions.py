@@ -18,6 +18,7 @@ FORMATS = (16, 12, 16, 12)
 # name: (numpy's function, smallest and largest input, largest error in units in the last place)
 FUNCTIONS = {
     "exp_negative": (np.exp, -(2**15), 0, 3),
+    "exp": (np.exp, -(2**15), 8517, 3),  # ln 8 = 8517.4 / 4096
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 3),
     "tanh": (np.tanh, -(2**15), 2**15 - 1, 4),
 }
