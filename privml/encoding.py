@@ -10,8 +10,10 @@ import torch
 from privml.errors import InvalidInput, OverflowDetected
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 
-# Constants of this size (and infinities) mean "never": attention masks, torch.finfo(...).min.
+# Constants of this size (and infinities) mean "never": torch.finfo(...).min; smaller ones down to 1e9, which attention
+# masks are made of too, where they do not fit the ring.
 _MASK = 1e30
+_LARGE = 1e9
 
 
 def format_for(dtype: torch.dtype, working: FixedPoint) -> Format:
@@ -81,7 +83,7 @@ def encode_constant(value: torch.Tensor | float, bits: int, scale: int, headroom
         else:
             if math.isnan(value):
                 raise InvalidInput("a NaN constant meets a secret tensor")
-            if abs(value) >= _MASK:
+            if abs(value) >= _MASK or (abs(value) >= _LARGE and abs(value) * 2.0**scale >= limit):
                 return saturated if value > 0 else -saturated
             ring = round(value * 2.0**scale)
         if not -limit <= ring < limit:
@@ -100,11 +102,17 @@ def encode_constant(value: torch.Tensor | float, bits: int, scale: int, headroom
         return scaled.to(torch.int64)
     if bool(torch.isnan(real).any()):
         raise InvalidInput("a NaN constant meets a secret tensor")
-    mask = real.abs() >= _MASK
+    mask = is_never(real, bits, scale)
     finite = scaled.masked_fill(mask, 0.0)
     if float(finite.abs().amax()) >= limit:
         raise OverflowDetected(_too_large(int(math.log2(float(finite.abs().amax()))) + 1, bits, scale))
     return torch.where(mask, torch.where(real > 0, saturated, -saturated), finite.to(torch.int64))
+
+
+def is_never(value: torch.Tensor, bits: int, scale: int) -> torch.Tensor:
+    """Where a public real tensor holds what means plus or minus infinity in a ring of ``bits`` at ``scale``."""
+    size = value.detach().double().abs()
+    return (size >= _MASK) | ((size >= _LARGE) & ((size * 2.0**scale).round() >= 1 << (bits - 1)))
 
 
 def _too_large(needed: int, bits: int, scale: int) -> str:
@@ -165,6 +173,20 @@ def decode(ring: torch.Tensor, fmt: Format, dtype: torch.dtype) -> torch.Tensor:
     if isinstance(fmt, FixedPoint):
         return (ring.double() * 2.0**-fmt.scale).to(dtype)
     return ring.to(dtype)
+
+
+def encode_exact(value: torch.Tensor | float, bits: int, scale: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Public values as ring elements (0 where they are none), and where they are ring values exactly."""
+    value = torch.as_tensor(value)
+    if value.dtype.is_floating_point:
+        scaled = value.detach().double() * 2.0**scale
+        if bool(torch.isnan(scaled).any()):
+            raise InvalidInput("a comparison of a secret tensor with NaN")
+        exact = (scaled == scaled.round()) & (scaled.abs() < 2.0 ** (bits - 1))
+        return torch.where(exact, scaled, 0.0).to(torch.int64), exact
+    whole, room = value.to(torch.int64), 1 << (bits - 1 - scale)
+    exact = (whole < room if room < 1 << 63 else torch.ones_like(whole, dtype=torch.bool)) & (whole >= -room)
+    return torch.where(exact, whole, 0) << scale, exact
 
 
 def encode_threshold(value: torch.Tensor | float, bits: int, scale: int, round_up: bool) -> torch.Tensor | int:

@@ -19,8 +19,15 @@ import torch
 
 from privml.engines import ring
 from privml.engines.correlations import Correlations
+from privml.formats import FixedPoint
 
 Share = tuple[torch.Tensor, ...]
+# Functions that every engine computes, with the domains where their results mean something.
+FUNCTIONS = {
+    "exp_negative": "x <= 0", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
+    "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
+    "softplus": "all",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +228,12 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def argmax_last(self, a: Share, bits: int) -> Share:
         """Index (Integer(64) ring) of the first maximum over the last dimension, |a| < 2^(bits - 2)."""
+
+    @abc.abstractmethod
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        """A function of the fixed-point library (``FUNCTIONS``) of values in format ``source``, in format ``target``;
+        both of 8 to 32 bits. What does not fit the target saturates. Outside the function's domain the result is
+        unspecified."""
 
     @abc.abstractmethod
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:

@@ -16,6 +16,7 @@ import torch
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
 from privml.errors import PeerDisconnected
+from privml.formats import FixedPoint
 
 # How long the other parties may take to refuse the same wrong arguments before the channels are closed.
 _GRACE_SECONDS = 2.0
@@ -260,6 +261,9 @@ class JointEngine(Engine):
 
     def argmax_last(self, a: Share, bits: int) -> Share:
         return self._interactive("argmax_last", a, bits)
+
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        return self._interactive("function", name, a, source, target)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._interactive("lookup", table, index, in_bits, out_bits)

@@ -14,6 +14,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.plain import PlainEngine
+from privml.formats import FixedPoint
 
 
 class OwnedEngine(Engine):
@@ -149,6 +150,13 @@ class OwnedEngine(Engine):
 
     def argmax_last(self, a: Share, bits: int) -> Share:
         return self._each(lambda x: self._clear.argmax_last(x, bits), a)
+
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        known = self.base.knows(self.owner)
+        return tuple(
+            self._clear.function(name, (c,), source, target)[0] if k else torch.zeros_like(c)
+            for c, k in zip(a, known, strict=True)
+        )
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         entries = self._each(lambda i: self._clear.lookup(table, i, in_bits, out_bits), index)

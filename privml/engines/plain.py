@@ -8,6 +8,7 @@ A share is one int64 tensor holding the signed value.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -15,6 +16,7 @@ from privml.context import current_node
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.errors import OverflowDetected
+from privml.formats import FixedPoint
 
 
 class PlainEngine(Engine):
@@ -132,7 +134,9 @@ class PlainEngine(Engine):
         return (a[0] >> min(shift, 63),)
 
     def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
-        return a if signed else (a[0] & ((1 << bits) - 1) if bits < 64 else a[0],)
+        if signed or bits == 64:
+            return (ring.wrap(a[0], bits),)
+        return (a[0] & ((1 << bits) - 1),)
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return self._fit(a[0], to_bits)
@@ -180,6 +184,11 @@ class PlainEngine(Engine):
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return (ring.wrap(table[index[0] & ((1 << in_bits) - 1)], out_bits),)
 
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        compute = getattr(_core().fixmath, f"clear_{name}")
+        value = self._fit(a[0], source.bits)[0].contiguous().numpy()
+        return (torch.from_numpy(compute(value, source.bits, source.scale, target.bits, target.scale)),)
+
     # ---- overflow
     def _fit(self, value: torch.Tensor, bits: int, estimate: torch.Tensor | None = None) -> Share:
         """``value`` (exact modulo 2^64) in the ring; the float64 ``estimate`` tells whether it wrapped."""
@@ -210,6 +219,13 @@ class PlainEngine(Engine):
             f"a value{place} needs {needed} bits, its ring has {bits}; use a ring with more bits "
             "(numerics bits=...), a smaller scale, or smaller weights and inputs"
         )
+
+
+def _core() -> Any:
+    """The compiled core, which only functions with tables need."""
+    from privml import _core
+
+    return _core
 
 
 def _bit_length(value: float) -> int:

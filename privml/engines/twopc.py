@@ -15,6 +15,7 @@ from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError
+from privml.formats import FixedPoint
 
 SHARED = -1
 # Every lane is a connection and a thread at each party.
@@ -260,6 +261,10 @@ class TwoPartyEngine(Engine):
             a, bits = self.extend(a, bits, needed), needed
         index = self._call("argmax_last", _array(a), bits)
         return self.extend(index, bits, 64, nonnegative=True)
+
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        protocol = getattr(_core.fixmath, name)
+        return (_tensor(protocol(self.session, _array(a), source.bits, source.scale, target.bits, target.scale)),)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._call("lookup", _array((table,)), _array(index), in_bits, out_bits)

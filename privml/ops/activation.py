@@ -11,7 +11,7 @@ import torch
 from privml.dispatch import implements
 from privml.engines.base import Share
 from privml.ops.linear import neg, scale_public, sub
-from privml.ops.maximum import maximum_public
+from privml.ops.maximum import maximum_public, rectified, rectify
 from privml.ops.product import select
 from privml.ops.values import (
     BOOLEAN,
@@ -20,7 +20,6 @@ from privml.ops.values import (
     is_secret,
     like,
     result_dtype,
-    ring_format,
     ring_value,
     signed,
 )
@@ -45,9 +44,8 @@ def relu(x: SecretTensor) -> SecretTensor:
         if torch.is_grad_enabled() and x.requires_grad:
             result.aux = SignBit(engine.public(torch.ones(x.shape, dtype=torch.uint8), 1))
         return result
-    positive, bit = engine.relu(share, fmt.bits)
-    to = ring_format(fmt.bits, fmt.scale, x.dtype.is_floating_point, True)
-    result = finish(engine, positive, to, x.placement, x.session, x.dtype)
+    positive, bit = rectify(engine, share, fmt)
+    result = finish(engine, positive, rectified(fmt), x.placement, x.session, x.dtype)
     result.aux = SignBit(bit)
     return result
 

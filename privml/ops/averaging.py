@@ -11,7 +11,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.ops.linear import mean, scale_public
-from privml.ops.values import engine_of, like, ring_value, settle
+from privml.ops.values import added, engine_of, like, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
 
@@ -32,7 +32,7 @@ def avg_pool2d(
     share, fmt = ring_value(x, x.dtype)
     engine = engine_of(x)
     columns = tuple(unfold(pad(c, w, 0), w) for c in share)
-    total = like(x, engine.sum(columns, [columns[0].dim() - 1], False, fmt.bits), fmt)
+    total = like(x, engine.sum(columns, [columns[0].dim() - 1], False, fmt.bits), added(fmt, math.prod(w.kernel)))
     return scale_public(total, _inverse_count(w, count_include_pad, divisor_override), x.dtype)
 
 
@@ -64,7 +64,7 @@ def avg_pool2d_backward(
     grad = scale_public(grad, _inverse_count(w, count_include_pad, divisor_override), grad.dtype)
     window = math.prod(w.kernel)
     total = tuple(fold(c.unsqueeze(-1).expand(*c.shape, window), w) for c in grad.share)
-    return like(grad, settle(engine_of(grad), total, grad.format))
+    return like(grad, settle(engine_of(grad), total, grad.format), added(grad.format, window))
 
 
 @implements(aten.avg_pool1d.default)

@@ -8,15 +8,19 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements, intercepts
-from privml.encoding import encode_threshold
+from privml.encoding import encode_exact, encode_threshold
 from privml.engines.base import Engine, Share
+from privml.engines.ring import extremes
 from privml.errors import SecretLeakError
 from privml.formats import Placement
 from privml.ops.linear import dims_of, is_bits, sub
+from privml.ops.masks import hidden_by, mask_of, masked
+from privml.ops.maximum import rectified, rectify
 from privml.ops.product import mul
 from privml.ops.values import (
     BOOLEAN,
     RingFormat,
+    added,
     align,
     as_number,
     broadcast,
@@ -31,6 +35,7 @@ from privml.ops.values import (
     ring_format,
     ring_value,
     unify,
+    width,
 )
 from privml.tensor import SecretTensor
 
@@ -46,7 +51,7 @@ def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Eng
     """a - b in a ring; a public side is rounded so that the order relation with every ring value is exact."""
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return engine, engine.subtract(sa, sb, fmt.bits), fmt, placement
+        return engine, engine.subtract(sa, sb, fmt.bits), added(fmt, 2), placement
     secret, public = (a, as_number(b)) if is_secret(a) else (b, as_number(a))
     share, fmt = ring_value(secret, dtype)
     engine = engine_of(secret)
@@ -58,6 +63,9 @@ def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Eng
             share = engine.add_public(share, -threshold, fmt.bits)
     else:
         share = engine.add_public(engine.negate(share, fmt.bits), threshold, fmt.bits)
+    if fmt.bound is not None:
+        low, high = extremes(torch.as_tensor(threshold))
+        fmt = ring_format(fmt.bits, fmt.scale, False, False, fmt.bound + max(abs(low), abs(high)))
     return engine, share, fmt, secret.placement
 
 
@@ -66,7 +74,8 @@ def _less(a: Any, b: Any, negate: bool) -> SecretTensor:
     dtype = result_dtype(a, b)
     # x < c is x < ceil(c) on ring values; c < x is floor(c) < x
     engine, share, fmt, placement = _difference(a, b, dtype, is_secret(a))
-    bit = engine.less_than_zero(share, fmt.bits)
+    bits = width(fmt)
+    bit = engine.less_than_zero(engine.reduce(share, fmt.bits, bits), bits)
     return boolean(a if is_secret(a) else b, engine.logical_not(bit) if negate else bit, placement)
 
 
@@ -93,15 +102,21 @@ def le(a: Any, b: Any) -> SecretTensor:
 def _equal(a: Any, b: Any, negate: bool) -> SecretTensor:
     if is_bits(a) and is_bits(b):
         return bitwise_xor(a, b) if negate else logical_not(bitwise_xor(a, b))
-    engine, share, fmt, placement = _difference(a, b, result_dtype(a, b), True)
-    bit = engine.equal_zero(share, fmt.bits)
-    secret = a if is_secret(a) else b
-    if not is_secret(a) or not is_secret(b):  # a constant between two ring values equals none of them
-        public = as_number(b if is_secret(a) else a)
-        up, down = (torch.as_tensor(encode_threshold(public, fmt.bits, fmt.scale, u)) for u in (True, False))
-        representable = (up == down).to(torch.uint8)
-        if not bool(representable.all()):
-            bit = tuple(c * representable for c in bit)
+    secret, dtype, exact = a if is_secret(a) else b, result_dtype(a, b), None
+    if is_secret(a) and is_secret(b):
+        engine, share, fmt, placement = _difference(a, b, dtype, True)
+    else:
+        share, fmt = ring_value(secret, dtype)
+        engine, placement = engine_of(secret), secret.placement
+        value, exact = encode_exact(b if is_secret(a) else a, fmt.bits, fmt.scale)
+        if fmt.bound is not None:
+            exact, fmt = exact & (value.abs() < fmt.bound), added(fmt, 2)
+            value = torch.where(exact, value, 0)
+        share = engine.add_public(expand(share, torch.broadcast_shapes(secret.shape, value.shape)), -value, fmt.bits)
+    bits = width(fmt)
+    bit = engine.equal_zero(engine.reduce(share, fmt.bits, bits), bits)
+    if exact is not None and not bool(exact.all()):  # a constant between two ring values equals none of them
+        bit = tuple(c * exact.to(torch.uint8) for c in bit)
     return boolean(secret, engine.logical_not(bit) if negate else bit, placement)
 
 
@@ -252,13 +267,15 @@ def _where_bits(condition: SecretTensor, a: Any, b: Any) -> SecretTensor:
 def _where_public(condition: torch.Tensor, a: Any, b: Any, dtype: torch.dtype) -> SecretTensor:
     """A public choice between values is made on every component alike."""
     (sa, sb), fmt, placement, session = unify((a, b), dtype)
-    return SecretTensor(
-        tuple(torch.where(condition, x, y) for x, y in zip(sa, sb, strict=True)),
-        fmt,
-        placement,
-        session,
-        dtype,
-    )
+    share = tuple(torch.where(condition, x, y) for x, y in zip(sa, sb, strict=True))
+    result = SecretTensor(share, fmt, placement, session, dtype)
+    if dtype is torch.bool:
+        return result
+    hidden = [mask_of(v) if is_secret(v) else hidden_by(v, fmt.bits, fmt.scale) for v in (a, b)]
+    if hidden[0] is None and hidden[1] is None:
+        return result
+    shown = [torch.zeros((), dtype=torch.bool) if mask is None else mask for mask in hidden]
+    return masked(result, torch.where(condition, *shown))
 
 
 @implements(aten.where.ScalarOther, aten.where.ScalarSelf, aten.where.Scalar)
@@ -287,6 +304,6 @@ def abs_(x: SecretTensor) -> SecretTensor:
         return x.clone()
     engine = engine_of(x)
     share, fmt = ring_value(x, x.dtype)
-    positive, _ = engine.relu(share, fmt.bits)
+    positive, _ = rectify(engine, share, fmt)
     result = engine.subtract(engine.multiply_public(positive, 2, fmt.bits), share, fmt.bits)
-    return like(x, result, ring_format(fmt.bits, fmt.scale, x.dtype.is_floating_point, True))
+    return like(x, result, rectified(fmt))

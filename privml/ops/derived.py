@@ -117,7 +117,7 @@ for _function in (
 
 _NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
 for _name in (
-    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sigmoid", "tanh", "gelu", "silu", "elu", "erf",
+    "log", "log2", "log10", "log1p", "sigmoid", "tanh", "gelu", "silu", "elu", "erf",
     "softplus", "mish", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "_softmax", "_log_softmax",
     "_safe_softmax", "native_layer_norm", "native_group_norm",
 ):  # fmt: skip
@@ -126,7 +126,7 @@ HINTS["div"] = "division by a public number or tensor is supported, by a secret 
 HINTS["native_batch_norm"] = HINTS["_native_batch_norm_legit"] = HINTS["batch_norm"] = (
     "batch normalization is supported in eval mode; call model.eval()"
 )
-HINTS["pow"] = "only constant nonnegative integer exponents are supported"
+HINTS["pow"] = "only constant nonnegative integer exponents, and public bases, are supported"
 for _name in ("floor_divide", "remainder", "fmod", "round", "frac"):
     HINTS[_name] = "of the roundings floor, ceil, trunc and .long() are supported"
 for _name in ("std", "std_mean"):

@@ -18,10 +18,12 @@ from privml.ops.values import (
     convert,
     engine_of,
     is_secret,
-    nonnegative,
     plain_format,
+    public_format,
+    rescaled,
     ring_format,
     settle,
+    together,
     unify,
 )
 from privml.tensor import SHARED, SecretTensor
@@ -62,17 +64,18 @@ def write(target: SecretTensor, source: Any) -> None:
         share = source.share
         if not isinstance(fmt, Boolean):
             share = convert(engine_of(source), share, source.format, fmt)
-        keeps_sign = nonnegative(source.format)
+            known = rescaled(source.format, plain_format(fmt))
     else:
         fmt = cell.format
         value = source.to(target.dtype) if isinstance(source, torch.Tensor) else source
         share = constant(value, target.shape, fmt, engine_of(target))
-        keeps_sign = False
+        if not isinstance(fmt, Boolean):
+            known = public_format(torch.as_tensor(value), plain_format(fmt))
     for mine, new in zip(target.share, share, strict=True):
         mine.copy_(new)
     cell.version += 1
-    if nonnegative(fmt) and not keeps_sign:
-        cell.format = plain_format(fmt)
+    if not isinstance(fmt, Boolean):
+        cell.format = together(fmt, [fmt, known])
 
 
 def _open_to_all(target: SecretTensor, source: SecretTensor) -> None:

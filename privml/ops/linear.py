@@ -12,9 +12,13 @@ import torch
 from privml.dispatch import implements
 from privml.encoding import encode_constant, encode_factor
 from privml.engines.base import Share
+from privml.engines.ring import extremes
 from privml.errors import InvalidInput
-from privml.formats import Boolean
+from privml.formats import Boolean, FixedPoint
+from privml.ops.masks import hidden_by, mask_of, masked
 from privml.ops.values import (
+    RingFormat,
+    added,
     align,
     as_number,
     convert,
@@ -24,14 +28,14 @@ from privml.ops.values import (
     finish_product,
     is_secret,
     like,
-    nonnegative,
-    plain_format,
+    rescaled,
     result_dtype,
     ring_format,
     ring_operand,
     ring_value,
     settle,
     signed,
+    signless,
     working_format,
 )
 from privml.tensor import SecretTensor
@@ -50,7 +54,7 @@ def add(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
     dtype = result_dtype(a, b)
     if is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return finish(engine, engine.add(sa, sb, fmt.bits), fmt, placement, a.session, dtype)
+        return finish(engine, engine.add(sa, sb, fmt.bits), added(fmt, 2), placement, a.session, dtype)
     return add_public(a, b, dtype)
 
 
@@ -60,17 +64,24 @@ def add_public(a: SecretTensor, b: torch.Tensor | Number, dtype: torch.dtype) ->
     share, fmt = ring_value(a, dtype)
     engine = engine_of(a)
     working = working_format(a.session)
+    carried = mask_of(a)
     if fmt.scale < working.scale and dtype.is_floating_point:  # a coarse tensor must not coarsen the constant
-        fine = ring_format(max(fmt.bits, working.bits), working.scale, True, fmt.nonnegative)
+        fine = rescaled(fmt, ring_format(max(fmt.bits, working.bits), working.scale, True))
         share, fmt = convert(engine, share, fmt, fine), fine
     value = encode_constant(b, fmt.bits, fmt.scale, headroom=3)
     if isinstance(value, torch.Tensor):
         share = expand(share, torch.broadcast_shapes(share[0].shape, value.shape))
-        keeps_sign = False
-    else:
-        keeps_sign = value >= 0
-    fmt = fmt if keeps_sign else plain_format(fmt)
-    return finish(engine, engine.add_public(share, value, fmt.bits), fmt, a.placement, a.session, dtype)
+    hidden = hidden_by(b, fmt.bits, fmt.scale)
+    if carried is not None and isinstance(value, torch.Tensor):  # hidden elements stay what they are
+        value = torch.where(carried, 0, value)
+        hidden = None if hidden is None else hidden & ~carried
+    if hidden is not None:  # these become the constant, whatever they were
+        share = tuple(torch.where(hidden, 0, c) for c in share)
+    low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
+    bound = None if fmt.bound is None else fmt.bound + max(abs(low), abs(high))
+    fmt = ring_format(fmt.bits, fmt.scale, dtype.is_floating_point, fmt.nonnegative and low >= 0, bound)
+    result = finish(engine, engine.add_public(share, value, fmt.bits), fmt, a.placement, a.session, dtype)
+    return masked(result, carried, hidden)
 
 
 @implements(aten.sub.Tensor, aten.sub.Scalar)
@@ -80,7 +91,8 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
     dtype = result_dtype(a, b)
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return finish(engine, engine.subtract(sa, sb, fmt.bits), plain_format(fmt), placement, a.session, dtype)
+        to = signless(fmt if fmt.nonnegative else added(fmt, 2))
+        return finish(engine, engine.subtract(sa, sb, fmt.bits), to, placement, a.session, dtype)
     if is_secret(a):
         return add_public(a, -signed(b), dtype)
     return add_public(neg(b), a, dtype)
@@ -94,7 +106,7 @@ def rsub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
 @implements(aten.neg.default)
 def neg(x: SecretTensor) -> SecretTensor:
     share, fmt = ring_value(x, x.dtype)
-    return like(x, engine_of(x).negate(share, fmt.bits), plain_format(fmt))
+    return like(x, engine_of(x).negate(share, fmt.bits), signless(fmt))
 
 
 def dims_of(x: torch.Tensor, dim: Sequence[int] | int | None) -> list[int]:
@@ -117,7 +129,8 @@ def sum_share(x: SecretTensor, dims: Sequence[int], keepdim: bool, dtype: torch.
     share, fmt = ring_value(x, dtype)
     if not dims:
         return tuple(c.clone() for c in share), fmt
-    return engine_of(x).sum(share, dims, keepdim, fmt.bits), fmt
+    count = math.prod(x.shape[d] for d in dims)
+    return engine_of(x).sum(share, dims, keepdim, fmt.bits), added(fmt, count)
 
 
 def _sum_dtype(x: torch.Tensor, dtype: torch.dtype | None) -> torch.dtype:
@@ -161,7 +174,7 @@ def cumsum(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> Secre
     dtype = _sum_dtype(x, dtype)
     share, fmt = ring_value(x, dtype)
     total = settle(engine_of(x), tuple(torch.cumsum(c, dim) for c in share), fmt)
-    return like(x, total, fmt, dtype)
+    return like(x, total, added(fmt, x.shape[dim] if x.dim() else 1), dtype)
 
 
 # ---- products with public values
@@ -175,21 +188,29 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
     if shift == 0:  # the scale of x stays
         share, fmt = ring_value(x, dtype)
         share, value = _broadcast_factor(share, value)
-        keeps_sign = not isinstance(value, torch.Tensor) and value >= 0
         if isinstance(value, int) and value == 1:
             share = tuple(c.clone() for c in share)
         else:
             share = engine.multiply_public(share, value, fmt.bits)
-        return finish(engine, share, fmt if keeps_sign else plain_format(fmt), x.placement, session, dtype)
+        return finish(engine, share, _multiplied(fmt, value, fmt.bits), x.placement, session, dtype)
     power_of_two = not isinstance(value, torch.Tensor) and abs(value) == 1
     share, fmt = ring_value(x, dtype) if power_of_two else ring_operand(x, session)
     bits = max(fmt.bits, working.bits)
     if fmt.bits < bits:
         share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative)
     share, value = _broadcast_factor(share, value)
-    positive = not isinstance(value, torch.Tensor) and value >= 0 and nonnegative(fmt)
     share = engine.multiply_public(share, value, bits)
-    return finish_product(engine, share, bits, fmt.scale + shift, x.placement, session, dtype, positive)
+    known = _multiplied(fmt, value, bits)
+    return finish_product(
+        engine, share, bits, fmt.scale + shift, x.placement, session, dtype, known.nonnegative, known.bound
+    )
+
+
+def _multiplied(fmt: RingFormat, value: torch.Tensor | int, bits: int) -> RingFormat:
+    """What is known of a product with public integers, in a ring of ``bits``; the scale is that of ``fmt``."""
+    low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
+    bound = None if fmt.bound is None else (fmt.bound - 1) * max(abs(low), abs(high)) + 1
+    return ring_format(bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative and low >= 0, bound)
 
 
 def _broadcast_factor(share: Share, value: torch.Tensor | int) -> tuple[Share, torch.Tensor | int]:

@@ -3,25 +3,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from privml.dispatch import implements
-from privml.engines.base import Share
+from privml.engines.base import Engine, Share
+from privml.formats import FixedPoint, Integer
 from privml.ops.linear import add_public, dims_of, neg
 from privml.ops.values import (
+    RingFormat,
     align,
     as_number,
     engine_of,
     finish,
     is_secret,
     like,
+    nonnegative,
     result_dtype,
     ring_format,
     ring_value,
     signed,
+    width,
 )
 from privml.tensor import SecretTensor
 
@@ -34,7 +39,8 @@ def maximum(a: Any, b: Any) -> SecretTensor:
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
         share = engine.maximum(sa, sb, fmt.bits)
-        return finish(engine, share, fmt, placement, a.session, dtype)
+        to = rectified(fmt) if nonnegative(a.format) or nonnegative(b.format) else fmt
+        return finish(engine, share, to, placement, a.session, dtype)
     secret, public = (a, b) if is_secret(a) else (b, a)
     return maximum_public(secret, public, dtype)
 
@@ -44,9 +50,26 @@ def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTen
     bound = as_number(signed(bound))
     shifted = add_public(x, -bound, dtype) if isinstance(bound, torch.Tensor) or bound else x
     share, fmt = ring_value(shifted, dtype)
-    positive, _ = engine_of(x).relu(share, fmt.bits)
-    rectified = like(x, positive, ring_format(fmt.bits, fmt.scale, dtype.is_floating_point, True), dtype)
-    return add_public(rectified, bound, dtype) if isinstance(bound, torch.Tensor) or bound else rectified
+    positive, _ = rectify(engine_of(x), share, fmt)
+    result = like(x, positive, rectified(fmt), dtype)
+    result = add_public(result, bound, dtype) if isinstance(bound, torch.Tensor) or bound else result
+    if nonnegative(x.format) and isinstance(result.format, (FixedPoint, Integer)):
+        result.cell.format = rectified(result.format)
+    return result
+
+
+def rectify(engine: Engine, share: Share, fmt: RingFormat) -> tuple[Share, Share]:
+    """(max(x, 0), Boolean share of [x >= 0]); the sign is looked for in the smallest ring that holds the value."""
+    bits = width(fmt)
+    if bits == fmt.bits:
+        return engine.relu(share, bits)
+    positive = engine.logical_not(engine.less_than_zero(engine.reduce(share, fmt.bits, bits), bits))
+    return engine.select(positive, share, fmt.bits), positive
+
+
+def rectified(fmt: RingFormat) -> RingFormat:
+    """The format of max(x, 0), and of |x|."""
+    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), True, fmt.bound)
 
 
 @implements(aten.minimum.default)
@@ -66,7 +89,8 @@ def last_dims(share: Share, x: SecretTensor, dims: Sequence[int]) -> Share:
     return tuple(c.permute(order).reshape(shape) for c in share)
 
 
-def _keep(share: Share, x: SecretTensor, dims: Sequence[int], keepdim: bool) -> Share:
+def keep(share: Share, x: SecretTensor, dims: Sequence[int], keepdim: bool) -> Share:
+    """The share of a reduction of ``x`` over ``dims``, with these as dimensions of size one on request."""
     if not keepdim:
         return share
     shape = [1 if d in dims else n for d, n in enumerate(x.shape)]
@@ -80,12 +104,15 @@ def amax(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
         return x.clone()
     share, fmt = ring_value(x, x.dtype)
     values, _ = engine_of(x).max_last(last_dims(share, x, dims), fmt.bits)
-    return like(x, _keep(values, x, dims, keepdim), fmt)
+    return like(x, keep(values, x, dims, keepdim), fmt)
 
 
 @implements(aten.amin.default)
 def amin(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
-    return neg(amax(neg(x), dim, keepdim))
+    result = neg(amax(neg(x), dim, keepdim))
+    if nonnegative(x.format):
+        result.cell.format = rectified(result.format)
+    return result
 
 
 @implements(aten.max.default)
@@ -103,7 +130,8 @@ def argmax(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> Se
     dims = dims_of(x, dim)
     share, fmt = ring_value(x, x.dtype)
     index = engine_of(x).argmax_last(last_dims(share, x, dims), fmt.bits)
-    return like(x, _keep(index, x, dims, keepdim), ring_format(64, 0, False, True), torch.int64)
+    count = math.prod(x.shape[d] for d in dims)
+    return like(x, keep(index, x, dims, keepdim), ring_format(64, 0, False, True, count + 1), torch.int64)
 
 
 @implements(aten.argmin.default)

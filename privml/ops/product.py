@@ -15,6 +15,7 @@ from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
 from privml.formats import Placement
 from privml.ops.linear import is_bits, scale_public
+from privml.ops.masks import hidden_by, masked
 from privml.ops.values import (
     broadcast,
     convert,
@@ -23,6 +24,7 @@ from privml.ops.values import (
     finish_product,
     is_secret,
     join,
+    narrowed,
     operand,
     product_bits,
     result_dtype,
@@ -55,12 +57,17 @@ def multiply(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> SecretTens
     engine = session.engine_for(placement)
     (sa, fa), (sb, fb) = ring_operand(a, session), ring_operand(b, session)
     shape = broadcast(a, b)
-    bits = product_bits(session, (fa, a.placement), (fb, b.placement))
+    wanted = bits = product_bits(session, (fa, a.placement), (fb, b.placement))
+    if fa.bound is not None or fb.bound is not None:  # nothing wraps in the ring that holds all products
+        fa, fb = narrowed(fa), narrowed(fb)
+        bits = min(bits, fa.bits + fb.bits)
     share = engine.multiply(
         operand(expand(sa, shape), fa, a.placement), operand(expand(sb, shape), fb, b.placement), bits
     )
     positive = (fa.nonnegative and fb.nonnegative) or a is b
-    return finish_product(engine, share, bits, fa.scale + fb.scale, placement, session, dtype, positive)
+    bound = None if fa.bound is None or fb.bound is None else (fa.bound - 1) * (fb.bound - 1) + 1
+    scale = fa.scale + fb.scale
+    return finish_product(engine, share, bits, scale, placement, session, dtype, positive, bound, wanted)
 
 
 def select(bit: SecretTensor, x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
@@ -120,10 +127,12 @@ def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> Secr
     if bias is not None and beta != 1:
         bias = bias * beta
     engine, share, bits, scale, placement, positive = raw_matmul(a, b, session)
+    hidden = None
     if bias is not None:
+        hidden = None if is_secret(bias) else hidden_by(bias, bits, scale)
         engine, share, placement = add_bias(engine, share, bits, scale, placement, bias, session)
         positive = False
-    return finish_product(engine, share, bits, scale, placement, session, dtype, positive)
+    return masked(finish_product(engine, share, bits, scale, placement, session, dtype, positive), hidden)
 
 
 def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, int, int, Placement, bool]:
@@ -165,7 +174,10 @@ def add_bias(
 ) -> tuple[Engine, Share, Placement]:
     """Adds ``bias`` (broadcast) at the scale of an untruncated product."""
     if not is_secret(bias):
-        value = encode_constant(bias, bits, scale)
+        hidden = hidden_by(bias, bits, scale)
+        if hidden is not None:  # these elements become the constant, whatever they were
+            share = tuple(torch.where(hidden, 0, c) for c in share)
+        value = encode_constant(bias, bits, scale, headroom=3)
         return engine, engine.add_public(share, value, bits), placement
     raised = convert(engine_of(bias), bias.share, bias.format, ring_format(bits, scale, True))
     placement = join(placement, bias.placement)

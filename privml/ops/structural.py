@@ -13,7 +13,9 @@ from torch._ops import OpOverload
 from privml.dispatch import implements
 from privml.errors import SecretLeakError
 from privml.formats import Boolean
+from privml.ops.masks import mask_of, masked
 from privml.ops.values import (
+    bit_value,
     constant,
     convert,
     engine_of,
@@ -21,10 +23,12 @@ from privml.ops.values import (
     like,
     nonnegative,
     plain_format,
+    rescaled,
     ring_format,
     ring_value,
     settle,
     unify,
+    width,
 )
 from privml.tensor import SecretTensor
 
@@ -42,7 +46,11 @@ def _alias(x: SecretTensor, share: tuple[torch.Tensor, ...]) -> SecretTensor:
 def _view(operator: OpOverload) -> None:
     @implements(operator)
     def rule(x: SecretTensor, *args: Any, **kwargs: Any) -> SecretTensor:
-        return _alias(x, tuple([operator(component, *args, **kwargs) for component in x.share]))
+        result = _alias(x, tuple([operator(component, *args, **kwargs) for component in x.share]))
+        if x._aux is None:
+            return result
+        hidden = None if operator is aten.as_strided.default else mask_of(x)
+        return result if hidden is None else masked(result, operator(hidden.contiguous(), *args, **kwargs))
 
     rule.__name__ = str(operator)
 
@@ -78,9 +86,11 @@ for _operator in (
 @implements(aten.view.default)
 def view(x: SecretTensor, size: Sequence[int]) -> SecretTensor:
     try:
-        return _alias(x, tuple([component.view(size) for component in x.share]))
+        result = _alias(x, tuple([component.view(size) for component in x.share]))
     except RuntimeError:  # an exported graph may assume other strides; a copy is right in a functional graph
-        return like(x, tuple([component.reshape(size) for component in x.share]))
+        result = like(x, tuple([component.reshape(size) for component in x.share]))
+    hidden = mask_of(x)
+    return result if hidden is None else masked(result, hidden.reshape(size))
 
 
 @implements(aten.detach.default, aten.alias.default)
@@ -106,16 +116,20 @@ def _copying(operator: OpOverload) -> None:
 
 for _operator in (
     aten.clone.default, aten.flip.default, aten.roll.default, aten.repeat.default, aten.tril.default,
-    aten.triu.default, aten.slice_backward.default, aten.select_backward.default,
-    aten.unfold_backward.default, aten.diagonal_backward.default, aten.diag_embed.default,
-    aten.pixel_shuffle.default,
-    aten.pixel_unshuffle.default, aten.channel_shuffle.default,
+    aten.triu.default, aten.slice_backward.default, aten.select_backward.default, aten.diagonal_backward.default,
+    aten.diag_embed.default, aten.pixel_shuffle.default, aten.pixel_unshuffle.default, aten.channel_shuffle.default,
     aten.view_copy.default, aten.permute_copy.default, aten.transpose_copy.int, aten.t_copy.default,
     aten.expand_copy.default, aten.unsqueeze_copy.default, aten.squeeze_copy.dims, aten.slice_copy.Tensor,
-    aten.select_copy.int, aten.detach_copy.default, aten.repeat_interleave.self_int,
-    aten.rot90.default, aten.lift_fresh_copy.default,
+    aten.select_copy.int, aten.detach_copy.default, aten.repeat_interleave.self_int, aten.rot90.default,
+    aten.lift_fresh_copy.default,
 ):  # fmt: skip
     _copying(_operator)
+
+
+@implements(aten.unfold_backward.default)
+def unfold_backward(grad: SecretTensor, *args: Any) -> SecretTensor:
+    share = tuple(aten.unfold_backward(c, *args) for c in grad.share)
+    return like(grad, settle(engine_of(grad), share, grad.format), plain_format(grad.format))
 
 
 @implements(aten._to_copy.default)
@@ -130,14 +144,34 @@ def to_copy(x: SecretTensor, dtype: torch.dtype | None = None, device: Any = Non
         return x != 0
     if x.dtype.is_floating_point and not dtype.is_floating_point:
         return _toward_zero(x, dtype)
+    if _is_narrower(dtype, x.dtype):
+        return _wrapped(x, dtype)
     if x.dtype.is_floating_point == dtype.is_floating_point and x.dtype is not torch.bool:
         return like(x, tuple(component.clone() for component in share), None, dtype)
     share, fmt = ring_value(x, dtype)
     if isinstance(x.format, Boolean) and not dtype.is_floating_point:
         bits = x.session.working.bits
-        fmt = ring_format(bits, 0, False, True)
+        fmt = bit_value(bits)
         share = convert(engine_of(x), x.share, x.format, fmt)
     return like(x, tuple(c.clone() for c in share) if share is x.share else share, fmt, dtype)
+
+
+def _is_narrower(dtype: torch.dtype, source: torch.dtype) -> bool:
+    """Whether integers of ``source`` may wrap in ``dtype``."""
+    if dtype.is_floating_point or source.is_floating_point or source is torch.bool:
+        return False
+    held, wanted = torch.iinfo(source), torch.iinfo(dtype)
+    return held.min < wanted.min or held.max > wanted.max
+
+
+def _wrapped(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
+    """Integers modulo the width of a narrow dtype, as torch wraps them."""
+    info, (share, fmt) = torch.iinfo(dtype), ring_value(x, torch.int64)
+    if info.bits >= width(fmt) and (info.min < 0 or fmt.nonnegative):
+        return like(x, tuple(c.clone() for c in share), fmt, dtype)
+    bits = min(info.bits, fmt.bits)
+    share = engine_of(x).extend(share, bits, max(fmt.bits, bits + 1), info.min < 0)
+    return like(x, share, ring_format(max(fmt.bits, bits + 1), 0, False, info.min == 0, (1 << bits) + 1), dtype)
 
 
 def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
@@ -149,7 +183,7 @@ def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
         share = engine.add(share, almost_one, fmt.bits)
     if fmt.scale:
         share = engine.truncate(share, fmt.bits, fmt.scale, fmt.nonnegative)
-    return like(x, share, ring_format(fmt.bits, 0, False, fmt.nonnegative), dtype)
+    return like(x, share, rescaled(fmt, ring_format(fmt.bits, 0, False)), dtype)
 
 
 @implements(aten.floor.default)
@@ -159,7 +193,9 @@ def floor(x: SecretTensor) -> SecretTensor:
     if not fmt.scale:
         return x.clone()
     share = engine.truncate(x.share, fmt.bits, fmt.scale, nonnegative(fmt))
-    return like(x, engine.multiply_public(share, 1 << fmt.scale, fmt.bits))
+    bound = None if fmt.bound is None else fmt.bound + (1 << fmt.scale)
+    to = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, bound)
+    return like(x, engine.multiply_public(share, 1 << fmt.scale, fmt.bits), to)
 
 
 @implements(aten.ceil.default)

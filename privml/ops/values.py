@@ -24,6 +24,12 @@ BOOLEAN = Boolean()
 RingFormat = FixedPoint | Integer
 
 
+@lru_cache(maxsize=64)
+def bit_value(bits: int) -> Integer:
+    """The format of a bit as a ring element."""
+    return Integer(bits, True, 2 if bits > 2 else None)
+
+
 def is_secret(value: Any) -> bool:
     return isinstance(value, SecretTensor)
 
@@ -45,11 +51,15 @@ def result_dtype(a: Any, b: Any) -> torch.dtype:
 
 
 @lru_cache(maxsize=4096)
-def ring_format(bits: int, scale: int, floating: bool, nonnegative: bool = False) -> RingFormat:
-    """FixedPoint of a floating logical dtype, Integer of an integral one."""
+def ring_format(
+    bits: int, scale: int, floating: bool, nonnegative: bool = False, bound: int | None = None
+) -> RingFormat:
+    """FixedPoint of a floating logical dtype, Integer of an integral one; a bound beyond the ring is dropped."""
+    if bound is not None and bound >> (bits - 1):
+        bound = None
     if floating:
-        return FixedPoint(bits, scale, nonnegative)
-    return Integer(bits, nonnegative)
+        return FixedPoint(bits, scale, nonnegative, bound)
+    return Integer(bits, nonnegative, bound)
 
 
 def nonnegative(fmt: Format) -> bool:
@@ -61,6 +71,34 @@ def plain_format(fmt: RingFormat) -> RingFormat:
     if not fmt.nonnegative and fmt.bound is None:
         return fmt
     return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint))
+
+
+def width(fmt: RingFormat) -> int:
+    """Bits of the two's complement that the value needs, as far as its bound tells: its share is one in this ring."""
+    return fmt.bits if fmt.bound is None else min(fmt.bits, max((fmt.bound - 1).bit_length() + 1, 2))
+
+
+def narrowed(fmt: RingFormat, spare: int = 0) -> RingFormat:
+    """The format of the same share in the smallest ring that holds its value with ``spare`` bits left."""
+    bits = min(width(fmt) + spare, fmt.bits)
+    if bits == fmt.bits:
+        return fmt
+    return ring_format(bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, fmt.bound)
+
+
+def limit(fmt: RingFormat) -> int:
+    """A bound of the magnitude: the known one, else the ring's."""
+    return (1 << (fmt.bits - 1)) + 1 if fmt.bound is None else fmt.bound
+
+
+def rescaled(fmt: RingFormat, to: RingFormat) -> RingFormat:
+    """``to`` with what is known of a value of ``fmt`` after ``convert``."""
+    if not fmt.nonnegative and fmt.bound is None:
+        return to
+    bound, shift = fmt.bound, fmt.scale - to.scale
+    if bound is not None:  # a negative value is truncated away from zero
+        bound = bound << -shift if shift <= 0 else ((bound - 1 + (1 << shift) - 1) >> shift) + 1
+    return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), fmt.nonnegative, bound)
 
 
 def working_format(session: Session) -> FixedPoint:
@@ -90,13 +128,18 @@ def owner_of(placement: Placement) -> int | None:
 def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     """The same value in ring format ``to``: truncates (floor) when its scale is smaller."""
     if isinstance(fmt, Boolean):
-        share, fmt = engine.bits_to_ring(share, to.bits), Integer(to.bits, True)
+        share, fmt = engine.bits_to_ring(share, to.bits), bit_value(to.bits)
     shift = fmt.scale - to.scale
     if shift == 0 and fmt.bits == to.bits:
         return share
     bits = fmt.bits
     if shift > 0:
-        if to.bits <= bits - shift:
+        known = width(fmt)
+        if known < bits and fmt.nonnegative and known - shift >= 2:  # high bits come back cheaper than they shift
+            share, bits = engine.reduce(share, bits, known), known
+        elif to.bits + shift < bits:  # what is dropped afterwards is not shifted
+            share, bits = engine.reduce(share, bits, to.bits + shift), to.bits + shift
+        if to.bits <= bits - shift or bits < fmt.bits:
             share, bits = engine.truncate_reduce(share, bits, shift), bits - shift
         else:
             share = engine.truncate(share, bits, shift, fmt.nonnegative)
@@ -116,7 +159,7 @@ def finish(
     output = current_node().output
     if isinstance(output, FixedPoint) and isinstance(fmt, FixedPoint):
         share = convert(engine, share, fmt, output)
-        fmt = ring_format(output.bits, output.scale, True, fmt.nonnegative)
+        fmt = rescaled(fmt, output)
     return SecretTensor(share, fmt, placement, session, dtype)
 
 
@@ -129,18 +172,20 @@ def finish_product(
     session: Session,
     dtype: torch.dtype,
     known_nonnegative: bool = False,
+    bound: int | None = None,
+    to_bits: int | None = None,
 ) -> SecretTensor:
-    """Wraps a product at ``scale`` in ring ``bits``: truncated to the working scale, or as the node asks."""
-    floating = dtype.is_floating_point
-    fmt = ring_format(bits, scale, True, known_nonnegative)
+    """Wraps a product at ``scale`` in ring ``bits``: truncated to the working scale, or as the node asks. ``to_bits``:
+    the ring of a result that nobody asked for, if it is not that of the product."""
+    fmt = ring_format(bits, scale, True, known_nonnegative, bound)
     output = current_node().output
-    if not floating:
-        target: RingFormat = ring_format(bits, 0, False, known_nonnegative)
+    if not dtype.is_floating_point:
+        target: RingFormat = ring_format(to_bits or bits, 0, False)
     elif isinstance(output, FixedPoint):
-        target = ring_format(output.bits, output.scale, True, known_nonnegative)
+        target = ring_format(output.bits, output.scale, True)
     else:
-        target = ring_format(bits, working_format(session).scale, True, known_nonnegative)
-    return SecretTensor(convert(engine, share, fmt, target), target, placement, session, dtype)
+        target = ring_format(to_bits or bits, working_format(session).scale, True)
+    return SecretTensor(convert(engine, share, fmt, target), rescaled(fmt, target), placement, session, dtype)
 
 
 # ---- operands
@@ -148,11 +193,11 @@ def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
     """Share and ring format of a factor: its scale is at most the working one."""
     fmt = x.format
     if isinstance(fmt, Boolean):
-        to: RingFormat = Integer(session.working.bits, True)
+        to: RingFormat = bit_value(session.working.bits)
         return convert(engine_of(x), x.share, fmt, to), to
     working = working_format(session)
     if fmt.scale > working.scale:
-        to = ring_format(fmt.bits, working.scale, True, fmt.nonnegative)
+        to = rescaled(fmt, ring_format(fmt.bits, working.scale, True))
         known = x._operand  # truncated already, for another product
         if known is None or known[0] != (x.cell.version, to):
             known = x._operand = ((x.cell.version, to), convert(engine_of(x), x.share, fmt, to))
@@ -185,6 +230,37 @@ def constant(
         return engine.public(bits.expand(tuple(shape)), 1)
     encoded = encode_constant(value, fmt.bits, fmt.scale, headroom)
     return engine.public(torch.as_tensor(encoded).expand(tuple(shape)), fmt.bits)
+
+
+def together(to: RingFormat, formats: Sequence[RingFormat]) -> RingFormat:
+    """``to`` with what is known of values that each have one of ``formats``, all of the scale of ``to``."""
+    bounds = [f.bound for f in formats]
+    bound = None if None in bounds else max(bounds)
+    return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), all(f.nonnegative for f in formats), bound)
+
+
+def public_format(value: torch.Tensor, to: RingFormat) -> RingFormat:
+    """``to`` with what everybody knows of a public value."""
+    if value.numel() == 0:
+        return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), True, 1)
+    low, high = float(value.min()), float(value.max())
+    size = max(abs(low), abs(high)) * 2.0**to.scale
+    bound = int(size) + 2 if size < 2.0**62 else None
+    return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), low >= 0, bound)
+
+
+def added(fmt: RingFormat, count: int) -> RingFormat:
+    """The format of a sum of ``count`` values of ``fmt``."""
+    if fmt.bound is None:
+        return fmt
+    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, fmt.bound * count)
+
+
+def signless(fmt: RingFormat) -> RingFormat:
+    """The format of a value of either sign and the same magnitude."""
+    if not fmt.nonnegative:
+        return fmt
+    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), False, fmt.bound)
 
 
 def signed(value: Any) -> Any:
@@ -220,11 +296,11 @@ def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
     working = x.session.working
     floating = dtype.is_floating_point
     if isinstance(fmt, Boolean) or (floating and isinstance(fmt, Integer)):
-        bits = working.bits if isinstance(fmt, Boolean) else fmt.bits
-        to = ring_format(bits, working.scale if floating else 0, floating, nonnegative(fmt))
+        source = bit_value(working.bits) if isinstance(fmt, Boolean) else fmt
+        to = rescaled(source, ring_format(source.bits, working.scale if floating else 0, floating))
         return convert(engine_of(x), x.share, fmt, to), to
     if fmt.bits < working.bits and isinstance(x.placement, Owned):
-        return x.share, ring_format(working.bits, fmt.scale, floating, fmt.nonnegative)
+        return x.share, ring_format(working.bits, fmt.scale, floating, fmt.nonnegative, fmt.bound)
     return x.share, fmt
 
 
@@ -244,8 +320,9 @@ def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Forma
     if len(secrets) < len(values) or any(f is not to for f in formats):
         shared = [f.bits for v, f in zip(secrets, formats, strict=True) if not isinstance(v.placement, Owned)]
         scale = max(f.scale for f in formats)
-        positive = len(secrets) == len(values) and all(f.nonnegative for f in formats)
-        to = ring_format(max(shared or [f.bits for f in formats]), scale, dtype.is_floating_point, positive)
+        to = ring_format(max(shared or [f.bits for f in formats]), scale, dtype.is_floating_point)
+        public = [public_format(v, to) for v in values if not is_secret(v)]
+        to = together(to, [rescaled(f, to) for f in formats] + public)
     known = iter(zip(secrets, rings, strict=True))
     shares = []
     for value in values:

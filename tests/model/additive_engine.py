@@ -9,7 +9,7 @@ Results equal the plain engine's bit for bit.
 import torch
 
 from privml.engines import ring
-from privml.engines.base import Engine
+from privml.engines.base import FUNCTIONS, Engine
 from privml.engines.plain import PlainEngine
 
 
@@ -135,6 +135,13 @@ class AdditiveEngine(Engine):
 
     def argmax_last(self, a, bits):
         return self._deal(PlainEngine().argmax_last(self._open(a, bits), bits)[0], 64)
+
+    def function(self, name, a, source, target):
+        value = self._open(a, source.bits)
+        domain = FUNCTIONS[name]
+        allowed = {"all": True, "x > 0": value[0] > 0, "x >= 0": value[0] >= 0, "x <= 0": value[0] <= 0}[domain]
+        assert torch.as_tensor(allowed).all(), f"{name} outside its domain"
+        return self._deal(self.plain.function(name, value, source, target)[0], target.bits)
 
     def lookup(self, table, index, in_bits, out_bits):
         return self._deal(self.plain.lookup(table, self._open(index, 64), in_bits, out_bits)[0], out_bits)

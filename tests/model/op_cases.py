@@ -221,6 +221,7 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     case(f"{_name}_infinity", lambda x, f=_compare: f(x, float("-inf")), real(9))
 case("gt_public", lambda x: x > torch.tensor([0.1, -3.0, 0.0, 9e9]), X)
 case("lt_integers", lambda a, b: a < b, whole(9), whole(9))
+case("eq_large_integers", lambda n: n == torch.tensor([2**62, 2**63 - 1]), torch.tensor([[2**62, 2**62], [0, 5]]))
 case("eq_integers", lambda a, b: a == b, whole(9, low=0, high=3), whole(9, low=0, high=3))
 case("eq_bits", lambda a, b: a == b, bits(6), bits(6))
 case("logical_not", lambda a: ~a, bits(6))
@@ -250,9 +251,14 @@ case("where_bits", lambda c, a, b: torch.where(c, a, b), bits(6), bits(6), bits(
 case("where_public_value", lambda c, x: torch.where(c, x, torch.tensor(0.25)), bits(3, 4), X)
 case("masked_fill", lambda x: x.masked_fill(torch.eye(3, 4).bool(), -2.0), X)
 case("masked_fill_infinity", lambda x: x.masked_fill(torch.eye(3, 4).bool(), float("-inf")).amax(1), X)
+case("mask_twice", lambda x: (x + torch.tensor([0.0, float("-inf"), 0.0, -3e38]) + torch.tensor([float("-inf"), float(
+    "-inf"), 1.0, 1.0])).amax(1), X)  # fmt: skip
+case("masked_view", lambda x: x.masked_fill(torch.eye(3, 4).bool(), float("-inf")).t().reshape(2, 6).amax(1), X)
 case("mask_added", lambda x: (x + torch.tensor([0.0, float("-inf"), 0.0, -3e38])).amax(1), X)
 case("to_bool", lambda x: x.bool(), real(9))
 case("bits_to_float", lambda b: b.float(), bits(5))
+case("to_bytes", lambda n: n.to(torch.int8).long(), torch.tensor([0, 127, 128, -129, 300, 70000]))
+case("to_unsigned_bytes", lambda n: n.to(torch.uint8).long(), torch.tensor([0, 127, 128, -129, 300, 70000]))
 case("to_long", lambda x: x.long(), real(9))
 case("long_to_float", lambda n: n.float(), whole(5))
 

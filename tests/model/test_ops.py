@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from op_cases import CASES
+from function_cases import CASES
 
 import privml
 from privml.formats import Boolean, Shared
@@ -32,6 +32,14 @@ def ring_of(x):
     return engine.reveal_bits(x.share) if boolean else engine.reveal(x.share, x.format.bits)
 
 
+def check_claims(x, ring):
+    """What the format says of sign and size is true."""
+    fmt = x.format
+    if not isinstance(fmt, Boolean) and ring.numel():
+        assert not fmt.nonnegative or int(ring.min()) >= 0
+        assert fmt.bound is None or int(ring.abs().max()) < fmt.bound
+
+
 def run(case, placement):
     with torch.no_grad():
         return case.function(*secret_inputs(case.inputs, placement))
@@ -52,6 +60,7 @@ def test_operator(case, placement, open_session):
     with open_session():
         result = run(case, placement)
         value, ring = privml.reveal(result), ring_of(result)
+        check_claims(result, ring)
         expected_dtype = case.function(*case.inputs)
     assert value.dtype is expected_dtype.dtype and value.shape == expected_dtype.shape
     exact = exact_result(case)

@@ -105,7 +105,7 @@ def test_a_smaller_ring_for_the_result_costs_one_reducing_truncation(engine):
     secret = shared(x)
     with privml.node("head", output=FixedPoint(40, 16)):
         y = secret @ w
-    assert y.format == FixedPoint(40, 16) and engine.calls == [("truncate_reduce", 64, 16)]
+    assert y.format == FixedPoint(40, 16) and engine.calls == [("truncate_reduce", 56, 16)]
     assert error(y, x @ w) < 1e-3
     z = torch.relu(y) @ w.t()
     assert ("extend", 40, 64, True) in engine.calls and error(z, torch.relu(x @ w) @ w.t()) < 1e-2

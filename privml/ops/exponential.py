@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exponentials of secrets.
+
+The argument is taken in at most 32 bits, so with s fractional bits it must stay below 2^(31 - s). Results are right
+to a few units of the last place of the format they are asked in; one of unknown size gets 32 bits, and saturates.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from privml.dispatch import implements
+from privml.errors import InvalidInput
+from privml.formats import FixedPoint
+from privml.ops.fixed import WIDEST, asked, cast, evaluate, integer_bits, real, scaled, settled, shifted, target_of
+from privml.ops.maximum import rectify
+from privml.ops.values import engine_of, narrowed, ring_format, width
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+def decay(z: SecretTensor, target: FixedPoint) -> SecretTensor:
+    """exp(z) of z <= 0 in format ``target``. In a ring wider than the function's, z is cut off where exp(z) < 2^-43."""
+    if width(z.format) > WIDEST:
+        fmt, engine = z.format, engine_of(z)
+        floor = 32 << fmt.scale
+        share, _ = rectify(engine, engine.add_public(z.share, floor, fmt.bits), fmt)
+        share = engine.add_public(share, -floor, fmt.bits)
+        to = ring_format(fmt.bits, fmt.scale, True, False, floor + 1)
+        z = SecretTensor(share, to, z.placement, z.session, z.dtype)
+    return evaluate(z, "exp_negative", target)
+
+
+def exponential(x: SecretTensor, wanted: FixedPoint) -> SecretTensor:
+    """exp(x) for x of either sign, as exp(min(x - k log 2, 0)) * 2^k: a format of numbers below 2^(k + 1) saturates at
+    2^k."""
+    target = target_of(None, wanted)
+    power = target.bits - 2 - target.scale
+    fmt = narrowed(x.format)
+    limit, largest = round(power * math.log(2.0) * 2.0**fmt.scale), 1 << (fmt.bits - 1)
+    bits = fmt.bits if 2 * limit < largest else max(limit.bit_length() + 1, fmt.bits) + 1
+    x = cast(x, min(bits, WIDEST + 1), fmt.scale)
+    engine, bits = engine_of(x), x.format.bits
+    share = engine.add_public(x.share, -limit, bits)
+    if limit < largest:
+        excess, _ = engine.relu(share, bits)
+        share = engine.subtract(share, excess, bits)
+    below = SecretTensor(share, ring_format(bits, fmt.scale, True), x.placement, x.session, x.dtype)
+    value = evaluate(below, "exp_negative", FixedPoint(target.bits, target.bits - 2))
+    return SecretTensor(
+        value.share, ring_format(target.bits, target.scale, True, True), x.placement, x.session, x.dtype
+    )
+
+
+@implements(aten.exp.default)
+def exp(x: SecretTensor) -> SecretTensor:
+    return settled(exponential(real(x), asked(x.session)))
+
+
+def _exp_of_multiple(x: SecretTensor, factor: float) -> SecretTensor:
+    """exp(factor * x), the product with as many fractional bits as fit."""
+    x = real(x)
+    room = WIDEST - 2 - math.ceil(math.log2(max(abs(factor), 1))) - max(integer_bits(x), 0)
+    argument = scaled(x, factor, max(min(x.format.scale + 6, room), x.format.scale))
+    return settled(exponential(argument, asked(x.session)))
+
+
+@implements(aten.exp2.default)
+def exp2(x: SecretTensor) -> SecretTensor:
+    return _exp_of_multiple(x, math.log(2.0))
+
+
+@implements(aten.pow.Scalar)
+def power_of_number(base: float, x: SecretTensor) -> SecretTensor:
+    if base <= 0:
+        raise InvalidInput(f"a secret power of {base}: the base must be positive")
+    return torch.ones_like(x) if base == 1 else _exp_of_multiple(x, math.log(base))
+
+
+@implements(aten.expm1.default)
+def expm1(x: SecretTensor) -> SecretTensor:
+    return settled(shifted(exponential(real(x), asked(x.session)), -1.0))

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computing with formats chosen step by step, for rules that are made of several functions and products.
+
+Between the steps of such a rule a shared value may lie in a ring as narrow as its format says; ``settled`` brings
+the result to what the node asks for, or to the session's working format.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from privml.context import Session, current_node, node
+from privml.encoding import encode_factor
+from privml.engines.ring import extremes
+from privml.formats import FixedPoint
+from privml.ops.values import (
+    RingFormat,
+    broadcast,
+    convert,
+    engine_of,
+    expand,
+    join,
+    narrowed,
+    operand,
+    rescaled,
+    ring_format,
+    ring_value,
+    width,
+    working_format,
+)
+from privml.tensor import SecretTensor
+
+# The widths that the functions of the fixed-point library take and give.
+NARROWEST, WIDEST = 8, 32
+# What a function may exceed its mathematical bound by, in units of the last place.
+SLACK = 16
+# The largest scale of a result whose size nobody knows: 11 bits are left for the integers.
+UNBOUNDED_SCALE = 20
+# Functions whose values are never negative, and those that stay below a bound.
+_NONNEGATIVE = {"exp_negative", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
+_BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "log": 32}
+
+
+def float_dtype(x: torch.Tensor) -> torch.dtype:
+    """The dtype of a real function of ``x``."""
+    return x.dtype if x.dtype.is_floating_point else torch.get_default_dtype()
+
+
+def asked(session: Session) -> FixedPoint:
+    """The format of the result that the current node wants."""
+    output = current_node().output
+    return output if isinstance(output, FixedPoint) else working_format(session)
+
+
+@contextmanager
+def inside() -> Iterator[None]:
+    """Within, no rule takes the current node's request for its own."""
+    here = current_node()
+    with node(here.name, None, here.working):
+        yield
+
+
+def cast(x: SecretTensor, bits: int, scale: int) -> SecretTensor:
+    """``x`` with this width and scale, rounded down."""
+    to = ring_format(bits, scale, True)
+    if to.bits == x.format.bits and to.scale == x.format.scale:
+        return x
+    share = convert(engine_of(x), x.share, x.format, to)
+    return SecretTensor(share, rescaled(x.format, to), x.placement, x.session, float_dtype(x))
+
+
+def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
+    """``x`` as fixed point of at most the working scale, in the smallest ring known to hold it, with ``spare`` bits
+    left for differences."""
+    dtype = float_dtype(x)
+    share, fmt = ring_value(x, dtype)
+    fmt = narrowed(fmt, spare)
+    result = SecretTensor(share, fmt, x.placement, x.session, dtype)
+    scale = min(fmt.scale, working_format(x.session).scale)
+    return cast(result, fmt.bits - (fmt.scale - scale), scale) if scale < fmt.scale else result
+
+
+def settled(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
+    """``x`` in the format that the current node asks for, else the working one."""
+    target = asked(x.session)
+    result = cast(x, target.bits, target.scale)
+    return SecretTensor(result.share, result.format, x.placement, x.session, dtype or x.dtype)
+
+
+def known(x: SecretTensor, bound: float | None = None, nonnegative: bool = False) -> SecretTensor:
+    """``x``, of which the rule knows that |x| <= bound, up to a few units of the last place, or that it is >= 0."""
+    fmt = x.format
+    limit = fmt.bound if bound is None else math.ceil(bound * 2.0**fmt.scale) + SLACK + 1
+    if limit is not None and fmt.bound is not None:
+        limit = min(limit, fmt.bound)
+    to = ring_format(fmt.bits, fmt.scale, True, nonnegative or fmt.nonnegative, limit)
+    return SecretTensor(x.share, to, x.placement, x.session, x.dtype)
+
+
+# ---- functions of the library
+def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
+    """A function of the library in format ``target``, of a value that lies in a ring of at most ``WIDEST`` bits after
+    it was reduced to one: a larger value overflows, as in any ring."""
+    fmt = narrowed(x.format)
+    source = FixedPoint(min(max(fmt.bits, NARROWEST), WIDEST), min(fmt.scale, WIDEST - 2))
+    x = cast(x, source.bits, source.scale)
+    share = engine_of(x).function(name, x.share, source, target)
+    bound = _BOUNDS.get(name)
+    limit = None if bound is None else (bound << target.scale) + SLACK + 1
+    to = ring_format(target.bits, target.scale, True, name in _NONNEGATIVE, limit)
+    return SecretTensor(share, to, x.placement, x.session, x.dtype)
+
+
+def target_of(integer_bits: int | None, wanted: FixedPoint) -> FixedPoint:
+    """The format of a function's result below 2^integer_bits (None: of unknown size) that is wanted in ``wanted``."""
+    if integer_bits is None:
+        integer_bits = max(wanted.bits - wanted.scale - 1, 0)
+        if wanted.bits > WIDEST:
+            integer_bits = WIDEST - 1 - min(wanted.scale, UNBOUNDED_SCALE)
+    integer_bits = min(integer_bits, WIDEST - 2)
+    scale = max(min(wanted.scale, WIDEST - 1 - integer_bits), 0)
+    bits = min(max(scale + integer_bits + 1, NARROWEST), WIDEST)
+    return FixedPoint(bits, min(scale, bits - 2))
+
+
+def integer_bits(x: SecretTensor) -> int:
+    """The smallest k known to have |x| < 2^k, at most what the functions of the library take."""
+    fmt = x.format
+    return min(width(fmt), WIDEST) - 1 - fmt.scale
+
+
+# ---- arithmetic that cannot overflow where rings below 64 bits suffice
+def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
+    """The product at ``scale``, in the ring that holds it (64 bits at most)."""
+    placement = join(a.placement, b.placement)
+    engine = a.session.engine_for(placement)
+    fa, fb, shape = narrowed(a.format), narrowed(b.format), broadcast(a, b)
+    bits = min(fa.bits + fb.bits, 64)
+    share = engine.multiply(
+        operand(expand(a.share, shape), fa, a.placement), operand(expand(b.share, shape), fb, b.placement), bits
+    )
+    bound = None if fa.bound is None or fb.bound is None else (fa.bound - 1) * (fb.bound - 1) + 1
+    positive = (fa.nonnegative and fb.nonnegative) or a is b
+    exact = ring_format(bits, fa.scale + fb.scale, True, positive, bound)
+    result = SecretTensor(share, exact, placement, a.session, float_dtype(a))
+    return rounded(result, scale)
+
+
+def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretTensor:
+    """The product with a public number or tensor, of which 22 significant bits are kept, at ``scale``."""
+    fmt, engine, share = narrowed(x.format), engine_of(x), x.share
+    value, shift = encode_factor(factor, 22, 62)
+    low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
+    size = max(abs(low), abs(high))
+    if size == 1 and low == high == 1:
+        exact = ring_format(min(fmt.bits + shift, 64), fmt.scale + shift, True, fmt.nonnegative, fmt.bound)
+        return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
+    bits = min(fmt.bits + size.bit_length(), 64)
+    share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative) if bits > fmt.bits else share
+    if isinstance(value, torch.Tensor):
+        shape = broadcast(x, value)
+        share, value = expand(share, shape), value.expand(shape)
+    share = engine.multiply_public(share, value, bits)
+    bound = None if fmt.bound is None else (fmt.bound - 1) * size + 1
+    exact = ring_format(bits, fmt.scale + shift, True, fmt.nonnegative and low >= 0, bound)
+    return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
+
+
+def rounded(x: SecretTensor, scale: int) -> SecretTensor:
+    """``x`` at ``scale``, without the bits that fall away."""
+    fmt = x.format
+    return cast(x, min(max(fmt.bits - (fmt.scale - scale), 2), 64), scale)
+
+
+def total(x: SecretTensor, dims: list[int], keepdim: bool = True) -> SecretTensor:
+    """The sum over ``dims``, in a ring that holds it (64 bits at most)."""
+    count = math.prod(x.shape[d] for d in dims)
+    fmt: RingFormat = narrowed(x.format)
+    bits = min(fmt.bits + (count - 1).bit_length(), 64)
+    if fmt.bound is not None:
+        bits = min(bits, max((fmt.bound * count).bit_length() + 1, fmt.bits))
+    if bits > x.format.bits:
+        x = cast(x, bits, fmt.scale)
+    bits = min(bits, x.format.bits)
+    share = engine_of(x).sum(x.share, dims, keepdim, bits) if dims else x.share
+    bound = None if fmt.bound is None else fmt.bound * count
+    to = ring_format(bits, fmt.scale, True, fmt.nonnegative, bound)
+    return SecretTensor(share, to, x.placement, x.session, x.dtype)
+
+
+def less(a: SecretTensor, b: SecretTensor) -> SecretTensor:
+    """a - b of two values of one scale, which like every difference must fit the larger of their rings."""
+    fa, fb = a.format, b.format
+    bits = max(fa.bits, fb.bits)
+    placement = join(a.placement, b.placement)
+    engine, shape = a.session.engine_for(placement), broadcast(a, b)
+    a, b = cast(a, bits, fa.scale), cast(b, bits, fa.scale)
+    share = engine.subtract(expand(a.share, shape), expand(b.share, shape), bits)
+    bound = None if fa.bound is None or fb.bound is None else fa.bound + fb.bound
+    return SecretTensor(share, ring_format(bits, fa.scale, True, False, bound), placement, a.session, a.dtype)
+
+
+def added(a: SecretTensor, b: SecretTensor) -> SecretTensor:
+    """a + b of two values of one format, which the sum must fit."""
+    placement, shape = join(a.placement, b.placement), broadcast(a, b)
+    engine, fmt = a.session.engine_for(placement), a.format
+    share = engine.add(expand(a.share, shape), expand(b.share, shape), fmt.bits)
+    bound = None if fmt.bound is None or b.format.bound is None else fmt.bound + b.format.bound
+    to = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative and b.format.nonnegative, bound)
+    return SecretTensor(share, to, placement, a.session, a.dtype)
+
+
+def shifted(x: SecretTensor, value: Any) -> SecretTensor:
+    """``x`` plus a public number or tensor of small numbers, in the same ring."""
+    fmt = x.format
+    encoded = torch.as_tensor((torch.as_tensor(value).double() * 2.0**fmt.scale).round()).to(torch.int64)
+    share = engine_of(x).add_public(x.share, encoded.expand(x.shape), fmt.bits)
+    positive = fmt.nonnegative and bool((encoded >= 0).all())
+    bound = None if fmt.bound is None else fmt.bound + int(encoded.abs().max())
+    return SecretTensor(share, ring_format(fmt.bits, fmt.scale, True, positive, bound), x.placement, x.session, x.dtype)
