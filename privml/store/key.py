@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The party's key: 32 random bytes in a file that only its owner can read."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from privml.errors import ConfigError, CorruptFile
+from privml.store.durable import sync_folder, write_new, writing
+
+KEY_BYTES = 32
+
+
+def default_key_file() -> Path:
+    """``privml/store.key`` in the user's configuration folder."""
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "privml" / "store.key"
+
+
+def make_key(path: Path) -> bytes:
+    """A new key in a new file of mode 0600; FileExistsError when there is one."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = os.urandom(KEY_BYTES)
+    with writing(path):
+        write_new(path, key)
+        sync_folder(path.parent)
+    return key
+
+
+def read_key(path: Path) -> bytes:
+    """Raises ConfigError when the file is missing or others may read it, CorruptFile for another size."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no key there; it is the file that the store was made with") from None
+    with os.fdopen(handle, "rb") as file:
+        mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
+        if mode & 0o077:
+            raise ConfigError(f"{path}: others may read or change this key (mode {mode:04o}); run chmod 600 {path}")
+        key = file.read(KEY_BYTES + 1)
+    if len(key) != KEY_BYTES:
+        raise CorruptFile(f"{path}: a key has {KEY_BYTES} bytes, this file {len(key)}")
+    return key
+
+
+def key_id(key: bytes) -> str:
+    """Tells keys apart and says nothing else about them."""
+    return hashlib.blake2b(key=key, digest_size=8, person=b"privml key id").hexdigest()

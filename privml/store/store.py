@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party's half of a store: hands each chunk of correlations out once, whatever happens in between.
+
+Order of every hand-out: the index that counts the chunks as used is on the disk, then each chunk's file is read and
+removed, then its contents go out. A chunk that was handed out therefore has no file any more, so that even an old
+index that is copied back brings nothing back; a chunk that was counted and not handed out (the process died in
+between) is removed when the store is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from privml import _core
+from privml.errors import ConfigError, CorruptFile, StoreError
+from privml.store import files
+from privml.store.durable import FolderLock, replace, sync_folder
+from privml.store.files import Position
+from privml.store.key import key_id, read_key
+from privml.store.layout import BLOCK_BYTES, DIRECTIONS, Header
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Sealed correlations of one direction, to be opened by the store's ``seal`` in ``context``."""
+
+    direction: int
+    count: int
+    context: bytes
+    sealed: bytes
+
+
+class Store:
+    """``header``: what it holds; ``position``: the next chunk of each direction; ``notes``: what opening had to mend.
+
+    Raises ConfigError (no store there, another key), CorruptFile, StoreError (in use by another process).
+    """
+
+    def __init__(self, folder: str | Path, key_file: str | Path) -> None:
+        self.folder = Path(folder)
+        self.notes: list[str] = []
+        if not files.header_path(self.folder).exists():
+            unfinished = files.chunk_folder(self.folder).exists()
+            what = "the store was never finished; remove it" if unfinished else "no store there"
+            raise ConfigError(f"{self.folder}: {what}; `privml preprocess store=FOLDER` makes one")
+        key = read_key(Path(key_file))
+        self._lock = FolderLock(self.folder)
+        try:
+            self.header, self.sealed_offset = self._read_header(key, key_file)
+            self.seal = files.seal_of(key, self.header)
+            if self.seal.open(self.sealed_offset, files.offset_context(self.header)) is None:
+                raise CorruptFile(f"{files.header_path(self.folder)}: the header was altered")
+            self.position: Position = self._settle()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def _read_header(self, key: bytes, key_file: str | Path) -> tuple[Header, bytes]:
+        path = files.header_path(self.folder)
+        try:
+            header, sealed = files.unpack_header(path.read_bytes())
+        except CorruptFile as error:
+            raise CorruptFile(f"{path}: {error}") from None
+        if header.key != key_id(key):
+            raise ConfigError(f"{self.folder} is sealed with another key than {key_file}")
+        return header, sealed
+
+    def _settle(self) -> Position:
+        """The position after a crash at any moment, on the disk, with no chunk before it left."""
+        path = files.index_path(self.folder)
+        recorded = files.unpack_index(self.seal, self.header, path.read_bytes()) if path.exists() else None
+        if recorded is None:
+            self.notes.append("the index was damaged: going on after the last chunk that was used")
+        there = files.chunks_there(self.folder)
+        used = [max(set(range(self.header.chunks(d))) - there[d], default=-1) + 1 for d in DIRECTIONS]
+        if recorded is not None and any(used[d] > recorded[d] for d in DIRECTIONS):
+            self.notes.append("the index is older than the chunks: going on after the last chunk that was used")
+        position = tuple(max(used[d], recorded[d] if recorded else 0) for d in DIRECTIONS)
+        if position != recorded:
+            self._write_index(position)
+        leftovers = [(d, chunk) for d in DIRECTIONS for chunk in sorted(there[d]) if chunk < position[d]]
+        self._remove(leftovers)
+        if leftovers:
+            self.notes.append(f"{len(leftovers)} chunk(s) were counted as used and not handed out: removed")
+        return position
+
+    # ---- what is left
+    def left(self) -> tuple[int, int]:
+        """Correlations by direction that were not used."""
+        return self.left_at(self.position)
+
+    def left_at(self, position: Position) -> tuple[int, int]:
+        header = self.header
+        return tuple(header.before(d, header.chunks(d)) - header.before(d, position[d]) for d in DIRECTIONS)
+
+    @property
+    def queries_left(self) -> int:
+        """Queries of the size it was made for."""
+        pairs = zip(self.left(), self.header.per_query, strict=True)
+        return min((left // need for left, need in pairs if need), default=0)
+
+    def valid(self, position: Position) -> bool:
+        """Whether ``position``, from a peer, exists in this store."""
+        return all(
+            type(p) is int and 0 <= p <= self.header.chunks(d) for d, p in zip(DIRECTIONS, position, strict=True)
+        )
+
+    # ---- using
+    def take(self, wanted: tuple[int, int], start: Position) -> Iterator[Chunk]:
+        """Chunks from ``start`` (the later of both parties' positions) that hold ``wanted`` correlations by direction,
+        or what there is. They, and all before them, count as used on the disk when this returns."""
+        if any(start[d] < self.position[d] for d in DIRECTIONS):
+            raise StoreError(f"{self.folder}: these correlations were used before")
+        end = tuple(self.header.end_of(d, start[d], wanted[d]) for d in DIRECTIONS)
+        before, skipped = self.position, []
+        if end != before:
+            self._write_index(end)
+            self.position = end
+            skipped = [(d, chunk) for d in DIRECTIONS for chunk in range(before[d], start[d])]
+            self._remove(skipped)
+        return self._hand_out([(d, chunk) for d in DIRECTIONS for chunk in range(start[d], end[d])])
+
+    def _hand_out(self, chunks: list[tuple[int, int]]) -> Iterator[Chunk]:
+        for direction, chunk in chunks:
+            count = self.header.size(direction, chunk)
+            path = files.chunk_path(self.folder, direction, chunk)
+            try:
+                sealed = path.read_bytes()
+            except FileNotFoundError:
+                raise CorruptFile(f"{path}: this chunk is missing") from None
+            self._remove([(direction, chunk)])
+            if len(sealed) != count * BLOCK_BYTES + _core.Seal.overhead:
+                raise CorruptFile(f"{path}: {len(sealed)} bytes, not those of {count} correlations")
+            yield Chunk(direction, count, self.header.chunk_context(direction, chunk), sealed)
+
+    def _write_index(self, position: Position) -> None:
+        replace(files.index_path(self.folder), files.pack_index(self.seal, self.header, position))
+
+    def _remove(self, chunks: list[tuple[int, int]]) -> None:
+        for direction, chunk in chunks:
+            files.chunk_path(self.folder, direction, chunk).unlink(missing_ok=True)
+        if chunks:
+            sync_folder(files.chunk_folder(self.folder))
+
+    def close(self) -> None:
+        self._lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __str__(self) -> str:
+        return f"store {self.header.store[:8]} ({os.fspath(self.folder)})"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes one party's half of a new store: chunks first, the header, without which it is no store, last."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import replace as with_fields
+from pathlib import Path
+
+from privml import _core
+from privml.errors import ConfigError, StoreError
+from privml.store import files
+from privml.store.durable import FOLDER_MODE, FolderLock, replace, sync_folder, write_new, writing
+from privml.store.key import key_id, make_key, read_key
+from privml.store.layout import BLOCK_BYTES, DIRECTIONS, Header
+
+
+class StoreWriter:
+    """``with StoreWriter(folder, header, key_file) as writer``: put() every chunk, then commit(); whatever is not
+    committed is removed. ``header`` needs no salt and key: they are filled in.
+
+    Raises ConfigError when the folder is not empty, StoreError when the disk is full or will be.
+    """
+
+    def __init__(self, folder: str | Path, header: Header, key_file: str | Path) -> None:
+        self.folder = Path(folder)
+        path = Path(key_file)
+        key = read_key(path) if path.exists() else make_key(path)
+        self.header = with_fields(header, salt=os.urandom(16).hex(), key=key_id(key))
+        self.seal = files.seal_of(key, self.header)
+        self._next = [0, 0]
+        self._committed = False
+        make_private_folder(self.folder)
+        self._lock = FolderLock(self.folder)
+        files.chunk_folder(self.folder).mkdir(mode=FOLDER_MODE)
+
+    def put(self, direction: int, sealed: bytes) -> None:
+        """The next chunk of ``direction``, sealed in ``next_context(direction)``; on the disk when it returns."""
+        path = files.chunk_path(self.folder, direction, self._next[direction])
+        with writing(path):
+            write_new(path, sealed)
+        self._next[direction] += 1
+
+    def next_context(self, direction: int) -> bytes:
+        return self.header.chunk_context(direction, self._next[direction])
+
+    def next_size(self, direction: int) -> int:
+        """Correlations that the next chunk of ``direction`` must hold."""
+        return self.header.size(direction, self._next[direction])
+
+    @property
+    def offset_context(self) -> bytes:
+        return files.offset_context(self.header)
+
+    def commit(self, sealed_offset: bytes) -> None:
+        """Makes it a store; ``sealed_offset``: this party's offset, sealed in ``offset_context``."""
+        if any(self._next[d] != self.header.chunks(d) for d in DIRECTIONS):
+            raise ValueError("a store is committed when all its chunks were put")
+        with writing(self.folder):
+            sync_folder(files.chunk_folder(self.folder))
+        replace(files.index_path(self.folder), files.pack_index(self.seal, self.header, (0, 0)))
+        replace(files.header_path(self.folder), files.pack_header(self.header, sealed_offset))
+        sync_folder(self.folder.absolute().parent)
+        self._committed = True
+
+    def __enter__(self) -> StoreWriter:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if not self._committed:
+            with contextlib.suppress(OSError):
+                shutil.rmtree(self.folder)
+        self._lock.release()
+
+
+def make_private_folder(folder: Path) -> None:
+    """An empty folder of mode 0700; ConfigError when something is in it."""
+    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise ConfigError(f"{folder} is not empty; choose another store=FOLDER or remove what is there")
+    folder.chmod(FOLDER_MODE)
+
+
+def bytes_needed(header: Header) -> int:
+    """What the chunks will take on the disk."""
+    sizes = (
+        header.before(d, header.chunks(d)) * BLOCK_BYTES + header.chunks(d) * _core.Seal.overhead for d in DIRECTIONS
+    )
+    return sum(sizes)
+
+
+def check_space(folder: str | Path, header: Header) -> None:
+    """StoreError when the disk that ``folder`` lies or will lie on cannot hold the store."""
+    there = Path(folder).absolute()
+    while not there.exists():
+        there = there.parent
+    needed, free = bytes_needed(header), shutil.disk_usage(there).free
+    if needed > free:
+        raise StoreError(f"{folder}: the store needs {needed / 1e6:,.1f} MB and the disk has {free / 1e6:,.1f} MB left")
