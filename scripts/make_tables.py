@@ -9,12 +9,15 @@ Every file is a list of 64-bit words made with mpmath; run it again after a chan
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import mpmath
 
 TABLES = Path(__file__).resolve().parent.parent / "csrc" / "fixmath" / "tables"
 PRECISION = 400  # bits
+FITTING_PRECISION = 160  # bits, of what ends in 64 or fewer
 
 
 def exponential_powers() -> tuple[str, list[int]]:
@@ -28,7 +31,77 @@ def logarithm_of_two() -> tuple[str, list[int]]:
     return "floor(2^64 ln 2)", [int(mpmath.floor(mpmath.ldexp(mpmath.log(2), 64)))]
 
 
-FILES = {"exponential_powers.inc": exponential_powers, "logarithm_of_two.inc": logarithm_of_two}
+# What the piecewise polynomials of other functions are fitted to: (function, domain [0, 2^a), pieces of length 2^-b),
+# in the order of the enumeration in csrc/fixmath/series.h.
+SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
+    (lambda t: mpmath.erfc(t), 3, 1),
+    (lambda t: t * mpmath.erfc(t / mpmath.sqrt(2)) / 2, 3, 1),
+    (lambda t: t / (1 + mpmath.exp(t)), 5, 0),
+    (lambda t: mpmath.log1p(mpmath.exp(-t)), 5, 0),
+    (lambda t: mpmath.log1p(t), 0, 3),
+    (lambda t: 1 / mpmath.sqrt(1 + t), 0, 3),
+    (lambda t: mpmath.sqrt(1 + t), 0, 3),
+]
+SERIES_TERMS = 16
+DEGREES = range(1, 7)
+
+
+def nearest(value: Any, scale: int) -> int:
+    """value * 2^scale to the nearest integer, as a 64-bit word in two's complement."""
+    return int(mpmath.nint(mpmath.ldexp(value, scale))) % 2**64
+
+
+def series() -> tuple[str, list[int]]:
+    """Chebyshev fits of SERIES in v in [-1, 1), which runs over a piece; highest power first, scale 60."""
+    words = []
+    mpmath.mp.prec = FITTING_PRECISION
+    for function, domain, fineness in SERIES:
+        length = mpmath.ldexp(1, -fineness)
+        for piece in range(2 ** (domain + fineness)):
+
+            def shifted(v: Any, function: Any = function, piece: int = piece, length: Any = length) -> Any:
+                return function((piece + (v + 1) / 2) * length)
+
+            words += [nearest(c, 60) for c in mpmath.chebyfit(shifted, [-1, 1], SERIES_TERMS)]
+    return "Series of csrc/fixmath/series.h: 16 coefficients of each piece, highest power first, scale 60", words
+
+
+def series_errors() -> tuple[str, list[int]]:
+    """log2, in sixteenths rounded up, of the error of degree D = 1..6 on an interval of length 1 (h: times h^(D+1)).
+
+    That is 2 M / ((D + 1)! 4^(D+1)) with M the largest (D + 1)-th derivative.
+    """
+    words = []
+    mpmath.mp.prec = FITTING_PRECISION
+    for function, domain, _ in SERIES:
+        grid = [mpmath.mpf(2**domain) * i / 256 for i in range(256)]
+        # All functions are analytic at 0 too, so differences may reach beyond it.
+        taylor = [mpmath.taylor(function, point, DEGREES.stop, singular=False) for point in grid]
+        for degree in DEGREES:
+            largest = max(abs(terms[degree + 1]) for terms in taylor)
+            words.append(int(mpmath.ceil(16 * mpmath.log(2 * largest / mpmath.mpf(4) ** (degree + 1), 2))) % 2**64)
+    return "Errors of piecewise interpolation: log2 in sixteenths, degrees 1..6, of each series", words
+
+
+def interpolation() -> tuple[str, list[int]]:
+    """Degrees D = 1..6: Chebyshev nodes in [0, 1], scale 48, and the matrix from values there to coefficients."""
+    words = []
+    for degree in DEGREES:
+        n = degree + 1
+        nodes = [(1 - mpmath.cos(mpmath.pi * (2 * j + 1) / (2 * n))) / 2 for j in range(n)]
+        inverse = mpmath.inverse(mpmath.matrix([[node**i for i in range(n)] for node in nodes]))
+        words += [nearest(node, 48) for node in nodes]
+        words += [nearest(inverse[i, j], 44) for i in range(n) for j in range(n)]
+    return "Degrees 1..6: nodes in [0, 1], scale 48, then rows of the interpolation matrix, scale 44", words
+
+
+FILES = {
+    "exponential_powers.inc": exponential_powers,
+    "logarithm_of_two.inc": logarithm_of_two,
+    "series.inc": series,
+    "series_errors.inc": series_errors,
+    "interpolation.inc": interpolation,
+}
 
 
 def text_of(comment: str, words: list[int]) -> str:
@@ -39,9 +112,9 @@ def text_of(comment: str, words: list[int]) -> str:
 
 
 def main() -> int:
-    mpmath.mp.prec = PRECISION
     stale = []
     for name, make in FILES.items():
+        mpmath.mp.prec = PRECISION
         path, text = TABLES / name, text_of(*make())
         if not path.exists() or path.read_text() != text:
             stale.append(name)

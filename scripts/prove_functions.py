@@ -50,6 +50,13 @@ ROWS = [
     Row("exp", gmpy2.exp, every, range(8, 15), range(8, 15), 3),
     Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 3),
     Row("tanh", gmpy2.tanh, every, range(8, 15), range(8, 15), 4),
+    Row("rsqrt", gmpy2.rec_sqrt, lambda x: x > 0, range(4, 14), range(4, 14), 1.1),
+    Row("sqrt", gmpy2.sqrt, lambda x: x >= 0, range(4, 14), range(4, 14), 1),
+    Row("log", gmpy2.log, lambda x: x > 0, range(8, 15), range(8, 15), 1),
+    Row("erf", gmpy2.erf, every, range(8, 15), range(8, 15), 1),
+    Row("gelu", lambda x: x * gmpy2.erfc(-x / gmpy2.sqrt(gmpy2.mpfr(2))) / 2, every, range(8, 15), range(8, 15), 1),
+    Row("silu", lambda x: x / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),
+    Row("softplus", lambda x: gmpy2.log1p(gmpy2.exp(x)), every, range(8, 15), range(8, 15), 1),
 ]
 
 

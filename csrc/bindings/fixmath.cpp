@@ -4,6 +4,9 @@
 
 #include "bindings/elementwise.h"
 #include "fixmath/exponential.h"
+#include "fixmath/gelu.h"
+#include "fixmath/logarithm.h"
+#include "fixmath/reciprocal_square_root.h"
 #include "fixmath/sigmoid.h"
 
 namespace privml::bindings {
@@ -22,6 +25,13 @@ constexpr FixedPointFunction kFunctions[] = {
     {"exp", exp, clear_exp, cost_exp, "e^x, at most the largest of the output's range"},
     {"sigmoid", sigmoid, clear_sigmoid, cost_sigmoid, "1 / (1 + e^-x)"},
     {"tanh", tanh, clear_tanh, cost_tanh, "hyperbolic tangent"},
+    {"rsqrt", rsqrt, clear_rsqrt, cost_rsqrt, "1 / sqrt(x) for x > 0"},
+    {"sqrt", sqrt, clear_sqrt, cost_sqrt, "sqrt(x) for x >= 0"},
+    {"log", log, clear_log, cost_log, "ln x for x > 0"},
+    {"erf", erf, clear_erf, cost_erf, "erf x"},
+    {"gelu", gelu, clear_gelu, cost_gelu, "x Phi(x)"},
+    {"silu", silu, clear_silu, cost_silu, "x / (1 + e^-x)"},
+    {"softplus", softplus, clear_softplus, cost_softplus, "ln(1 + e^x)"},
 };
 
 std::span<const i64> signed_view(const py::array& x) {

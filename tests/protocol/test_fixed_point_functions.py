@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixed-point functions from Python: values, shares, formats, and the checked-in constants."""
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,13 @@ FUNCTIONS = {
     "exp": (np.exp, -(2**15), 8517, 3),  # ln 8 = 8517.4 / 4096
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 3),
     "tanh": (np.tanh, -(2**15), 2**15 - 1, 4),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 66, 2**15 - 1, 1.1),
+    "sqrt": (np.sqrt, 0, 2**15 - 1, 1),
+    "log": (np.log, 2, 2**15 - 1, 1),
+    "erf": (np.vectorize(math.erf), -(2**15), 2**15 - 1, 1),
+    "gelu": (lambda x: x * np.vectorize(math.erfc)(-x / math.sqrt(2)) / 2, -(2**15), 2**15 - 1, 1),
+    "silu": (lambda x: x / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 1),
+    "softplus": (lambda x: np.logaddexp(0, x), -(2**15), 2**15 - 4, 1),
 }
 
 

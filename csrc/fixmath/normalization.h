@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A positive number as a power of two times a number in [1, 2).
+//
+// Functionality  x in Z_{2^bits}, 0 <= x < 2^(bits-1): the one-hot vector of k = floor(log2 x), in
+//                bits - 1 places, none for x = 0, as XOR shares; mantissa = x * 2^(bits-2-k) in
+//                Z_{2^(bits-1)}: its top bit is 1, the others are the fraction. 0 for x = 0.
+// Method         the one-hot vector read as a word is the power of two that x is multiplied by
+//                (word_product.h).
+// Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
+// Cost           nonzero_bit.h and a word product, both of bits - 1 bits.
+// Source         SiRNN (Rathee et al., S&P 2021), Figure 6, steps 1 to 4.
+#pragma once
+
+#include <vector>
+
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+struct Normalized {
+  std::vector<u8> one_hot;  // [element * (bits - 1) + place]
+  std::vector<u64> mantissa;
+};
+
+Normalized normalize(Party& party, std::span<const u64> x, int bits);
+void cost_normalize(CostMeter& meter, i64 count, int bits);
+
+// Words by place: local XOR shares of table[k], and of `none` for x = 0.
+std::vector<u64> select_by_place(const Party& party, const Normalized& x,
+                                 const std::vector<u64>& table, u64 none);
+
+// In the clear; place is -1 for x = 0.
+struct ClearNormalized {
+  int place;
+  u64 mantissa;
+};
+ClearNormalized clear_normalize(u64 x, int bits);
+
+}  // namespace privml
