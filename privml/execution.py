@@ -49,7 +49,7 @@ def execute(
                 value = attributes[node.target]
             else:
                 args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
-                value = _call(node, args, kwargs, session)
+                value = call_node(node, args, kwargs, session)
             values[node] = value
             if observe is not None:
                 observe(node, value)
@@ -67,7 +67,8 @@ def _latest(node: fx.Node, user: fx.Node) -> fx.Node:
     return latest
 
 
-def _call(node: fx.Node, args: Any, kwargs: Any, session: Session | None) -> Any:
+def call_node(node: fx.Node, args: Any, kwargs: Any, session: Session | None) -> Any:
+    """The node's result, in a session under its layer's name, the formats chosen for it, and its ledger entry."""
     if node.target is SYM_SIZE:
         return args[0].shape[args[1]]
     if session is None or not node.meta.get("secret"):

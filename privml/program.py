@@ -16,9 +16,10 @@ from torch import fx
 from privml.context import Numerics, Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError
-from privml.execution import execute, share_attributes, share_inputs
+from privml.execution import share_attributes, share_inputs
 from privml.formats import Format
 from privml.graph import calls, dtype_of, shape_of
+from privml.parallel import Plans, run_graph
 from privml.passes.cost import predict
 from privml.program_body import body_of, digest, formats_of, graph_of
 from privml.program_file import read_program, read_weights, write_program, write_weights
@@ -54,6 +55,7 @@ class Program:
         self.weights: dict[str, torch.Tensor] | None = None
         self.choice: Any = None
         self._correlations: dict[tuple, Correlations] = {}
+        self._plans: Plans = {}
         self._shared: weakref.WeakKeyDictionary[Session, dict] = weakref.WeakKeyDictionary()
         if weights is not None:
             self.weights = dict(weights)
@@ -129,7 +131,7 @@ class Program:
         fit, ConfigError when party 0 has no weights.
         """
         shared = share_inputs(self.graph, session, inputs, INPUT_OWNER)
-        results = execute(self.graph, shared, self.prepare(session), session)
+        results = run_graph(self.graph, shared, self.prepare(session), session, self._plans)
         return results[0] if len(results) == 1 else tuple(results)
 
     def prepare(self, session: Session) -> dict[str, Any]:
@@ -154,7 +156,7 @@ class Program:
         key = (tuple(tuple(shape) for shape in shapes), ot, threads)
         if key not in self._correlations:
             engine = _meter(0, ot, threads)
-            predict(self.graph, self.constants, self.numerics, engine, shapes=shapes)
+            predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
             counts = [engine.lane(index).counters() for index in range(threads)]
             first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
             self._correlations[key] = Correlations(first.from0, first.from1, tuple(further))
@@ -167,7 +169,7 @@ class Program:
         correlations made ahead, as ``serve`` and ``query`` do, the run, and the opening of the outputs."""
         engine = _meter(rank, ot, threads)
         engine.reserve(self.correlations(*shapes, ot=ot, threads=threads).stock)
-        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes)
+        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
 
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"

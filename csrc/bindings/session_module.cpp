@@ -92,8 +92,15 @@ void define_session(py::module_& m) {
       .def_property_readonly("rank", &TwoPartySession::rank)
       .def_property_readonly("metering", &TwoPartySession::metering)
       .def_property_readonly("lanes", &TwoPartySession::lanes)
+      .def_property_readonly("ot",
+                             [](const TwoPartySession& session) {
+                               const OtConfig& config = session.config();
+                               return py::make_tuple(config.provider, config.k, config.security);
+                             })
       .def("lane", &TwoPartySession::lane, "index"_a,
            "One lane as a session of its own, for protocols that run beside those of other lanes.")
+      .def("twin", &TwoPartySession::twin,
+           "A meter of one lane with the same choice of correlations, from party 0's side.")
       .def(
           "clock", [](TwoPartySession& session) { return packed(session.clock()); },
           "The longest path so far on these lanes, for `advance`.")

@@ -52,6 +52,7 @@ class Engine(abc.ABC):
     rank: int | None  # None when this object acts for all parties (plain, joint)
     components: int  # tensors per share
     trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
+    ot: tuple = ()  # what its correlations are made by, where it needs any
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
 
     def lane(self, index: int) -> Engine:
@@ -60,6 +61,11 @@ class Engine(abc.ABC):
         if index != 0:
             raise ValueError(f"{self.name} has no lane {index}")
         return self
+
+    def twin(self) -> Engine | None:
+        """An engine of one lane that computes on zeros and counts what this one would send, the same at all parties;
+        None where nothing is sent."""
+        return None
 
     def clock(self) -> Any:
         """The longest chain of messages so far on the engine's lanes, as `advance` takes it."""

@@ -107,10 +107,13 @@ class JointEngine(Engine):
         self._width = engines[0].components
         self.components = self.parties * self._width
         self.trivial_inputs = engines[0].trivial_inputs
-        self.lanes = engines[0].lanes
+        self.ot, self.lanes = engines[0].ot, engines[0].lanes
 
     def lane(self, index: int) -> JointEngine:
         return JointEngine([engine.lane(index) for engine in self.engines], self.threads.beside())
+
+    def twin(self) -> Engine | None:
+        return self.engines[0].twin()
 
     def clock(self) -> tuple[Any, ...]:
         return tuple(engine.clock() for engine in self.engines)

@@ -37,10 +37,13 @@ class TwoPartyEngine(Engine):
     def __init__(self, session: _core.TwoPartySession) -> None:
         self.session = session
         self.rank = session.rank
-        self.lanes = session.lanes
+        self.ot, self.lanes = session.ot, session.lanes
 
     def lane(self, index: int) -> TwoPartyEngine:
         return TwoPartyEngine(self.session.lane(index))
+
+    def twin(self) -> TwoPartyEngine:
+        return TwoPartyEngine(self.session.twin())
 
     def clock(self) -> tuple[int, ...]:
         return tuple(self.session.clock())

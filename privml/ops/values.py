@@ -198,10 +198,12 @@ def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
     working = working_format(session)
     if fmt.scale > working.scale:
         to = rescaled(fmt, ring_format(fmt.bits, working.scale, True))
-        known = x._operand  # truncated already, for another product
-        if known is None or known[0] != (x.cell.version, to):
-            known = x._operand = ((x.cell.version, to), convert(engine_of(x), x.share, fmt, to))
-        return known[1], to
+        known = x._operand  # truncated already, for other products
+        if known is None or known[0] != x.cell.version:
+            known = x._operand = (x.cell.version, {})
+        if to not in known[1]:
+            known[1][to] = convert(engine_of(x), x.share, fmt, to)
+        return known[1][to], to
     return x.share, fmt
 
 

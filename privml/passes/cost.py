@@ -10,8 +10,9 @@ import torch
 from torch import fx
 
 from privml.context import Numerics, Session
-from privml.execution import execute, share_attributes, share_inputs
+from privml.execution import share_attributes, share_inputs
 from privml.graph import dtype_of, shape_of
+from privml.parallel import Plans, run_graph
 from privml.session.ledger import Ledger, Snapshot
 from privml.sharing import reveal
 
@@ -24,12 +25,13 @@ def predict(
     batch: int = 1,
     reveal_to: int | None = 1,
     shapes: Sequence[Sequence[int]] | None = None,
+    plans: Plans | None = None,
 ) -> Ledger:
     """The ledger, with an entry per layer, of one query of ``batch`` inputs, or of inputs of these ``shapes``, and of
     its results' opening.
 
     ``meter``: an engine that computes on zeros and books what every protocol would send (for two parties
-    ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank.
+    ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``.
     """
     session = Session(meter, numerics)
     ledger = session.ledger = Ledger(lambda: Snapshot.of(session.engine.counters()))
@@ -42,7 +44,7 @@ def predict(
         shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
     inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
     attributes = share_attributes(graph, session, values)
-    results = execute(graph, share_inputs(graph, session, inputs), attributes, session)
+    results = run_graph(graph, share_inputs(graph, session, inputs), attributes, session, plans)
     with ledger.node("reveal", "reveal"):
         for result in results:
             reveal(result, to=reveal_to)

@@ -4,6 +4,7 @@ correlations, per phase and per graph node."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -101,47 +102,58 @@ NodeCallback = Callable[[str, str], None]
 class Ledger:
     """Reads the counters of one party and attributes differences to nodes.
 
-    ``read`` returns the counters of now. ``on_node`` callbacks get ``(event, name)`` with event "start" or
-    "end"; they serve progress bars and must not raise.
+    ``read`` returns the counters of now, those of the calling thread's lane where there is one. ``on_node`` callbacks
+    get ``(event, name)`` with event "start" or "end"; they serve progress bars and must not raise.
     """
 
     def __init__(self, read: Callable[[], Snapshot]) -> None:
         self._read = read
         self.records: dict[str, NodeRecord] = {}
         self.on_node: list[NodeCallback] = []
-        self._open: list[str] = []
+        self._open = threading.local()  # a node within a node of the same thread
+        self._lock = threading.Lock()
 
     def snapshot(self) -> Snapshot:
         return self._read()
 
+    def expect(self, name: str, operator: str = "") -> None:
+        """Gives a node its place among the records before it runs."""
+        with self._lock:
+            self.records.setdefault(name, NodeRecord(name, operator))
+
     @contextmanager
-    def node(self, name: str, operator: str = "") -> Iterator[None]:
-        """Books what happens inside under ``name``; a node within a node is part of the outer one."""
-        outermost = not self._open
-        self._open.append(name)
+    def node(self, name: str, operator: str = "", part: bool = False) -> Iterator[None]:
+        """Books what happens inside under ``name``; a node within a node is part of the outer one. Nodes of different
+        lanes may be open at once, each in a thread of its own. ``part``: something done for the node apart from it."""
+        outermost = not getattr(self._open, "yes", False)
         if outermost:
-            self._notify("start", name)
+            self._open.yes = True
+            if not part:
+                self._notify("start", name)
             before, start = self._read(), time.perf_counter()
         try:
             yield
         finally:
-            self._open.pop()
             if outermost:
-                self._book(name, operator, self._read() - before, time.perf_counter() - start)
-                self._notify("end", name)
+                self._open.yes = False
+                self._book(name, operator, self._read() - before, time.perf_counter() - start, not part)
+                if not part:
+                    self._notify("end", name)
 
-    def _book(self, name: str, operator: str, cost: Snapshot, seconds: float) -> None:
+    def _book(self, name: str, operator: str, cost: Snapshot, seconds: float, call: bool) -> None:
         # Local tensor work belongs to the online phase, but only the caller's clock sees it.
         elsewhere = cost.setup.seconds + cost.preprocess.seconds
         online = PhaseCount(max(seconds - elsewhere, 0.0), cost.online.sent, cost.online.received, cost.online.depth)
         cost = Snapshot(cost.setup, cost.preprocess, online, cost.cots_as_sender, cost.cots_as_receiver)
-        record = self.records.setdefault(name, NodeRecord(name, operator))
-        record.calls += 1
-        record.cost = record.cost + cost
+        with self._lock:
+            record = self.records.setdefault(name, NodeRecord(name, operator))
+            record.calls += call
+            record.cost = record.cost + cost
 
     def _notify(self, event: str, name: str) -> None:
-        for callback in self.on_node:
-            callback(event, name)
+        with self._lock:
+            for callback in self.on_node:
+                callback(event, name)
 
     def reset_nodes(self) -> None:
         """Forgets the records of nodes, not the totals."""
