@@ -9,8 +9,13 @@
 namespace privml {
 
 i64 RcotCost::message_bytes(int m, i64 count) const {
-  if (provider == "ideal") return 0;
-  expect(provider == "softspoken" && k >= 1, "RcotCost: provider must be ideal or softspoken");
+  if (provider == "ideal" || count == 0) return 0;
+  if (provider == "silent") {
+    // The receiver's first turn has nothing to say; then trees, challenge and digest (silent.h).
+    constexpr i64 kCheckBytes = 32;
+    return m == 0 ? 0 : m == 1 ? tree_bytes : kCheckBytes;
+  }
+  expect(provider == "softspoken" && k >= 1, "RcotCost: unknown provider");
   expect(m == 0, "RcotCost: an extension of SoftSpoken OT has one message");
   // One row of bits per field element beyond the first (softspoken.h).
   return (ceil_div(128, k) - 1) * count / 8;
@@ -38,21 +43,25 @@ void CostMeter::exchange(i64 from_party0, i64 from_party1) {
   }
 }
 
+void CostMeter::extend_both(const RcotCost& provider, i64 sender0, i64 sender1) {
+  for_each_extension(sender0, sender1, provider.tile, [&](i64 count0, i64 count1) {
+    for (int m = 0; m < provider.messages; ++m) {
+      // Even messages come from the receiver: party 1 for what party 0 sends with.
+      const i64 of0 = provider.message_bytes(m, count0), of1 = provider.message_bytes(m, count1);
+      exchange(m % 2 == 0 ? of1 : of0, m % 2 == 0 ? of0 : of1);
+    }
+  });
+}
+
 void CostMeter::reserve(i64 sender0, i64 sender1) {
   const i64 missing0 = missing_correlations(sender0, available[0], rcot.granularity);
   const i64 missing1 = missing_correlations(sender1, available[1], rcot.granularity);
-  const std::array<i64, 2> before = depth;
-  for_each_extension(missing0, missing1, rcot.tile, [&](i64 count0, i64 count1) {
-    for (int m = 0; m < rcot.messages; ++m) {
-      // Even messages come from the receiver: party 1 for what party 0 sends with.
-      const i64 of0 = rcot.message_bytes(m, count0), of1 = rcot.message_bytes(m, count1);
-      const i64 from0 = m % 2 == 0 ? of1 : of0, from1 = m % 2 == 0 ? of0 : of1;
-      exchange(from0, from1);
-      preprocess_bytes[0] += from0;
-      preprocess_bytes[1] += from1;
-    }
-  });
-  for (int party : {0, 1}) preprocess_depth[party] += depth[party] - before[party];
+  const std::array<i64, 2> depth_before = depth, bytes_before = bytes;
+  extend_both(rcot, missing0, missing1);
+  for (int party : {0, 1}) {
+    preprocess_bytes[party] += bytes[party] - bytes_before[party];
+    preprocess_depth[party] += depth[party] - depth_before[party];
+  }
   available[0] += missing0;
   available[1] += missing1;
 }

@@ -27,6 +27,8 @@ struct CostMeter {
   void message(int from, i64 count);
   // Both parties write, then both read.
   void exchange(i64 from_party0, i64 from_party1);
+  // Mirrors extend_both(): counts are indexed by the sender's rank.
+  void extend_both(const RcotCost& provider, i64 sender0, i64 sender1);
   // Mirrors reserve(): counts are indexed by the sender's rank.
   void reserve(i64 sender0, i64 sender1);
   // Mirrors draw_as_sender() of party `sender`.

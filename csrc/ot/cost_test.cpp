@@ -157,7 +157,7 @@ TEST_P(MeterEquality, BytesDepthAndCorrelationsOfEveryFunction) {
 }
 
 std::vector<OtConfig> measured_providers() {
-  std::vector<OtConfig> configs{test_config("ideal")};
+  std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0)};
   for (int k : {1, 2, 4, 8}) configs.push_back(test_config("softspoken", k));
   return configs;
 }

@@ -22,15 +22,7 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
   const Traffic before = party.channel.traffic();
   sender.make_room(send);
   receiver.make_room(receive);
-  for_each_extension(send, receive, sender.tile(), [&](i64 to_send, i64 to_receive) {
-    for (int s = 0; s <= sender.messages(); ++s) {
-      const bool sending = extension_role(s) == OtRole::sender;
-      const i64 count = sending ? to_send : to_receive;
-      if (count > 0) (sending ? sender : receiver).step(s, count);
-    }
-    sender.deposit(to_send);
-    receiver.deposit(to_receive);
-  });
+  extend_both(sender, receiver, send, receive);
   const Traffic after = party.channel.traffic();
   PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
   book.sent += after.sent - before.sent;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/wipe.h"
+#include "ot/schedule.h"
 
 namespace privml {
 
@@ -53,6 +54,18 @@ void CotPool::add(Block* in, i64 count) {
   std::copy(in, in + count, store_.data() + last_);
   wipe(in, count * sizeof(Block));
   last_ += count;
+}
+
+void extend_both(CotPool& sender, CotPool& receiver, i64 send, i64 receive) {
+  for_each_extension(send, receive, sender.tile(), [&](i64 to_send, i64 to_receive) {
+    for (int s = 0; s <= sender.messages(); ++s) {
+      const bool sending = extension_role(s) == OtRole::sender;
+      const i64 count = sending ? to_send : to_receive;
+      if (count > 0) (sending ? sender : receiver).step(s, count);
+    }
+    sender.deposit(to_send);
+    receiver.deposit(to_receive);
+  });
 }
 
 }  // namespace privml

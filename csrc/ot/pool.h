@@ -42,4 +42,8 @@ class CotPool {
   i64 last_ = 0;
 };
 
+// Extends both directions of a session side by side; this party's ends, of the same provider, with
+// room made. Both parties call it with mirrored multiples of the granularity.
+void extend_both(CotPool& sender, CotPool& receiver, i64 send, i64 receive);
+
 }  // namespace privml

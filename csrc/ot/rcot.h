@@ -42,11 +42,12 @@ constexpr OtRole extension_role(int s) { return s % 2 == 0 ? OtRole::receiver : 
 
 // Bytes of an extension's messages; mirrors the provider exactly.
 struct RcotCost {
-  std::string provider;  // "ideal" or "softspoken"
+  std::string provider;  // "ideal", "softspoken" or "silent"
   int k = 0;             // SoftSpoken's field degree
   i64 granularity = 1;
   i64 tile = 1;
   int messages = 0;
+  i64 tree_bytes = 0;  // silent OT: of an iteration's trees
   // Bytes of message m for an extension of `count`.
   i64 message_bytes(int m, i64 count) const;
   // What a correlation costs on the wire, both ways, in a full extension.

@@ -12,6 +12,7 @@
 #include "base/wipe.h"
 #include "ot/base_ot.h"
 #include "ot/ideal.h"
+#include "ot/silent_bootstrap.h"
 #include "ot/softspoken.h"
 #include "ot/stored.h"
 
@@ -92,9 +93,7 @@ std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Bloc
       CotPool(make_ideal_rcot(OtRole::receiver, shared[1 - rank])), prg, tagged(seed, 6), 0);
 }
 
-std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank, int k, Prg prg) {
-  const Digest session = toss_coins(channel, rank, prg);
-  const Block hash_key = first_block(digest("privml hash key", 0, session, {}));
+RcotPair softspoken_pair(Channel& channel, int rank, int k, const Digest& session, Prg& prg) {
   Block delta = prg.next_block();
   delta.lo |= 1;
   // The sender of a correlated OT is the receiver of its base OTs; both directions go in step.
@@ -108,9 +107,29 @@ std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank,
   wipe(key_pairs.data(), key_pairs.size() * sizeof(key_pairs[0]));
   wipe(keys.data(), keys.size() * sizeof(keys[0]));
   wipe(&delta, sizeof(delta));
-  return std::make_unique<PartyResources>(channel, rank, CotPool(std::move(sender)),
-                                          CotPool(std::move(receiver)), prg, hash_key,
-                                          softspoken_cost(k).bits_per_correlation());
+  return {std::move(sender), std::move(receiver)};
+}
+
+// Silent OT starts from few transfers, so the degree with the fewest bytes serves it best.
+constexpr int kSilentBaseDegree = 8;
+
+std::unique_ptr<PartyResources> resources_of(Channel& channel, int rank, const OtConfig& config,
+                                             Prg prg) {
+  const Digest session = toss_coins(channel, rank, prg);
+  const auto key = [&](std::string_view label) {
+    return first_block(digest(label, 0, session, {}));
+  };
+  const bool silent = config.provider == "silent";
+  RcotPair pair =
+      softspoken_pair(channel, rank, silent ? kSilentBaseDegree : config.k, session, prg);
+  if (silent) {
+    const SilentKeys keys{key("privml silent OT trees"), key("privml silent OT code")};
+    pair = silent_bootstrap(channel, std::move(pair), keys, config.security == "malicious", prg);
+  }
+  return std::make_unique<PartyResources>(channel, rank, CotPool(std::move(pair.sender)),
+                                          CotPool(std::move(pair.receiver)), prg,
+                                          key("privml hash key"),
+                                          rcot_cost(config).bits_per_correlation());
 }
 
 }  // namespace
@@ -118,7 +137,9 @@ std::unique_ptr<PartyResources> softspoken_resources(Channel& channel, int rank,
 RcotCost rcot_cost(const OtConfig& config) {
   expect(config.security == "semi_honest", "OT security must be \"semi_honest\"");
   if (config.provider == "ideal") return ideal_cost();
-  expect(config.provider == "softspoken", "OT provider must be \"softspoken\" or \"ideal\"");
+  if (config.provider == "silent") return silent_cost(silent_main_parameters(false));
+  expect(config.provider == "softspoken",
+         "OT provider must be \"softspoken\", \"silent\" or \"ideal\"");
   return softspoken_cost(config.k);
 }
 
@@ -144,7 +165,7 @@ std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
   const Prg prg(config.test_seed ? tagged(*config.test_seed, 1 + static_cast<u64>(rank))
                                  : os_random_block());
   auto resources = ideal ? ideal_resources(channel, rank, *config.test_seed, prg)
-                         : softspoken_resources(channel, rank, config.k, prg);
+                         : resources_of(channel, rank, config, prg);
   const Traffic after = channel.traffic();
   PhaseCount& book = resources->party().ledger.phases[static_cast<int>(Phase::setup)];
   book.sent = after.sent - before.sent;
@@ -163,6 +184,9 @@ void cost_party_resources(CostMeter& meter) {
   constexpr i64 kReply = kBaseOts * kBaseOtReplyBytes + kSoftSpokenSeedBytes;
   meter.exchange(kRequest, kRequest);
   meter.exchange(kReply, kReply);
+  if (meter.rcot.provider == "silent") {
+    cost_silent_bootstrap(meter, softspoken_cost(kSilentBaseDegree), meter.rcot.messages > 2);
+  }
 }
 
 }  // namespace privml

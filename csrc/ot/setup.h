@@ -3,9 +3,10 @@
 //
 // Functionality  the parties agree on a session id and the hash's key by committing to random
 //                nonces before opening them, so neither chooses them alone; then base_ot.h and
-//                softspoken.h.
+//                softspoken.h; for silent OT silent_bootstrap.h after that.
 // Cost           64 bytes for the coin toss and 16384 for the base OTs and seeds per party; four
-//                exchanges. Nothing with the ideal provider.
+//                exchanges. Silent OT: 129 KB and two exchanges besides. Nothing with the ideal
+//                provider.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@
 namespace privml {
 
 struct OtConfig {
-  std::string provider = "softspoken";   // or "ideal": tests only, insecure
-  int k = 4;                             // SoftSpoken's field degree, 1..8
+  std::string provider = "softspoken";   // or "silent", or "ideal": tests only, insecure
+  int k = 4;                             // SoftSpoken's field degree, 1..8; else ignored
   std::string security = "semi_honest";  // or "malicious": a cheating peer ends in SecurityAbort
   // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
   // the same seed. The ideal provider needs it.

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ot/silent_bootstrap.h"
+
+#include "ot/pool.h"
+#include "ot/schedule.h"
+
+namespace privml {
+namespace {
+
+struct Drawn {
+  WipedVector<Block> sender, receiver;
+};
+
+Drawn draw_both(RcotPair pair, i64 wanted) {
+  CotPool sender(std::move(pair.sender)), receiver(std::move(pair.receiver));
+  const i64 count = missing_correlations(wanted, 0, sender.granularity());
+  sender.make_room(count);
+  receiver.make_room(count);
+  extend_both(sender, receiver, count, count);
+  Drawn drawn{WipedVector<Block>(wanted), WipedVector<Block>(wanted)};
+  sender.take(drawn.sender.data(), wanted);
+  receiver.take(drawn.receiver.data(), wanted);
+  return drawn;
+}
+
+RcotPair make_pair(Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
+                   Block delta, Prg& prg, Drawn bases) {
+  auto sender = make_silent_sender(channel, parameters, keys, delta, Prg(prg.next_block()),
+                                   std::move(bases.sender));
+  auto receiver = make_silent_receiver(channel, parameters, keys, Prg(prg.next_block()),
+                                       std::move(bases.receiver));
+  return {std::move(sender), std::move(receiver)};
+}
+
+}  // namespace
+
+RcotPair silent_bootstrap(Channel& channel, RcotPair base, const SilentKeys& keys, bool malicious,
+                          Prg& prg) {
+  const SilentParameters small = silent_setup_parameters(malicious);
+  const SilentParameters large = silent_main_parameters(malicious);
+  Block delta = base.sender->delta();
+  Drawn first = draw_both(std::move(base), small.spent());
+  RcotPair once = make_pair(channel, small, keys, delta, prg, std::move(first));
+  Drawn second = draw_both(std::move(once), small.usable());
+  RcotPair pair = make_pair(channel, large, keys, delta, prg, std::move(second));
+  wipe(&delta, sizeof(delta));
+  return pair;
+}
+
+void cost_silent_bootstrap(CostMeter& meter, const RcotCost& base, bool malicious) {
+  const SilentParameters small = silent_setup_parameters(malicious);
+  const i64 drawn = missing_correlations(small.spent(), 0, base.granularity);
+  meter.extend_both(base, drawn, drawn);
+  meter.extend_both(silent_cost(small), small.usable(), small.usable());
+}
+
+}  // namespace privml
