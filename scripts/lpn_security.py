@@ -33,7 +33,7 @@ class Set(NamedTuple):
     depth: int
 
 
-LIBRARY = (Set("main", 163840, 1170, 11), Set("setup", 40960, 356, 9))
+LIBRARY = (Set("main", 163840, 1170, 11), Set("setup", 38912, 346, 9))
 LITERATURE = (Set("2^17, 1170, 11", 2**17, 1170, 11), Set("2^19, 1900, 13", 2**19, 1900, 13))
 
 
@@ -123,8 +123,8 @@ def _times(a: list[int], b: list[int]) -> list[int]:
 def linearisation(s: Set) -> float:
     """Guess u zeros per block, then solve the products of two variables of one block, which vanish, by linearisation.
 
-    g blocks are left aside and searched through at the end. The system of v^2 / 2 monomials is charged as the cheaper of
-    elimination and of iterative solving that multiplies by the equations' factors.
+    g blocks are left aside and searched through at the end. The system of v^2 / 2 monomials is charged as the cheaper
+    of elimination and of iterative solving that multiplies by the equations' factors.
     """
     block = 2**s.depth
     best = math.inf

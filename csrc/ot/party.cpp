@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/party.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.h"
@@ -31,15 +32,20 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
   book.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// What is in stock leaves first, so that the store need not hold it beside an extension's output.
 void draw_as_sender(Party& party, Block* out, i64 count) {
-  reserve(party, count, 0);
-  party.sender.take(out, count);
+  const i64 stocked = std::min(count, party.sender.available());
+  party.sender.take(out, stocked);
+  reserve(party, count - stocked, 0);
+  party.sender.take(out + stocked, count - stocked);
   party.ledger.cots_as_sender += count;
 }
 
 void draw_as_receiver(Party& party, Block* out, i64 count) {
-  reserve(party, 0, count);
-  party.receiver.take(out, count);
+  const i64 stocked = std::min(count, party.receiver.available());
+  party.receiver.take(out, stocked);
+  reserve(party, 0, count - stocked);
+  party.receiver.take(out + stocked, count - stocked);
   party.ledger.cots_as_receiver += count;
 }
 

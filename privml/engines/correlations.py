@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from privml.errors import ConfigError
 
-PROVIDERS = ("softspoken", "ideal")
+PROVIDERS = ("softspoken", "silent", "ideal")
 SOFTSPOKEN_DEGREES = (1, 2, 4, 8)
 SECURITIES = ("semi_honest",)
 
 
 @dataclass(frozen=True, slots=True)
 class OtChoice:
-    """``provider``: "softspoken", or "ideal" (tests only). ``k``: SoftSpoken's field degree, 0 for other providers.
-    ``security``: "semi_honest". Raises ConfigError for what does not exist."""
+    """``provider``: "softspoken", "silent", or "ideal" (tests only). ``k``: SoftSpoken's field degree, 0 for other
+    providers. ``security``: "semi_honest". Raises ConfigError for what does not exist."""
 
     provider: str = "softspoken"
     k: int = 4

@@ -20,7 +20,9 @@ def pair(party, first: dict, second: dict, ranks=(0, 1)):
     return a, b
 
 
-@pytest.mark.parametrize("settings", [{}, {"ot": OtChoice(k=8)}, {"ot": OtChoice("ideal")}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"ot": OtChoice(k=8)}, {"ot": OtChoice("silent")}, {"ot": OtChoice("ideal")}], ids=str
+)
 def test_two_processes_agree(party, settings):
     a, b = pair(party, {"settings": settings}, {"settings": settings})
     assert (a.last(), b.last()) == (EXPECTED, EXPECTED)

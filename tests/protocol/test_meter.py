@@ -65,7 +65,8 @@ def without_seconds(counters):
     }
 
 
-SETTINGS = [("ideal", 4, 1), ("softspoken", 4, 1), ("softspoken", 2, 1), ("ideal", 4, 3), ("softspoken", 4, 2)]
+SETTINGS = [("ideal", 4, 1), ("softspoken", 4, 1), ("softspoken", 2, 1), ("silent", 0, 1)]
+SETTINGS += [("ideal", 4, 3), ("softspoken", 4, 2), ("silent", 0, 2)]
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)

@@ -16,7 +16,7 @@ PLAIN = PlainEngine(check_overflow=False)
 OWNERS = (None, 0, 1)
 
 
-@pytest.fixture(scope="module", params=["ideal", "softspoken"])
+@pytest.fixture(scope="module", params=["ideal", "softspoken", "silent"])
 def engine(request):
     made = joint.create(ot=request.param, deadline=20.0)
     yield made
