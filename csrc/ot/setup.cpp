@@ -126,10 +126,9 @@ std::unique_ptr<PartyResources> resources_of(Channel& channel, int rank, const O
     const SilentKeys keys{key("privml silent OT trees"), key("privml silent OT code")};
     pair = silent_bootstrap(channel, std::move(pair), keys, config.security == "malicious", prg);
   }
-  return std::make_unique<PartyResources>(channel, rank, CotPool(std::move(pair.sender)),
-                                          CotPool(std::move(pair.receiver)), prg,
-                                          key("privml hash key"),
-                                          rcot_cost(config).bits_per_correlation());
+  return std::make_unique<PartyResources>(
+      channel, rank, CotPool(std::move(pair.sender)), CotPool(std::move(pair.receiver)), prg,
+      key("privml hash key"), rcot_cost(config).bits_per_correlation());
 }
 
 }  // namespace
