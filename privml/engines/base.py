@@ -174,16 +174,25 @@ class Engine(abc.ABC):
 
     # ---- width and scale
     @abc.abstractmethod
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
-        """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring."""
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring. ``nonnegative``
+        and ``bound`` (-bound <= value < bound <= 2^(bits - 1)) are promises that make it cheaper."""
 
     @abc.abstractmethod
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         """floor(x / 2^shift) in the smaller ring Z_2^(bits - shift)."""
 
     @abc.abstractmethod
-    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
-        """The same value in the larger ring Z_2^to_bits."""
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
+        """The same value in the larger ring Z_2^to_bits; promises as in ``truncate``."""
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         """The same value, which must fit, in the smaller ring Z_2^to_bits."""

@@ -224,14 +224,22 @@ class JointEngine(Engine):
         return self._interactive("conv2d", x, w, list(stride), list(padding), list(dilation), groups, out_bits)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
-        return self._interactive("truncate", a, bits, shift, nonnegative)
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        return self._interactive("truncate", a, bits, shift, nonnegative, bound)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._interactive("truncate_reduce", a, bits, shift)
 
-    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
-        return self._interactive("extend", a, bits, to_bits, signed, nonnegative)
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
+        return self._interactive("extend", a, bits, to_bits, signed, nonnegative, bound)
 
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:

@@ -107,13 +107,21 @@ class OwnedEngine(Engine):
         return self._each(lambda a: self._clear.conv2d_public(a, w, stride, padding, dilation, groups, bits), x)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
         return self._each(lambda x: self._clear.truncate(x, bits, shift), a)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._each(lambda x: self._clear.truncate(x, bits, shift), a)
 
-    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
         return self._each(lambda x: self._clear.extend(x, bits, to_bits, signed), a)
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:

@@ -127,13 +127,23 @@ class PlainEngine(Engine):
         return self._fit_estimated(ring.bilinear(kernel, x[0], w, w[0].numel()), bits)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        self._expect_bound(a[0], bound)
         return (a[0] >> min(shift, 63),)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return (a[0] >> min(shift, 63),)
 
-    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
+        self._expect_bound(a[0], bound)
         if signed or bits == 64:
             return (ring.wrap(a[0], bits),)
         return (a[0] & ((1 << bits) - 1),)
@@ -190,6 +200,19 @@ class PlainEngine(Engine):
         return (torch.from_numpy(compute(value, source.bits, source.scale, target.bits, target.scale)),)
 
     # ---- overflow
+    def _expect_bound(self, value: torch.Tensor, bound: int | None) -> None:
+        """A bound that does not hold is found here; a secure engine would compute something else."""
+        if bound is None or not self.check_overflow or value.numel() == 0:
+            return
+        low, high = int(value.min()), int(value.max())
+        if low < -bound or high >= bound:
+            name = current_node().name
+            place = f" in node {name!r}" if name else ""
+            raise OverflowDetected(
+                f"a value{place} is {high if high >= bound else low}, beyond the bound of {bound} that its format "
+                "states; calibrate on more representative data or with a larger margin, or set numerics.bounds=proved"
+            )
+
     def _fit(self, value: torch.Tensor, bits: int, estimate: torch.Tensor | None = None) -> Share:
         """``value`` (exact modulo 2^64) in the ring; the float64 ``estimate`` tells whether it wrapped."""
         if not self.check_overflow:

@@ -201,18 +201,30 @@ class TwoPartyEngine(Engine):
         )
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
         if shift == 0:
             return a
+        if not nonnegative and bound is not None and 8 * bound <= 3 << bits:  # no comparison finds the sign then
+            return self._call("truncate_bounded", _array(a), bits, bound, min(shift, bits - 1))
         name = "truncate_nonnegative" if nonnegative else "truncate_arithmetic"
         return self._call(name, _array(a), bits, min(shift, bits - 1))
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._call("truncate_reduce", _array(a), bits, shift) if shift else a
 
-    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, nonnegative: bool = False) -> Share:
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
         if to_bits <= bits:
             return a
+        if signed and not nonnegative and bound is not None and 2 * bound < 1 << bits:
+            return self._call("extend_bounded", _array(a), bits, bound, to_bits)
         name = "extend_nonnegative" if nonnegative else "sign_extend" if signed else "zero_extend"
         return self._call(name, _array(a), bits, to_bits)
 

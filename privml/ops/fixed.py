@@ -161,7 +161,7 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
         exact = ring_format(min(fmt.bits + shift, 64), fmt.scale + shift, True, fmt.nonnegative, fmt.bound)
         return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
     bits = min(fmt.bits + size.bit_length(), 64)
-    share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative) if bits > fmt.bits else share
+    share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound) if bits > fmt.bits else share
     if isinstance(value, torch.Tensor):
         shape = broadcast(x, value)
         share, value = expand(share, shape), value.expand(shape)

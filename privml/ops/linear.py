@@ -197,7 +197,7 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
     share, fmt = ring_value(x, dtype) if power_of_two else ring_operand(x, session)
     bits = max(fmt.bits, working.bits)
     if fmt.bits < bits:
-        share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative)
+        share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
     share, value = _broadcast_factor(share, value)
     share = engine.multiply_public(share, value, bits)
     known = _multiplied(fmt, value, bits)

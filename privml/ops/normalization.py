@@ -83,7 +83,7 @@ def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
         placement, engine = x.placement, engine_of(x)
         bits = max(fmt.bits, working_format(session).bits)
         if fmt.bits < bits:
-            share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative)
+            share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
         factor, shift = encode_factor(gain, working_format(session).scale, bits)
         share = engine.multiply_public(share, factor.expand(x.shape), bits)
         scale = fmt.scale + shift

@@ -157,7 +157,7 @@ def widened(x: SecretTensor, session: Any) -> tuple[Share, Any, int]:
     share, fmt = ring_operand(x, session)
     bits = max(fmt.bits, working_format(session).bits)
     if fmt.bits < bits:
-        share = engine_of(x).extend(share, fmt.bits, bits, True, fmt.nonnegative)
+        share = engine_of(x).extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
     return share, fmt, bits
 
 

@@ -142,14 +142,22 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
         if to.bits <= bits - shift or bits < fmt.bits:
             share, bits = engine.truncate_reduce(share, bits, shift), bits - shift
         else:
-            share = engine.truncate(share, bits, shift, fmt.nonnegative)
+            share = engine.truncate(share, bits, shift, fmt.nonnegative, fmt.bound)
     if to.bits > bits:
-        share = engine.extend(share, bits, to.bits, True, fmt.nonnegative)
+        share = engine.extend(share, bits, to.bits, True, fmt.nonnegative, _bound_after(fmt, shift, bits))
     elif to.bits < bits:
         share = engine.reduce(share, bits, to.bits)
     if shift < 0:
         share = engine.multiply_public(share, 1 << -shift, to.bits)
     return share
+
+
+def _bound_after(fmt: RingFormat, shift: int, bits: int) -> int | None:
+    """The bound of a value of ``fmt`` shifted right, if it says more than a ring of ``bits`` bits."""
+    bound = fmt.bound
+    if bound is not None and shift > 0:
+        bound = ((bound - 1 + (1 << shift) - 1) >> shift) + 1
+    return None if bound is None or bound >> (bits - 1) else bound
 
 
 def finish(

@@ -102,7 +102,7 @@ class AdditiveEngine(Engine):
         x, w = self._operand(x), self._operand(w)
         return self._deal(self.plain.conv2d(x, w, stride, padding, dilation, groups, out_bits)[0], out_bits)
 
-    def truncate(self, a, bits, shift, nonnegative=False):
+    def truncate(self, a, bits, shift, nonnegative=False, bound=None):
         value = self._open(a, bits)
         assert not nonnegative or not (value[0] < 0).any()
         return self._deal(self.plain.truncate(value, bits, shift)[0], bits)
@@ -110,7 +110,7 @@ class AdditiveEngine(Engine):
     def truncate_reduce(self, a, bits, shift):
         return self._deal(self.plain.truncate(self._open(a, bits), bits, shift)[0], bits - shift)
 
-    def extend(self, a, bits, to_bits, signed=True, nonnegative=False):
+    def extend(self, a, bits, to_bits, signed=True, nonnegative=False, bound=None):
         return self._deal(self.plain.extend(self._open(a, bits), bits, to_bits, signed)[0], to_bits)
 
     def less_than_zero(self, a, bits):

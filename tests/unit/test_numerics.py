@@ -20,7 +20,7 @@ class Recording(PlainEngine):
         super().__init__()
         self.calls = []
 
-    def truncate(self, a, bits, shift, nonnegative=False):
+    def truncate(self, a, bits, shift, nonnegative=False, bound=None):
         self.calls.append(("truncate", bits, shift, nonnegative))
         return super().truncate(a, bits, shift, nonnegative)
 
@@ -28,7 +28,7 @@ class Recording(PlainEngine):
         self.calls.append(("truncate_reduce", bits, shift))
         return super().truncate_reduce(a, bits, shift)
 
-    def extend(self, a, bits, to_bits, signed=True, nonnegative=False):
+    def extend(self, a, bits, to_bits, signed=True, nonnegative=False, bound=None):
         self.calls.append(("extend", bits, to_bits, nonnegative))
         return super().extend(a, bits, to_bits, signed, nonnegative)
 
