@@ -198,6 +198,9 @@ class Engine(abc.ABC):
         """The same value, which must fit, in the smaller ring Z_2^to_bits."""
         return a
 
+    def expect_bound(self, a: Share, bound: int) -> None:  # noqa: B027 - secure engines cannot look
+        """The caller relies on -bound <= value < bound. ``plain`` raises OverflowDetected where that fails."""
+
     # ---- bits
     @abc.abstractmethod
     def less_than_zero(self, a: Share, bits: int) -> Share:

@@ -128,7 +128,8 @@ class PlainEngine(Engine):
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        self._expect_bound(a[0], bound)
+        if bound is not None:
+            self.expect_bound(a, bound)
         return (a[0] >> min(shift, 63),)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
@@ -143,7 +144,8 @@ class PlainEngine(Engine):
         nonnegative: bool = False,
         bound: int | None = None,
     ) -> Share:
-        self._expect_bound(a[0], bound)
+        if bound is not None:
+            self.expect_bound(a, bound)
         if signed or bits == 64:
             return (ring.wrap(a[0], bits),)
         return (a[0] & ((1 << bits) - 1),)
@@ -200,11 +202,10 @@ class PlainEngine(Engine):
         return (torch.from_numpy(compute(value, source.bits, source.scale, target.bits, target.scale)),)
 
     # ---- overflow
-    def _expect_bound(self, value: torch.Tensor, bound: int | None) -> None:
-        """A bound that does not hold is found here; a secure engine would compute something else."""
-        if bound is None or not self.check_overflow or value.numel() == 0:
+    def expect_bound(self, a: Share, bound: int) -> None:
+        if not self.check_overflow or a[0].numel() == 0:
             return
-        low, high = int(value.min()), int(value.max())
+        low, high = int(a[0].min()), int(a[0].max())
         if low < -bound or high >= bound:
             name = current_node().name
             place = f" in node {name!r}" if name else ""

@@ -152,6 +152,18 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     return share
 
 
+def promised(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) -> RingFormat:
+    """``fmt`` with the bound that the node asks for by its output's format, if it says more."""
+    if output.bound is None:
+        return fmt
+    shift = fmt.scale - output.scale
+    bound = output.bound << shift if shift >= 0 else (output.bound >> -shift) + 1
+    if fmt.bound is not None and fmt.bound <= bound:
+        return fmt
+    engine.expect_bound(share, bound)
+    return ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, bound)
+
+
 def _bound_after(fmt: RingFormat, shift: int, bits: int) -> int | None:
     """The bound of a value of ``fmt`` shifted right, if it says more than a ring of ``bits`` bits."""
     bound = fmt.bound
@@ -166,6 +178,7 @@ def finish(
     """Wraps a result in the format the current node asks for, or as it is."""
     output = current_node().output
     if isinstance(output, FixedPoint) and isinstance(fmt, FixedPoint):
+        fmt = promised(engine, share, fmt, output)
         share = convert(engine, share, fmt, output)
         fmt = rescaled(fmt, output)
     return SecretTensor(share, fmt, placement, session, dtype)
@@ -191,6 +204,7 @@ def finish_product(
         target: RingFormat = ring_format(to_bits or bits, 0, False)
     elif isinstance(output, FixedPoint):
         target = ring_format(output.bits, output.scale, True)
+        fmt = promised(engine, share, fmt, output)
     else:
         target = ring_format(to_bits or bits, working_format(session).scale, True)
     return SecretTensor(convert(engine, share, fmt, target), rescaled(fmt, target), placement, session, dtype)

@@ -36,7 +36,9 @@ class Precision:
     ``bits``: the widest ring, in [8, 64]. ``scale``: fractional bits of activations. ``weight_bits``: width of
     the weights, which one party knows. ``margin``: factor of head room over the largest calibrated values, at
     least 1. ``narrow``: let every layer use a ring just as wide as it needs. ``tolerance``: largest error of an
-    output, as a part of the largest output, that the chosen scale may cause.
+    output, as a part of the largest output, that the chosen scale may cause. ``bounds``: "proved" uses only what
+    formats and operators guarantee of a value's size; "calibrated" also trusts ``margin`` times what calibration saw:
+    truncation and extension become cheaper, and a value beyond it gives a wrong result even where its ring has room.
     """
 
     bits: int = 32
@@ -45,6 +47,7 @@ class Precision:
     margin: float = 2.0
     narrow: bool = True
     tolerance: float = 1 / 128
+    bounds: str = "proved"
 
     def __post_init__(self) -> None:
         for name in ("bits", "scale", "weight_bits"):
@@ -54,6 +57,8 @@ class Precision:
         for name in ("margin", "tolerance"):
             if type(getattr(self, name)) not in (int, float):
                 raise ConfigError(f"numerics: {name} must be a number, got {getattr(self, name)!r}")
+        if self.bounds not in ("proved", "calibrated"):
+            raise ConfigError(f"numerics: bounds must be proved or calibrated, got {self.bounds!r}")
         if not isinstance(self.narrow, bool):
             raise ConfigError(f"numerics: narrow must be true or false, got {self.narrow!r}")
         if not 8 <= self.bits <= 64:
@@ -237,6 +242,8 @@ def _annotate(
         else:
             node.meta["format"] = FixedPoint(rings.of(("out", node)), plan.scale[node])
             _request(node, plan, rings, precision)
+            if precision.bounds == "calibrated" and "request" in node.meta:
+                node.meta["request"] = _bounded(node.meta["request"], ranges[node].largest * precision.margin)
 
 
 def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) -> None:
@@ -253,6 +260,12 @@ def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) ->
         node.meta["request"] = node.meta["format"]
     elif kind is Kind.OTHER:
         node.meta["working"] = FixedPoint(precision.bits, plan.working)
+
+
+def _bounded(fmt: FixedPoint, largest: float) -> FixedPoint:
+    """The format with the bound of a value whose magnitude is at most ``largest``."""
+    bound = math.ceil(largest * 2**fmt.scale) + 1
+    return fmt if bound >> (fmt.bits - 1) else replace(fmt, bound=bound)
 
 
 def _report(rings: Rings, plan: Scales, ranges: dict[fx.Node, Range], margin: float) -> tuple[Headroom, ...]:

@@ -105,13 +105,13 @@ class AdditiveEngine(Engine):
     def truncate(self, a, bits, shift, nonnegative=False, bound=None):
         value = self._open(a, bits)
         assert not nonnegative or not (value[0] < 0).any()
-        return self._deal(self.plain.truncate(value, bits, shift)[0], bits)
+        return self._deal(self.plain.truncate(value, bits, shift, bound=bound)[0], bits)
 
     def truncate_reduce(self, a, bits, shift):
         return self._deal(self.plain.truncate(self._open(a, bits), bits, shift)[0], bits - shift)
 
     def extend(self, a, bits, to_bits, signed=True, nonnegative=False, bound=None):
-        return self._deal(self.plain.extend(self._open(a, bits), bits, to_bits, signed)[0], to_bits)
+        return self._deal(self.plain.extend(self._open(a, bits), bits, to_bits, signed, bound=bound)[0], to_bits)
 
     def less_than_zero(self, a, bits):
         return self._deal_bits(self.plain.less_than_zero(self._open(a, bits), bits)[0])

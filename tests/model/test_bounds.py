@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""numerics.bounds: what calibration saw makes protocols cheaper, and its violation is found in the clear."""
+
+import pytest
+import torch
+from torch import nn
+
+import privml
+from privml.errors import ConfigError, OverflowDetected
+
+pytest.importorskip("privml._core", reason="the C++ core is not built; run `make build`")
+
+from privml.engines.twopc import meter
+from privml.passes.cost import predict
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(3)
+    return nn.Sequential(nn.Linear(6, 8), nn.Linear(8, 8), nn.Hardtanh(), nn.Linear(8, 3)).eval()
+
+
+@pytest.fixture(scope="module")
+def data():
+    return torch.randn(64, 6, generator=torch.Generator().manual_seed(4))
+
+
+def converted(model, data, bounds, narrow=True):
+    numerics = {"bounds": bounds, "scale": 12, "weight_bits": 12, "margin": 2.0, "narrow": narrow}
+    return privml.convert(model, calibration=data, numerics=numerics)
+
+
+def sent(program):
+    engine = meter(0)
+    total = predict(program.graph, program.constants, program.numerics, engine, batch=8).snapshot()
+    return total.preprocess.bytes + total.online.bytes
+
+
+def test_calibrated_bounds_cost_less_and_change_nothing(model, data):
+    proved, calibrated = (converted(model, data, bounds) for bounds in ("proved", "calibrated"))
+    assert sent(calibrated) < 0.9 * sent(proved)
+    results = []
+    for program in (proved, calibrated):
+        for engine in ("plain", "twopc"):
+            with privml.local(engine) as session:
+                results.append(privml.reveal(program.run(session, data[:8])))
+    assert all(torch.equal(result, results[0]) for result in results[1:])
+
+
+def test_a_violated_bound_names_its_layer(model, data):
+    program = converted(model, data, "calibrated", narrow=False)
+    with privml.local("plain") as session, pytest.raises(OverflowDetected, match="node '0'.*beyond the bound.*margin"):
+        program.run(session, data[:8] * 3)
+
+
+def test_the_bounds_travel_in_the_program_file(model, data, tmp_path):
+    program = converted(model, data, "calibrated")
+    program.save(tmp_path)
+    loaded = privml.load(tmp_path / "program", tmp_path / "weights.safetensors")
+    assert sent(loaded) == sent(program)
+
+
+def test_other_words_are_refused(model, data):
+    with pytest.raises(ConfigError, match="proved or calibrated"):
+        converted(model, data, "guessed")
