@@ -14,9 +14,11 @@ i64 size(std::span<T> values) {
   return static_cast<i64>(values.size());
 }
 
-// A lane's part of an array that has `each` values per element.
+// A lane's part of an array that has `each` values per element; of an operand that this party does
+// not pass, nothing.
 template <class T>
 std::span<T> part(std::span<T> values, LaneRange range, i64 each = 1) {
+  if (values.empty()) return values;
   return values.subspan(range.begin * each, range.count * each);
 }
 

@@ -27,8 +27,9 @@ OtConfig of_lane(OtConfig config, i64 lane) {
   return config;
 }
 
-OtConfig without_seed(OtConfig config) {
+OtConfig without_secrets(OtConfig config) {
   config.test_seed.reset();
+  config.stored_offset.reset();
   return config;
 }
 
@@ -71,7 +72,7 @@ TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtCon
   for (const auto& channel : channels) expect(channel != nullptr, "a lane needs a channel");
   py::gil_scoped_release without_interpreter;
   shared_->rank = rank;
-  shared_->config = without_seed(config);
+  shared_->config = without_secrets(config);
   shared_->lanes.resize(channels.size());
   run_on_lanes(
       count_,
@@ -90,7 +91,7 @@ TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes)
   expect(lanes >= 1, "a session has at least one lane");
   shared_->rank = rank;
   shared_->metering = true;
-  shared_->config = without_seed(config);
+  shared_->config = without_secrets(config);
   const RcotCost rcot = rcot_cost(config);
   for (int lane = 0; lane < lanes; ++lane) {
     shared_->lanes.push_back(std::make_unique<Lane>(rank, rcot));

@@ -33,7 +33,7 @@ class TwoPartySession {
   int rank() const { return shared_->rank; }
   bool metering() const { return shared_->metering; }
   int lanes() const { return count_; }
-  const OtConfig& config() const { return shared_->config; }  // without a seed
+  const OtConfig& config() const { return shared_->config; }  // without its secrets
   TwoPartySession lane(int index) const;
   // A meter of one lane with the same choice of correlations, from party 0's side.
   TwoPartySession twin() const { return {0, shared_->config, 1}; }
@@ -64,7 +64,7 @@ class TwoPartySession {
   struct Shared {
     int rank = 0;
     bool metering = false;
-    OtConfig config;  // without a seed
+    OtConfig config;  // without its secrets
     std::vector<std::unique_ptr<Lane>> lanes;
     std::atomic<bool> closed = false;
     std::mutex mutex;  // guards `first`

@@ -32,8 +32,13 @@ void define_bits(py::module_& m) {
         const auto b = view<u8>(bits, "bits");
         const auto v = view<u64>(values, "values");
         Result<u64> out(shape_of(values));
-        session.run([&](Party& party) { multiplex(party, b, v, width, out.span); },
-                    [&](CostMeter& meter) { cost_multiplex(meter, size(b), width); });
+        expect(b.size() == v.size(), "multiplex: bits and values must be equally many");
+        session.run_divided(
+            size(b),
+            [&](Party& party, LaneRange range) {
+              multiplex(party, part(b, range), part(v, range), width, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) { cost_multiplex(meter, range.count, width); });
         return out.array;
       },
       "session"_a, "bits"_a, "values"_a, "width"_a);
@@ -45,9 +50,16 @@ void define_bits(py::module_& m) {
         expect(values.ndim() == bits.ndim() + 1, "values: needs one dimension more than bits");
         const i64 length = values.shape(values.ndim() - 1);
         Result<u64> out(shape_of(values));
-        session.run(
-            [&](Party& party) { multiplex_vectors(party, b, v, length, width, out.span); },
-            [&](CostMeter& meter) { cost_multiplex_vectors(meter, size(b), length, width); });
+        expect(size(v) == size(b) * length, "multiplex_vectors: needs a vector for each bit");
+        session.run_divided(
+            size(b),
+            [&](Party& party, LaneRange range) {
+              multiplex_vectors(party, part(b, range), part(v, range, length), length, width,
+                                part(out.span, range, length));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_multiplex_vectors(meter, range.count, length, width);
+            });
         return out.array;
       },
       "session"_a, "bits"_a, "values"_a, "width"_a,
@@ -125,10 +137,13 @@ void define_maxima(py::module_& m) {
         const auto in = view<u64>(x, "x");
         const auto [leading, window] = windows_of(x);
         Result<u64> out(leading);
-        session.run(
-            [&, w = window](Party& party) { maximum_windows(party, in, w, bits, out.span); },
-            [&, w = window](CostMeter& meter) {
-              cost_maximum_windows(meter, size(out.span), w, bits);
+        session.run_divided(
+            size(out.span),
+            [&, w = window](Party& party, LaneRange range) {
+              maximum_windows(party, part(in, range, w), w, bits, part(out.span, range));
+            },
+            [&, w = window](CostMeter& meter, LaneRange range) {
+              cost_maximum_windows(meter, range.count, w, bits);
             });
         return out.array;
       },
@@ -140,12 +155,14 @@ void define_maxima(py::module_& m) {
         const auto [leading, window] = windows_of(x);
         Result<u64> out(leading);
         Result<u8> one_hot(shape_of(x));
-        session.run(
-            [&, w = window](Party& party) {
-              maximum_windows_one_hot(party, in, w, bits, out.span, one_hot.span);
+        session.run_divided(
+            size(out.span),
+            [&, w = window](Party& party, LaneRange range) {
+              maximum_windows_one_hot(party, part(in, range, w), w, bits, part(out.span, range),
+                                      part(one_hot.span, range, w));
             },
-            [&, w = window](CostMeter& meter) {
-              cost_maximum_windows_one_hot(meter, size(out.span), w, bits);
+            [&, w = window](CostMeter& meter, LaneRange range) {
+              cost_maximum_windows_one_hot(meter, range.count, w, bits);
             });
         return py::make_tuple(out.array, one_hot.array);
       },
@@ -156,9 +173,14 @@ void define_maxima(py::module_& m) {
         const auto in = view<u64>(x, "x");
         const auto [leading, window] = windows_of(x);
         Result<u64> index(leading);
-        session.run(
-            [&, w = window](Party& party) { argmax(party, in, w, bits, index.span); },
-            [&, w = window](CostMeter& meter) { cost_argmax(meter, size(index.span), w, bits); });
+        session.run_divided(
+            size(index.span),
+            [&, w = window](Party& party, LaneRange range) {
+              argmax(party, part(in, range, w), w, bits, part(index.span, range));
+            },
+            [&, w = window](CostMeter& meter, LaneRange range) {
+              cost_argmax(meter, range.count, w, bits);
+            });
         return index.array;
       },
       "session"_a, "x"_a, "bits"_a, "x [..., n] to the place of the first maximum, in Z_2^bits");

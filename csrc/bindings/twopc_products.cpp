@@ -10,6 +10,7 @@
 #include "twopc/matmul.h"
 #include "twopc/multiplication.h"
 #include "twopc/nonzero_bit.h"
+#include "twopc/product_division.h"
 #include "twopc/xor_to_additive.h"
 
 namespace privml::bindings {
@@ -33,6 +34,39 @@ void check_length(std::span<const u64> words, const Operand& format, int rank, i
   }
 }
 
+i64 out_count(const MatrixShape& shape) { return shape.rows * shape.columns; }
+i64 out_count(const ConvolutionShape& shape) { return shape.out_count(); }
+
+// A product over lanes: protocol(party, left, right, shape, out) on each part.
+template <class Shape, class Protocol, class Cost>
+void run_product(TwoPartySession& session, const ProductDivision<Shape>& division,
+                 std::span<const u64> left, std::span<const u64> right, std::span<u64> out,
+                 Protocol&& protocol, Cost&& cost) {
+  const auto& shapes = division.shapes;
+  if (shapes.size() == 1) {
+    session.run([&](Party& party) { protocol(party, left, right, shapes[0], out); },
+                [&](CostMeter& meter) { cost(meter, shapes[0]); });
+    return;
+  }
+  std::vector<LaneRange> parts;
+  for (i64 i = 0; i < std::ssize(shapes); ++i) parts.push_back({i, 1});
+  std::vector<std::vector<u64>> results(shapes.size());
+  session.run_parts(
+      parts,
+      [&](Party& party, LaneRange index) {
+        const i64 i = index.begin;
+        const LaneRange range = division.ranges[i];
+        results[i].resize(static_cast<size_t>(out_count(shapes[i])));
+        protocol(party, cut(left, division.left, range), cut(right, division.right, range),
+                 shapes[i], results[i]);
+      },
+      [&](CostMeter& meter, LaneRange index) { cost(meter, shapes[index.begin]); });
+  if (session.metering()) return;
+  for (size_t i = 0; i < results.size(); ++i) {
+    put(results[i], division.out, division.ranges[i], out);
+  }
+}
+
 void define_products(py::module_& m) {
   using Factors = std::tuple<int, bool, bool>;  // bits, signed, nonnegative
   m.def(
@@ -47,8 +81,14 @@ void define_products(py::module_& m) {
         const FactorFormat fx = factor(x_format), fy = factor(y_format);
         expect(shape_of(x) == shape_of(y), "x and y: shapes differ");
         Result<u64> out(shape_of(x));
-        session.run([&](Party& party) { multiply(party, a, fx, b, fy, ell, out.span); },
-                    [&](CostMeter& meter) { cost_multiply(meter, size(a), fx, fy, ell); });
+        session.run_divided(
+            size(a),
+            [&](Party& party, LaneRange range) {
+              multiply(party, part(a, range), fx, part(b, range), fy, ell, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_multiply(meter, range.count, fx, fy, ell);
+            });
         return out.array;
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
@@ -63,9 +103,15 @@ void define_products(py::module_& m) {
         const KnownFormat fy{y_format.first, y_format.second};
         check_length(b, {owner, fy.bits, fy.is_signed}, session.rank(), size(a), "y");
         Result<u64> out(shape_of(x));
-        session.run(
-            [&](Party& party) { multiply_owned(party, owner, a, fx, b, fy, ell, out.span); },
-            [&](CostMeter& meter) { cost_multiply_owned(meter, owner, size(a), fx, fy, ell); });
+        session.run_divided(
+            size(a),
+            [&](Party& party, LaneRange range) {
+              multiply_owned(party, owner, part(a, range), fx, part(b, range), fy, ell,
+                             part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_multiply_owned(meter, owner, range.count, fx, fy, ell);
+            });
         return out.array;
       },
       "session"_a, "owner"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
@@ -77,12 +123,14 @@ void define_products(py::module_& m) {
         const auto words = view<u64>(mine, "mine");
         const KnownFormat fl{left.first, left.second}, fr{right.first, right.second};
         Result<u64> out(shape_of(mine));
-        session.run(
-            [&](Party& party) {
-              cross_term(party, left_holder, words, fl, fr, ell, ChoiceSide::automatic, out.span);
+        session.run_divided(
+            size(words),
+            [&](Party& party, LaneRange range) {
+              cross_term(party, left_holder, part(words, range), fl, fr, ell, ChoiceSide::automatic,
+                         part(out.span, range));
             },
-            [&](CostMeter& meter) {
-              cost_cross_term(meter, left_holder, size(words), fl, fr, ell, ChoiceSide::automatic);
+            [&](CostMeter& meter, LaneRange range) {
+              cost_cross_term(meter, left_holder, range.count, fl, fr, ell, ChoiceSide::automatic);
             });
         return out.array;
       },
@@ -100,8 +148,12 @@ void define_products(py::module_& m) {
         check_length(a, fx, session.rank(), rows * inner, "x");
         check_length(b, fy, session.rank(), inner * columns, "y");
         Result<u64> out({rows, columns});
-        session.run([&](Party& party) { matmul(party, fx, a, fy, b, shape, ell, out.span); },
-                    [&](CostMeter& meter) { cost_matmul(meter, fx, fy, shape, ell); });
+        run_product(
+            session, divide_matmul(fx, fy, shape, ell, session.lanes()), a, b, out.span,
+            [&](Party& party, std::span<const u64> left, std::span<const u64> right,
+                const MatrixShape& s,
+                std::span<u64> z) { matmul(party, fx, left, fy, right, s, ell, z); },
+            [&](CostMeter& meter, const MatrixShape& s) { cost_matmul(meter, fx, fy, s, ell); });
         return out.array;
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "rows"_a, "inner"_a, "columns"_a,
@@ -145,9 +197,14 @@ void define_convolution(py::module_& m) {
         check_length(in, fx, session.rank(), shape.in_count(), "x");
         check_length(kernel, fw, session.rank(), shape.kernel_count(), "w");
         Result<u64> out({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()});
-        session.run(
-            [&](Party& party) { convolution(party, fx, in, fw, kernel, shape, ell, out.span); },
-            [&](CostMeter& meter) { cost_convolution(meter, fx, fw, shape, ell); });
+        run_product(
+            session, divide_convolution(fx, fw, shape, ell, session.lanes()), in, kernel, out.span,
+            [&](Party& party, std::span<const u64> left, std::span<const u64> right,
+                const ConvolutionShape& s,
+                std::span<u64> z) { convolution(party, fx, left, fw, right, s, ell, z); },
+            [&](CostMeter& meter, const ConvolutionShape& s) {
+              cost_convolution(meter, fx, fw, s, ell);
+            });
         return out.array;
       },
       "session"_a, "x"_a, "x_format"_a, "w"_a, "w_format"_a, "x_shape"_a, "w_shape"_a, "stride"_a,
@@ -164,9 +221,15 @@ void define_tables(py::module_& m) {
           const auto entries = view<u64>(table, "table");
           const auto places = view<u64>(index, "index");
           Result<u64> out(shape_of(index));
-          session.run(
-              [&](Party& party) { protocol(party, entries, places, index_bits, width, out.span); },
-              [&](CostMeter& meter) { cost_lookup(meter, size(places), index_bits, width); });
+          session.run_divided(
+              size(places),
+              [&](Party& party, LaneRange range) {
+                protocol(party, entries, part(places, range), index_bits, width,
+                         part(out.span, range));
+              },
+              [&](CostMeter& meter, LaneRange range) {
+                cost_lookup(meter, range.count, index_bits, width);
+              });
           return out.array;
         },
         "session"_a, "table"_a, "index"_a, "index_bits"_a, "width"_a);

@@ -15,7 +15,7 @@ std::vector<LaneRange> divide_over_lanes(i64 n, i64 lanes, i64 least) {
   constexpr i64 kWord = 64;
   const i64 used = std::clamp<i64>(n / least, 1, lanes);
   i64 step = ceil_div(n, used);
-  if (step >= kWord) step = ceil_div(step, kWord) * kWord;
+  if (step >= 16 * kWord) step = ceil_div(step, kWord) * kWord;
   std::vector<LaneRange> ranges;
   for (i64 begin = 0; begin < n; begin += step)
     ranges.push_back({begin, std::min(step, n - begin)});

@@ -24,8 +24,8 @@ struct LaneRange {
 // Fewer elements than this are not worth a thread and a message of their own.
 inline constexpr i64 kLaneElements = i64{1} << 12;
 
-// At most `lanes` ranges of at least `least` elements (at least one range). All but the last are
-// multiples of 64 where n allows it, so that bits and narrow numbers fill whole words.
+// At most `lanes` ranges of at least `least` elements (at least one range). Long ones, but for the
+// last, are multiples of 64, so that bits and narrow numbers fill whole words.
 std::vector<LaneRange> divide_over_lanes(i64 n, i64 lanes, i64 least = kLaneElements);
 
 // Runs body(0), ..., body(count - 1), the first on this thread and each other one on its own, and

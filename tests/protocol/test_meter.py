@@ -26,6 +26,20 @@ OPERATIONS = {
     "relu": lambda e: e.relu(words(e, (300,)), 32),
     "large relu": lambda e: e.relu(words(e, (70_000,)), 20),
     "large and": lambda e: e.logical_and(ones(e, (9001,)), ones(e, (9001,))),
+    "large select": lambda e: e.select(ones(e, (9001,)), words(e, (9001,)), 32),
+    "large max_last": lambda e: e.max_last(words(e, (9001, 3)), 20),
+    "large max_last one-hot": lambda e: e.max_last(words(e, (8300, 2)), 20, one_hot=True),
+    "large argmax_last": lambda e: e.argmax_last(words(e, (9001, 2)), 20),
+    "large lookup": lambda e: e.lookup(torch.arange(16), words(e, (9001,)), 4, 12),
+    "large multiply": lambda e: e.multiply(factor(e, (9001,), 16), factor(e, (9001,), 16), 32),
+    "large multiply owned": lambda e: e.multiply(factor(e, (9001,), 32), factor(e, (9001,), 12, 1), 44),
+    "large matmul": lambda e: e.matmul(factor(e, (50, 90), 32), factor(e, (90, 40), 12, 0), 44),
+    "large conv2d": lambda e: e.conv2d(
+        factor(e, (2, 6, 18, 18), 32), factor(e, (8, 6, 3, 3), 12, 0), (1, 1), (1, 1), (1, 1), 1, 44
+    ),
+    "large depthwise conv2d": lambda e: e.conv2d(
+        factor(e, (2, 16, 18, 18), 32), factor(e, (16, 1, 3, 3), 12, 0), (1, 1), (1, 1), (1, 1), 16, 44
+    ),
     "large truncate": lambda e: e.truncate(words(e, (9001,)), 32, 12),
     "less_than_zero": lambda e: e.less_than_zero(words(e, (77,)), 37),
     "equal_zero": lambda e: e.equal_zero(words(e, (77,)), 64),
