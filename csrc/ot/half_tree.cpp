@@ -17,18 +17,34 @@ Block fold(FourBlocks sum) {
   return {sum[0] ^ sum[2] ^ sum[4] ^ sum[6], sum[1] ^ sum[3] ^ sum[5] ^ sum[7]};
 }
 
-// out[i] = s(in[i]).
+// A change of one of many nodes whose place is secret.
+struct Patch {
+  u64 place;
+  Block value;
+};
+constexpr Patch kNone{~u64{0}, {}};
+
+// Applies the patch, touching all nodes alike, and writes s(nodes[i]) to out[i]; `first` is the
+// number of nodes[0].
 PRIVML_TARGET_CLONES
-void orthomorphism(const Block* in, i64 count, Block* out) {
+void orthomorphism(Block* nodes, i64 count, u64 first, const Patch& patch, Block* out) {
   const FourBlocks upper_half{0, ~u64{0}, 0, ~u64{0}, 0, ~u64{0}, 0, ~u64{0}};
+  const Block v = patch.value;
+  const FourBlocks value{v.lo, v.hi, v.lo, v.hi, v.lo, v.hi, v.lo, v.hi};
+  FourBlocks number = FourBlocks{0, 0, 1, 1, 2, 2, 3, 3} + first;
   i64 i = 0;
-  for (; i + kLanes <= count; i += kLanes) {
-    const FourBlocks x = *reinterpret_cast<const FourBlocks*>(in + i);
+  for (; i + kLanes <= count; i += kLanes, number += kLanes) {
+    FourBlocks x = *reinterpret_cast<const FourBlocks*>(nodes + i);
+    x ^= reinterpret_cast<FourBlocks>(number == patch.place) & value;
+    *reinterpret_cast<FourBlocks*>(nodes + i) = x;
     const FourBlocks upper = __builtin_shufflevector(x, x, 1, 1, 3, 3, 5, 5, 7, 7);
     const FourBlocks lower = __builtin_shufflevector(x, x, 0, 0, 2, 2, 4, 4, 6, 6);
     *reinterpret_cast<FourBlocks*>(out + i) = upper ^ (lower & upper_half);
   }
-  for (; i < count; ++i) out[i] = {in[i].hi, in[i].hi ^ in[i].lo};
+  for (; i < count; ++i) {
+    nodes[i] ^= select(first + static_cast<u64>(i) == patch.place, patch.value);
+    out[i] = {nodes[i].hi, nodes[i].hi ^ nodes[i].lo};
+  }
 }
 
 struct LevelSums {
@@ -59,28 +75,33 @@ void branch(Block* nodes, const Block* hashes, i64 count, Block* right, LevelSum
   sums.parents ^= fold(parent_sum);
 }
 
-// nodes[place] ^= value, touching all nodes alike.
+// Applies both patches, touching all nodes alike.
 PRIVML_TARGET_CLONES
-void patch(Block* nodes, i64 count, u64 place, Block value) {
-  const FourBlocks values{value.lo, value.hi, value.lo, value.hi,
-                          value.lo, value.hi, value.lo, value.hi};
+void apply(Block* nodes, i64 count, const Patch& a, const Patch& b) {
+  const Block v = a.value, w = b.value;
+  const FourBlocks value_a{v.lo, v.hi, v.lo, v.hi, v.lo, v.hi, v.lo, v.hi};
+  const FourBlocks value_b{w.lo, w.hi, w.lo, w.hi, w.lo, w.hi, w.lo, w.hi};
   FourBlocks number{0, 0, 1, 1, 2, 2, 3, 3};
   i64 i = 0;
   for (; i + kLanes <= count; i += kLanes, number += kLanes) {
     *reinterpret_cast<FourBlocks*>(nodes + i) ^=
-        reinterpret_cast<FourBlocks>(number == place) & values;
+        (reinterpret_cast<FourBlocks>(number == a.place) & value_a) ^
+        (reinterpret_cast<FourBlocks>(number == b.place) & value_b);
   }
-  for (; i < count; ++i) nodes[i] ^= select(static_cast<u64>(i) == place, value);
+  for (; i < count; ++i) {
+    nodes[i] ^= select(static_cast<u64>(i) == a.place, a.value) ^
+                select(static_cast<u64>(i) == b.place, b.value);
+  }
 }
 
-// One level: `count` parents at the front of `nodes` become 2 * count children.
-LevelSums grow(const Aes128& pi, Block* nodes, i64 count) {
+// One level: `count` parents at the front of `nodes`, patched, become 2 * count children.
+LevelSums grow(const Aes128& pi, Block* nodes, i64 count, const Patch& patch) {
   constexpr i64 kChunk = 128;
   alignas(64) std::array<Block, kChunk> hashes;
   LevelSums sums{};
   for (i64 done = 0; done < count; done += kChunk) {
     const i64 n = std::min(kChunk, count - done);
-    orthomorphism(nodes + done, n, hashes.data());
+    orthomorphism(nodes + done, n, static_cast<u64>(done), patch, hashes.data());
     pi.encrypt_feedforward(hashes.data(), hashes.data(), n);
     branch(nodes + done, hashes.data(), n, nodes + count + done, sums);
   }
@@ -94,7 +115,7 @@ void half_tree_expand(const Aes128& pi, Block seed, Block offset, int depth, Blo
   leaves[0] = left_sums[0] = seed;
   leaves[1] = seed ^ offset;
   for (int level = 1; level < depth; ++level) {
-    left_sums[level] = grow(pi, leaves, i64{1} << level).left;
+    left_sums[level] = grow(pi, leaves, i64{1} << level, kNone).left;
   }
 }
 
@@ -106,17 +127,17 @@ void half_tree_puncture(const Aes128& pi, const Block* known_sums, u64 hole, int
   leaves[0] = select(bit(0), known_sums[0]);
   leaves[1] = select(bit(0) ^ 1, known_sums[0]);
   Block total = known_sums[0];
+  Patch patch = kNone;
   for (int level = 1; level < depth; ++level) {
     const i64 parents = i64{1} << level;
-    const LevelSums sums = grow(pi, leaves, parents);
+    const LevelSums sums = grow(pi, leaves, parents, patch);
     const Block right = sums.left ^ sums.parents;
     const Block seen = right ^ select(bit(level), sums.left ^ right);
     const u64 sibling = (hole & (static_cast<u64>(parents) - 1)) | u64{bit(level) ^ 1u} << level;
-    const Block missing = known_sums[level] ^ seen;
-    patch(leaves, 2 * parents, sibling, missing);
-    total = sums.parents ^ missing;
+    patch = {sibling, known_sums[level] ^ seen};
+    total = sums.parents ^ patch.value;
   }
-  patch(leaves, i64{1} << depth, hole, total);
+  apply(leaves, i64{1} << depth, patch, {hole, total});
 }
 
 }  // namespace privml

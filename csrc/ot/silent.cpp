@@ -55,6 +55,7 @@ class Silent : public Rcot {
     expect(count == 0 || count == parameters_.usable(),
            "silent OT: an extension makes all outputs of an iteration");
     if (count == 0) return;
+    if (aborted_) throw SecurityAbort("silent OT: an earlier extension failed its check");
     expect(s == due_, "silent OT: steps out of order, after a failure or after the last iteration");
     due_ = -1;  // for good, if this step fails
     act(s, out);
@@ -84,6 +85,15 @@ class Silent : public Rcot {
   template <class Body>
   void for_each_batch(Body&& body) {
     for (i64 i = 0; i < lpn_.trees; i += kBatch) body(i, std::min(kBatch, lpn_.trees - i));
+  }
+  // Leaves nothing of the extension and of those to come.
+  [[noreturn]] void abort(Block* out) {
+    wipe(out, static_cast<size_t>(parameters_.usable()) * sizeof(Block));
+    wipe(kept_.data(), kept_.size() * sizeof(Block));
+    wipe(bases_.data(), bases_.size() * sizeof(Block));
+    aborted_ = true;
+    channel_.close();
+    throw SecurityAbort("silent OT: the sender's trees are not consistent with its answer");
   }
   // From the leaves of a tree to outputs.
   void encode(i64 tree, Block* nodes, u64 hole) {
@@ -117,6 +127,7 @@ class Silent : public Rcot {
   WipedVector<Block> sums_;  // as on the wire, then the receiver's known ones
   int first_step_;
   int due_;
+  bool aborted_ = false;
 };
 
 class SilentSender final : public Silent {
@@ -231,12 +242,7 @@ class SilentReceiver final : public Silent {
   void compare(Block* out) {
     CheckDigest answer;
     channel_.read(answer);
-    if (sodium_memcmp(answer.data(), expected_.data(), answer.size()) != 0) {
-      wipe(out, static_cast<size_t>(parameters_.usable()) * sizeof(Block));
-      wipe(kept_.data(), kept_.size() * sizeof(Block));
-      wipe(bases_.data(), bases_.size() * sizeof(Block));
-      throw SecurityAbort("silent OT: the sender's trees are not consistent with its answer");
-    }
+    if (sodium_memcmp(answer.data(), expected_.data(), answer.size()) != 0) abort(out);
   }
 
   CheckDigest expected_{};

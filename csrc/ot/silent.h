@@ -57,7 +57,7 @@ SilentParameters silent_main_parameters(bool malicious);
 
 // `bases`: the first iteration's correlations, at least spent(), with offset `delta`. `prg` makes
 // this party's randomness. Steps throw InvalidArgument out of order, after an extension that
-// failed, and where nothing was kept; SecurityAbort where the sender cheated.
+// failed, and where nothing was kept; SecurityAbort, once and for all, where the sender cheated.
 std::unique_ptr<Rcot> make_silent_sender(Channel& channel, const SilentParameters& parameters,
                                          const SilentKeys& keys, Block delta, Prg prg,
                                          WipedVector<Block> bases);
