@@ -6,6 +6,7 @@
 #include "fixmath/exponential.h"
 #include "fixmath/gelu.h"
 #include "fixmath/logarithm.h"
+#include "fixmath/reciprocal.h"
 #include "fixmath/reciprocal_square_root.h"
 #include "fixmath/sigmoid.h"
 
@@ -23,6 +24,7 @@ struct FixedPointFunction {
 constexpr FixedPointFunction kFunctions[] = {
     {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
     {"exp", exp, clear_exp, cost_exp, "e^x, at most the largest of the output's range"},
+    {"reciprocal", reciprocal, clear_reciprocal, cost_reciprocal, "1 / x for x > 0"},
     {"sigmoid", sigmoid, clear_sigmoid, cost_sigmoid, "1 / (1 + e^-x)"},
     {"tanh", tanh, clear_tanh, cost_tanh, "hyperbolic tangent"},
     {"rsqrt", rsqrt, clear_rsqrt, cost_rsqrt, "1 / sqrt(x) for x > 0"},

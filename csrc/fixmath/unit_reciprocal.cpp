@@ -202,10 +202,10 @@ void cost_iterate(CostMeter& meter, const UnitReciprocal& plan, i64 n) {
 
 UnitReciprocal plan_unit_reciprocal(const UnitReciprocalShape& shape) {
   expect(shape.fraction >= 0 && shape.fraction <= 31 && shape.scale >= 1 && shape.scale <= 31 &&
-             shape.out_bits >= shape.scale && shape.out_bits <= 63 &&
+             shape.out_bits >= shape.scale && shape.out_bits <= 64 &&
              (shape.scale >= 4 || !shape.below_one),
          "unit_reciprocal: fraction must lie in 0..31, scale in 1..31 (from 4 where results end "
-         "below one half), out_bits in scale..63");
+         "below one half), out_bits in scale..64");
   UnitReciprocal plan{shape, shape.scale, 0, {}, {}};
   if (shape.scale > kLargestLineScale)
     plan.line_scale = static_cast<int>(ceil_div(shape.scale, 2)) + 2;

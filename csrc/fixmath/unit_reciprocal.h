@@ -24,7 +24,7 @@ namespace privml {
 struct UnitReciprocalShape {
   int fraction;  // bits of u, 0..31
   int scale;     // of the output, 1..31, with below_one 4..31
-  int out_bits;  // at most 63
+  int out_bits;  // scale..64
   // Results end just below 2^(scale - 1), so that 1 / v < 1; else they end at 0 for the largest u
   // (scales up to 18).
   bool below_one = false;

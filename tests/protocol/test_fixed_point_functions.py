@@ -20,6 +20,7 @@ FORMATS = (16, 12, 16, 12)
 FUNCTIONS = {
     "exp_negative": (np.exp, -(2**15), 0, 3),
     "exp": (np.exp, -(2**15), 8517, 3),  # ln 8 = 8517.4 / 4096
+    "reciprocal": (np.reciprocal, 513, 2**15 - 1, 3),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 3),
     "tanh": (np.tanh, -(2**15), 2**15 - 1, 4),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 66, 2**15 - 1, 1.1),
