@@ -41,6 +41,7 @@ SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
     (lambda t: mpmath.log1p(t), 0, 3),
     (lambda t: 1 / mpmath.sqrt(1 + t), 0, 3),
     (lambda t: mpmath.sqrt(1 + t), 0, 3),
+    (lambda t: 1 / (1 + mpmath.exp(t)), 5, 0),
 ]
 SERIES_TERMS = 16
 DEGREES = range(1, 7)

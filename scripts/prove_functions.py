@@ -46,11 +46,11 @@ def every(x: np.ndarray) -> np.ndarray:
 
 
 ROWS = [
-    Row("exp_negative", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 3),
-    Row("exp", gmpy2.exp, every, range(8, 15), range(8, 15), 3),
-    Row("reciprocal", lambda x: 1 / x, lambda x: x > 0, range(4, 15), range(4, 15), 3, saturates=True),
-    Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 3),
-    Row("tanh", gmpy2.tanh, every, range(8, 15), range(8, 15), 4),
+    Row("exp_negative", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 1.5),
+    Row("exp", gmpy2.exp, every, range(8, 15), range(8, 15), 1.5),
+    Row("reciprocal", lambda x: 1 / x, lambda x: x > 0, range(4, 15), range(4, 15), 1.5, saturates=True),
+    Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),
+    Row("tanh", gmpy2.tanh, every, range(8, 15), range(8, 15), 1),
     Row("rsqrt", gmpy2.rec_sqrt, lambda x: x > 0, range(4, 14), range(4, 14), 1.1),
     Row("sqrt", gmpy2.sqrt, lambda x: x >= 0, range(4, 14), range(4, 14), 1),
     Row("log", gmpy2.log, lambda x: x > 0, range(8, 15), range(8, 15), 1),

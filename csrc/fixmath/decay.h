@@ -44,7 +44,7 @@ struct Decay {
 
 struct DecayShape {
   int bits;                    // 1..33
-  int scale;                   // -1..30
+  int scale;                   // 0..30
   int out_scale;               // 0..31
   int out_bits;                // up to 33
   u128 start = u128{1} << 64;  // 2^64 times the value at 0

@@ -34,7 +34,7 @@ u128 decayed(u128 value, u64 a, int scale) {
 }  // namespace
 
 u128 exponential_fraction(u64 a, int scale) {
-  expect(scale >= -1 && scale <= 62, "exponential_fraction: scale must lie in -1..62");
+  expect(scale >= 0 && scale <= 62, "exponential_fraction: scale must lie in 0..62");
   return decayed(u128{1} << 64, a, scale);
 }
 

@@ -9,7 +9,7 @@
 
 namespace privml {
 
-// 2^64 e^(-a / 2^scale), off by less than 2^8; -1 <= scale <= 62.
+// 2^64 e^(-a / 2^scale), off by less than 2^8; 0 <= scale <= 62.
 u128 exponential_fraction(u64 a, int scale);
 
 // The largest argument a / 2^scale whose exponential is at most 2^power, but a <= most, and

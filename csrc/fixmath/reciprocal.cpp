@@ -68,8 +68,8 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
     plan.powers.push_back(counts ? u64{1} << (plan.highest - k) : 0);
     plan.too_large.push_back(k < plan.lowest);
   }
-  plan.unit = plan_unit_reciprocal(
-      {.fraction = in.bits - 2, .scale = scale, .out_bits = plan.ring(), .below_one = true});
+  plan.unit =
+      plan_unit_reciprocal({.fraction = in.bits - 2, .scale = scale, .out_bits = plan.ring()});
   return plan;
 }
 

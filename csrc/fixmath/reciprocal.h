@@ -7,7 +7,7 @@
 //                error and gives a meaningless value.
 // Method         x = 2^k v with 1 <= v < 2 (normalization.h), 1 / v (unit_reciprocal.h), times the
 //                power of two that the place k selects; up to 9 bits one table.
-// Error          at most 2.5 units in the last place (docs/fixed-point-math.md).
+// Error          below 1.25 units in the last place (docs/fixed-point-math.md).
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 // hash. Source         SiRNN (Rathee et al., S&P 2021), Figures 5 and 6. Cost normalization.h,
 // unit_reciprocal.h, a multiply_word and a truncate_reduce.

@@ -24,9 +24,15 @@ constexpr int kTerms = 16, kCoefficientScale = 60, kMatrixScale = 44;
 struct Pieces {
   int domain, fineness, first;
 };
-constexpr std::array<Pieces, 7> kPieces{
-    {{3, 1, 0}, {3, 1, 16}, {5, 0, 32}, {5, 0, 64}, {0, 3, 96}, {0, 3, 104}, {0, 3, 112}}};
-static_assert(std::size(kCoefficients) == 120 * kTerms);
+constexpr std::array<Pieces, 8> kPieces{{{3, 1, 0},
+                                         {3, 1, 16},
+                                         {5, 0, 32},
+                                         {5, 0, 64},
+                                         {0, 3, 96},
+                                         {0, 3, 104},
+                                         {0, 3, 112},
+                                         {5, 0, 120}}};
+static_assert(std::size(kCoefficients) == 152 * kTerms);
 
 constexpr int matrix_offset(int degree) {
   int offset = 0;
@@ -38,6 +44,7 @@ static_assert(std::size(kInterpolation) == matrix_offset(kLargestDegree + 1));
 }  // namespace
 
 i64 series_value(Series series, u64 t) {
+  if (series == Series::tanh_tail) return 2 * series_value(Series::sigmoid_tail, 2 * t);
   const Pieces pieces = kPieces[static_cast<int>(series)];
   if (t >> (kPlaceScale + pieces.domain) != 0) return 0;
   const int length = kPlaceScale - pieces.fineness;  // 2^length is a piece
@@ -52,6 +59,8 @@ i64 series_value(Series series, u64 t) {
 }
 
 int series_error(Series series, int degree) {
+  if (series == Series::tanh_tail)  // intervals twice as long, values twice as large
+    return series_error(Series::sigmoid_tail, degree) + 16 * (degree + 2);
   return static_cast<int>(
       static_cast<i64>(kErrors[static_cast<int>(series) * kLargestDegree + degree - 1]));
 }

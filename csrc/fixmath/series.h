@@ -15,6 +15,8 @@ enum class Series {
   log,            // ln(1 + t), 0 <= t < 1
   rsqrt,          // 1 / sqrt(1 + t), 0 <= t < 1
   sqrt,           // sqrt(1 + t), 0 <= t < 1
+  sigmoid_tail,   // 1 / (1 + e^t), 0 <= t < 32
+  tanh_tail,      // 1 - tanh(t), 0 <= t < 16: twice the sigmoid's at 2t
 };
 
 inline constexpr int kPlaceScale = 48;  // of arguments

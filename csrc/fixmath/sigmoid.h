@@ -2,20 +2,15 @@
 // 1 / (1 + e^-x) and the hyperbolic tangent.
 //
 // Functionality  x of the format `in`; y ~ sigmoid(x), tanh(x) in the format `out`, each of 2..32
-//                bits with a scale of 0..bits - 2. tanh is odd and sigmoid(-x) = 1 - sigmoid(x),
-//                exactly (but for the least number of `in`).
-// Method         u = e^-|x| (decay.h) and r = 1 / (1 + u) - 1/2 (unit_reciprocal.h); then
-//                sigmoid = 1/2 +- r. tanh(x) = (1 - u) / (1 + u) = 2 (1 / (1 + u) - 1/2) with
-//                u = e^-2|x|, and r computed with one more bit than the output has, so that its
-//                error is not doubled and the product of the quotient is saved.
-// Error          at most 3 units in the last place (sigmoid), 3 (tanh) for 16 bits and
-// scales 8..14;
-//                docs/fixed-point-math.md has what is measured.
+//                bits with a scale of 0..bits - 2.
+// Method         smooth.h: a piecewise polynomial of x, or of min(|x|, T) with tanh(-x) = -tanh(x)
+//                and sigmoid(-x) = 1 - sigmoid(x), whichever costs less. The exponential and the
+//                quotient of the source's Figure 4 would take about twice the bytes and three times
+//                the depth, at twice the error.
+// Error          below one unit in the last place; docs/fixed-point-math.md has what is measured.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Source         SiRNN (Rathee et al., S&P 2021), section V-B, Figures 4 and 5, with u below
-// 1, so
-//                that x = 0 needs no case of its own.
-// Cost           relu.h, decay.h, unit_reciprocal.h, multiplex.h.
+// hash. Source         after SiRNN (Rathee et al., S&P 2021), section V-B. Cost           that of
+// smooth.h.
 #pragma once
 
 #include "fixmath/format.h"

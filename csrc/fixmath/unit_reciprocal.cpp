@@ -28,8 +28,8 @@ int line_drop(const UnitReciprocal& plan) {
 
 // 2^scale / v - 2^(scale - 1), to the nearest.
 void fill_direct(UnitReciprocal& plan) {
-  const auto [fraction, scale, out_bits, below_one] = plan.shape;
-  const u64 most = (u64{1} << (scale - 1)) - (below_one ? 1 : 0);
+  const auto [fraction, scale, out_bits] = plan.shape;
+  const u64 most = (u64{1} << (scale - 1)) - 1;
   for (u64 u = 0; u < u64{1} << fraction; ++u) {
     const u128 v = (u128{1} << fraction) + u;
     const u64 value = static_cast<u64>(((u128{2} << (scale + fraction)) / v + 1) / 2);
@@ -58,16 +58,11 @@ void fill_lines(UnitReciprocal& plan) {
     const u64 constant = static_cast<u64>((numerator / (2 * twice * area) + 1) / 2);
     plan.constants.push_back(constant - (u64{2} << (2 * g)));
   }
-  if (plan.shape.below_one) {
-    const int finer = 2 * g + 2 - plan.line_scale;  // half a unit of the result and a little more
-    const u64 less = finer > 0 ? (u64{1} << (finer - 1)) + 1 : 1;
-    plan.constants[0] = std::min(plan.constants[0], (u64{2} << (2 * g)) - less);
-  }
-  u64& last = plan.constants.back();
-  const u64 largest = low_mask(plan.shape.fraction);
-  if (!plan.shape.below_one && !plan.iterates())
-    while (last > 0 && line_value(plan, largest) > 0) --last;
-  while (line_value(plan, largest) < 0) ++last;
+  // 1 / v ends below 1, by half a unit of the result and a little more; and not below 1/2.
+  const int finer = 2 * g + 2 - plan.line_scale;
+  const u64 less = finer > 0 ? (u64{1} << (finer - 1)) + 1 : 1;
+  plan.constants[0] = std::min(plan.constants[0], (u64{2} << (2 * g)) - less);
+  while (line_value(plan, low_mask(plan.shape.fraction)) < 0) ++plan.constants.back();
 }
 
 int slope_bits(const UnitReciprocal& plan) { return std::bit_width(std::ranges::max(plan.slopes)); }
@@ -201,11 +196,9 @@ void cost_iterate(CostMeter& meter, const UnitReciprocal& plan, i64 n) {
 }  // namespace
 
 UnitReciprocal plan_unit_reciprocal(const UnitReciprocalShape& shape) {
-  expect(shape.fraction >= 0 && shape.fraction <= 31 && shape.scale >= 1 && shape.scale <= 31 &&
-             shape.out_bits >= shape.scale && shape.out_bits <= 64 &&
-             (shape.scale >= 4 || !shape.below_one),
-         "unit_reciprocal: fraction must lie in 0..31, scale in 1..31 (from 4 where results end "
-         "below one half), out_bits in scale..64");
+  expect(shape.fraction >= 0 && shape.fraction <= 31 && shape.scale >= 4 && shape.scale <= 31 &&
+             shape.out_bits >= shape.scale && shape.out_bits <= 64,
+         "unit_reciprocal: fraction must lie in 0..31, scale in 4..31, out_bits in scale..64");
   UnitReciprocal plan{shape, shape.scale, 0, {}, {}};
   if (shape.scale > kLargestLineScale)
     plan.line_scale = static_cast<int>(ceil_div(shape.scale, 2)) + 2;

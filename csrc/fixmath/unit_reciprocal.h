@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reciprocal of a number between 1 and 2, as the functions share it.
+// The reciprocal of a number between 1 and 2.
 //
 // Functionality  u in Z_{2^fraction} stands for v = 1 + u / 2^fraction; out ~ 2^scale (1 / v - 1/2)
-//                in Z_{2^out_bits}, a number from 0 to 2^(scale - 1).
+//                in Z_{2^out_bits}, at least 0 and below 2^(scale - 1).
 // Method         the top bits of u choose a line (constant and slope, minimax on the segment),
 // whose
 //                entries stay exclusive-or shared; the low bits of u are multiplied by the slope.
@@ -23,11 +23,8 @@ namespace privml {
 
 struct UnitReciprocalShape {
   int fraction;  // bits of u, 0..31
-  int scale;     // of the output, 1..31, with below_one 4..31
+  int scale;     // of the output, 4..31
   int out_bits;  // scale..64
-  // Results end just below 2^(scale - 1), so that 1 / v < 1; else they end at 0 for the largest u
-  // (scales up to 18).
-  bool below_one = false;
 };
 
 // Lines, or the results themselves where segment_bits = fraction.
