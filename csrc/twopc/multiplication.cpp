@@ -9,6 +9,7 @@
 #include "twopc/chunk.h"
 #include "twopc/dense.h"
 #include "twopc/multiplex.h"
+#include "twopc/truncation.h"
 #include "twopc/wrap.h"
 
 namespace privml {
@@ -20,6 +21,16 @@ using Bits = std::vector<u8>;
 void check(int m, int n, int ell) {
   expect(m >= 1 && n >= 1 && ell <= 64 && std::max(m, n) <= ell && ell <= m + n,
          "multiply: needs max(m, n) <= ell <= m + n and ell <= 64");
+}
+
+void check_msbs(FactorFormat format, std::span<const u8> msbs, size_t count) {
+  expect(!format.nonnegative || !format.negative, "multiply: nonnegative and negative");
+  expect(msbs.size() == (format.shared_msb ? count : 0),
+         "multiply: shared most significant bits are passed where the format has them");
+}
+
+std::span<const u8> part(std::span<const u8> bits, i64 begin, i64 n) {
+  return bits.empty() ? bits : bits.subspan(begin, n);
 }
 
 // x' = x + 2^(m-1) is the unsigned number whose product the shares make; the offset is taken out at
@@ -34,44 +45,57 @@ Words shifted(std::span<const u64> x, int bits, bool is_signed, bool add) {
 }
 
 // Where the carry of x' = x'_0 + x'_1 is needed, and how it is found.
-enum class WrapKind { none, general, known_msb };
+enum class WrapKind { none, general, known_msb, shared_msb };
 
-WrapKind wrap_kind(int bits, bool nonnegative, int ell) {
-  if (bits >= ell) return WrapKind::none;
-  return nonnegative ? WrapKind::known_msb : WrapKind::general;
+WrapKind wrap_kind(FactorFormat f, int ell) {
+  if (f.bits >= ell) return WrapKind::none;
+  if (f.nonnegative || f.negative) return WrapKind::known_msb;
+  return f.shared_msb ? WrapKind::shared_msb : WrapKind::general;
 }
-
-// After the offset a nonnegative signed number has its most significant bit set.
-u8 known_msb(bool is_signed) { return is_signed ? 1 : 0; }
 
 struct Side {
   int bits;
   bool is_signed;
-  bool nonnegative;
+  bool negative;
   WrapKind kind;
 };
 
 Side side_of(FactorFormat f, int ell) {
-  return {f.bits, f.is_signed, f.nonnegative, wrap_kind(f.bits, f.nonnegative, ell)};
+  return {f.bits, f.is_signed, f.negative, wrap_kind(f, ell)};
+}
+
+// The offset of a signed number flips its most significant bit.
+u8 known_msb(const Side& side) { return (side.is_signed ? 1 : 0) ^ (side.negative ? 1 : 0); }
+
+Bits flipped_msb(const Party& party, const Side& side, std::span<const u8> msb) {
+  Bits out(msb.begin(), msb.end());
+  if (side.is_signed && party.rank == 0)
+    for (u8& bit : out) bit ^= 1;
+  return out;
 }
 
 bool alike(const Side& x, const Side& y) {
-  return x.kind == y.kind && x.bits == y.bits && x.is_signed == y.is_signed;
+  return x.kind == y.kind && x.bits == y.bits && x.is_signed == y.is_signed &&
+         (x.kind != WrapKind::known_msb || x.negative == y.negative);
 }
 
-void wrap_of(Party& party, const Side& side, std::span<const u64> x, std::span<u8> w) {
+void wrap_of(Party& party, const Side& side, std::span<const u64> x, std::span<const u8> msb,
+             std::span<u8> w) {
   if (side.kind == WrapKind::general) wrap(party, x, side.bits, w);
-  if (side.kind == WrapKind::known_msb)
-    wrap_known_msb(party, x, side.bits, known_msb(side.is_signed), w);
+  if (side.kind == WrapKind::known_msb) wrap_known_msb(party, x, side.bits, known_msb(side), w);
+  if (side.kind == WrapKind::shared_msb)
+    wrap_shared_msb(party, x, side.bits, flipped_msb(party, side, msb), w);
 }
 
 void cost_wrap_of(CostMeter& meter, const Side& side, i64 n) {
   if (side.kind == WrapKind::general) cost_wrap(meter, n, side.bits);
   if (side.kind == WrapKind::known_msb) cost_wrap_known_msb(meter, n);
+  if (side.kind == WrapKind::shared_msb) cost_wrap_shared_msb(meter, n);
 }
 
-Words joined(const Words& a, const Words& b) {
-  Words out(a);
+template <class A, class B>
+auto joined(const A& a, const B& b) {
+  std::vector<std::remove_const_t<typename A::value_type>> out(a.begin(), a.end());
   out.insert(out.end(), b.begin(), b.end());
   return out;
 }
@@ -81,15 +105,16 @@ struct Wraps {
 };
 
 // Both wraps; in one batch where they are of one kind and width.
-Wraps wraps(Party& party, const Side& fx, const Words& x, const Side& fy, const Words& y) {
+Wraps wraps(Party& party, const Side& fx, const Words& x, const Side& fy, const Words& y,
+            FactorMsbs msbs) {
   const i64 n = std::ssize(x);
   Wraps w{Bits(n), Bits(n)};
   if (!alike(fx, fy)) {
-    wrap_of(party, fx, x, w.x);
-    wrap_of(party, fy, y, w.y);
+    wrap_of(party, fx, x, msbs.x, w.x);
+    wrap_of(party, fy, y, msbs.y, w.y);
   } else if (fx.kind != WrapKind::none) {
     Bits both(2 * n);
-    wrap_of(party, fx, joined(x, y), both);
+    wrap_of(party, fx, joined(x, y), joined(msbs.x, msbs.y), both);
     w.x.assign(both.begin(), both.begin() + n);
     w.y.assign(both.begin() + n, both.end());
   }
@@ -154,13 +179,14 @@ void remove_offsets(const Party& party, const Side& fx, const Words& x, const Si
 }
 
 void multiply_chunk(Party& party, std::span<const u64> x_in, FactorFormat x_format,
-                    std::span<const u64> y_in, FactorFormat y_format, int ell, std::span<u64> out) {
+                    std::span<const u64> y_in, FactorFormat y_format, int ell, std::span<u64> out,
+                    FactorMsbs msbs) {
   const Side fx = side_of(x_format, ell), fy = side_of(y_format, ell);
   const bool first = party.rank == 0;
   const Words x = shifted(x_in, fx.bits, fx.is_signed, first),
               y = shifted(y_in, fy.bits, fy.is_signed, first);
   cross_terms(party, x, y, {fx.bits, false}, {fy.bits, false}, ell, out);
-  const Wraps w = wraps(party, fx, x, fy, y);
+  const Wraps w = wraps(party, fx, x, fy, y, msbs);
   subtract_wraps(party, fx, x, fy, y, w, ell, out);
   for (i64 k = 0; k < std::ssize(x); ++k) out[k] += x[k] * y[k];
   remove_offsets(party, fx, x, fy, y, w, ell, out);
@@ -206,7 +232,7 @@ void multiply_owned_chunk(Party& party, int owner, std::span<const u64> x_in, Fa
              ell, ChoiceSide::automatic, out);
   if (fx.kind != WrapKind::none) {
     Bits w(n);
-    wrap_of(party, fx, x, w);
+    wrap_of(party, fx, x, {}, w);
     subtract_owned_wrap(party, owner, w, y, fx.bits, ell - fx.bits, out);
   }
   const u64 a = offset(fx.bits, fx.is_signed);
@@ -228,15 +254,17 @@ void cost_multiply_owned_chunk(CostMeter& meter, int owner, i64 n, FactorFormat 
 }  // namespace
 
 void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::span<const u64> y,
-              FactorFormat y_format, int ell, std::span<u64> out) {
+              FactorFormat y_format, int ell, std::span<u64> out, FactorMsbs msbs) {
   check(x_format.bits, y_format.bits, ell);
   expect(x.size() == y.size() && x.size() == out.size(), "multiply: lengths differ");
+  check_msbs(x_format, msbs.x, x.size());
+  check_msbs(y_format, msbs.y, y.size());
   in_chunks(
       party, std::ssize(x),
       [&](CostMeter& m, i64 n) { cost_multiply_chunk(m, n, x_format, y_format, ell); },
       [&](i64 begin, i64 n) {
         multiply_chunk(party, x.subspan(begin, n), x_format, y.subspan(begin, n), y_format, ell,
-                       out.subspan(begin, n));
+                       out.subspan(begin, n), {part(msbs.x, begin, n), part(msbs.y, begin, n)});
       });
 }
 
@@ -246,10 +274,26 @@ void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFor
                  [&](CostMeter& m, i64 n) { cost_multiply_chunk(m, n, x_format, y_format, ell); });
 }
 
+void multiply_and_truncate(Party& party, std::span<const u64> x, FactorFormat x_format,
+                           std::span<const u64> y, FactorFormat y_format, int ell, int shift,
+                           std::span<u64> out, FactorMsbs msbs) {
+  expect(ell >= 1 && shift >= 0 && shift < 64, "multiply_and_truncate: needs ell >= 1, shift >= 0");
+  Words product(out.size());
+  multiply(party, x, x_format, y, y_format, ell + shift, product, msbs);
+  truncate_reduce(party, product, ell + shift, shift, out);
+}
+
+void cost_multiply_and_truncate(CostMeter& meter, i64 count, FactorFormat x_format,
+                                FactorFormat y_format, int ell, int shift) {
+  cost_multiply(meter, count, x_format, y_format, ell + shift);
+  cost_truncate_reduce(meter, count, ell + shift, shift);
+}
+
 void multiply_owned(Party& party, int owner, std::span<const u64> x, FactorFormat x_format,
                     std::span<const u64> y, KnownFormat y_format, int ell, std::span<u64> out) {
   check(x_format.bits, y_format.bits, ell);
   expect(owner == 0 || owner == 1, "multiply_owned: owner must be 0 or 1");
+  expect(!x_format.shared_msb, "multiply_owned: a shared most significant bit is not supported");
   const bool owns = party.rank == owner;
   expect(x.size() == out.size() && (!owns || y.size() == x.size()),
          "multiply_owned: lengths differ");

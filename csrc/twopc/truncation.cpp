@@ -5,12 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "twopc/boolean.h"
 #include "twopc/chunk.h"
 #include "twopc/comparison.h"
-#include "twopc/conversion.h"
-#include "twopc/equality.h"
-#include "twopc/most_significant_bit.h"
 #include "twopc/private_product.h"
 #include "twopc/random_selection.h"
 
@@ -196,34 +192,6 @@ void cost_truncate_reduce(CostMeter& meter, i64 n, int bits, int shift) {
   cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) {
     cost_truncate_reduce_chunk(m, count, bits, shift);
   });
-}
-
-// The floor, plus one where x is negative and not a multiple of 2^shift.
-void divide_power_of_two(Party& party, std::span<const u64> x, int bits, int shift,
-                         std::span<u64> out) {
-  check(x, bits, shift, out);
-  if (shift == 0) return keep_low_bits(x, bits, out);
-  const std::size_t n = x.size();
-  std::vector<u8> negative(n), inexact(n);
-  most_significant_bit(party, x, bits, negative);
-  equal_zero(party, x, shift, inexact);
-  if (party.rank == 0) {
-    for (u8& bit : inexact) bit ^= 1;
-  }
-  and_bits(party, negative, inexact, negative);
-  std::vector<u64> up(n);
-  bits_to_ring(party, negative, bits, up);
-  truncate_arithmetic(party, x, bits, shift, out);
-  for (std::size_t i = 0; i < n; ++i) out[i] = (out[i] + up[i]) & low_mask(bits);
-}
-
-void cost_divide_power_of_two(CostMeter& meter, i64 n, int bits, int shift) {
-  if (shift == 0) return;
-  cost_most_significant_bit(meter, n, bits);
-  cost_equal_zero(meter, n, shift);
-  cost_and_bits(meter, n);
-  cost_bits_to_ring(meter, n, bits);
-  cost_truncate(meter, n, bits, shift);
 }
 
 }  // namespace privml

@@ -13,7 +13,9 @@
 // Cost           logical and arithmetic: a split comparison of `bits` bits and conversions of its
 //                two bits (to `bits` and `shift` bits); nonnegative: a comparison of `shift` bits,
 //                one conversion and one private product; reduce: a comparison of `shift` bits and
-//                one conversion. Conversions add one hop to a comparison's depth.
+//                one conversion. Conversions add one hop to a comparison's depth. Quotient: the
+//                most significant bit, a comparison with equality of `shift` bits, known_msb.h's
+//                carry, an AND, two conversions.
 #pragma once
 
 #include "ot/cost.h"

@@ -10,6 +10,7 @@
 #include "twopc/conversion.h"
 #include "twopc/equality.h"
 #include "twopc/extension.h"
+#include "twopc/known_msb.h"
 #include "twopc/lookup.h"
 #include "twopc/maximum.h"
 #include "twopc/millionaires.h"
@@ -109,6 +110,20 @@ TEST(WireTrace, WordsAndParts) {
               split_number(p, x, kWidth, 12, 40, high, low);
             }),
             "f34abc6c9e7bab1a");
+}
+
+TEST(WireTrace, KnownMostSignificantBits) {
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits& b) {
+              Words r(kCount);
+              extend_shared_msb(p, x, kWidth, b, true, 40, r);
+              truncate_shared_msb(p, x, kWidth, b, false, 12, r);
+            }),
+            "84ef701eced618a4");
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+              Words r(kCount);
+              divide_power_of_two(p, x, kWidth, 12, r);
+            }),
+            "a81aa8a5bb6892e7");
 }
 
 }  // namespace

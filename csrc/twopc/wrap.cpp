@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "twopc/boolean.h"
 #include "twopc/comparison.h"
@@ -44,6 +45,28 @@ void wrap_with_all_ones(Party& party, std::span<const u64> x, int bits, std::spa
 }
 
 void cost_wrap_with_all_ones(CostMeter& meter, i64 n, int bits) {
+  cost_compare_in_chunks(meter, {bits, 0, true}, n);
+}
+
+// A = -1 - x0 and B = x1 - 1, both mod 2^bits: x is zero where A = B. There is a carry where A <
+// x1, that is A <= B and x1 is not 0.
+void wrap_with_all_zeros(Party& party, std::span<const u64> x, int bits, std::span<u8> w,
+                         std::span<u8> all_zeros) {
+  check_size(x, w);
+  check_size(x, all_zeros);
+  const bool first = party.rank == 0;
+  AlignedVector<u64> numbers(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) numbers[i] = first ? ~x[i] : x[i] - 1;
+  compare_in_chunks(party, {bits, 0, true}, numbers, 0, {w, all_zeros, {}});
+  if (first) {
+    for (u8& bit : w) bit ^= 1;
+    return;
+  }
+  // A > B and x1 = 0 exclude each other, since B is the largest number then.
+  for (std::size_t i = 0; i < x.size(); ++i) w[i] ^= (x[i] & low_mask(bits)) == 0 ? 1 : 0;
+}
+
+void cost_wrap_with_all_zeros(CostMeter& meter, i64 n, int bits) {
   cost_compare_in_chunks(meter, {bits, 0, true}, n);
 }
 

@@ -3,7 +3,7 @@
 //
 // Functionality  x: additive shares x0, x1 in Z_{2^bits}, 1 <= bits <= 64. XOR shares of
 //                w = [x0 + x1 >= 2^bits] (sum over the integers), and where asked of
-//                e = [x0 + x1 mod 2^bits = 2^bits - 1].
+//                e = [x0 + x1 mod 2^bits = 2^bits - 1] or of [x0 + x1 mod 2^bits = 0].
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
 // Source         SiRNN (Rathee et al., S&P 2021), sections III-E, IV and appendix B; the variants
 //                with a known most significant bit: section IV, "MSB-to-wrap".
@@ -21,6 +21,11 @@ void cost_wrap(CostMeter& meter, i64 n, int bits);
 void wrap_with_all_ones(Party& party, std::span<const u64> x, int bits, std::span<u8> w,
                         std::span<u8> all_ones);
 void cost_wrap_with_all_ones(CostMeter& meter, i64 n, int bits);
+
+// And of [x0 + x1 mod 2^bits = 0].
+void wrap_with_all_zeros(Party& party, std::span<const u64> x, int bits, std::span<u8> w,
+                         std::span<u8> all_zeros);
+void cost_wrap_with_all_zeros(CostMeter& meter, i64 n, int bits);
 
 // Also the carry out of the low `split` bits, 0 < split < bits.
 void wrap_split(Party& party, std::span<const u64> x, int bits, int split, std::span<u8> low_w,

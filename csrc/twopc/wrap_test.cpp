@@ -23,18 +23,21 @@ u64 sum(const Both<Words>& x, std::size_t i, int bits) {
 
 void check_wrap(const Both<Words>& x, int bits) {
   const std::size_t n = x[0].size();
-  Both<Bits> w{Bits(n), Bits(n)}, v = w, ones = w, msb = w;
+  Both<Bits> w{Bits(n), Bits(n)}, v = w, ones = w, msb = w, y = w, zeros = w;
   run_parties({}, [&](Party& party) {
     const int r = party.rank;
     wrap(party, x[r], bits, w[r]);
     wrap_with_all_ones(party, x[r], bits, v[r], ones[r]);
+    wrap_with_all_zeros(party, x[r], bits, y[r], zeros[r]);
     most_significant_bit(party, x[r], bits, msb[r]);
   });
   const Bits c = reconstruct_bits(w), d = reconstruct_bits(v), e = reconstruct_bits(ones),
-             m = reconstruct_bits(msb);
+             m = reconstruct_bits(msb), f = reconstruct_bits(y), z = reconstruct_bits(zeros);
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_EQ(c[i], carry(x[0][i], x[1][i], bits)) << x[0][i] << " + " << x[1][i] << ", " << bits;
     ASSERT_EQ(d[i], c[i]);
+    ASSERT_EQ(f[i], c[i]) << x[0][i] << " + " << x[1][i] << ", " << bits;
+    ASSERT_EQ(z[i], sum(x, i, bits) == 0) << x[0][i] << " + " << x[1][i];
     ASSERT_EQ(e[i], sum(x, i, bits) == low_mask(bits)) << x[0][i] << " + " << x[1][i];
     ASSERT_EQ(m[i], sum(x, i, bits) >> (bits - 1)) << x[0][i] << " + " << x[1][i] << ", " << bits;
   }
@@ -110,6 +113,8 @@ TEST(Wrap, CostEqualsTheLedger) {
          [n](CostMeter& m) { cost_wrap(m, n, 33); }},
         {[=](Party& p) { wrap_with_all_ones(p, in(p), 8, first(p), second(p)); },
          [n](CostMeter& m) { cost_wrap_with_all_ones(m, n, 8); }},
+        {[=](Party& p) { wrap_with_all_zeros(p, in(p), 8, first(p), second(p)); },
+         [n](CostMeter& m) { cost_wrap_with_all_zeros(m, n, 8); }},
         {[=](Party& p) { wrap_split(p, in(p), 33, 9, first(p), second(p)); },
          [n](CostMeter& m) { cost_wrap_split(m, n, 33, 9); }},
         {[=](Party& p) { wrap_known_msb(p, in(p), 33, 0, first(p)); },
