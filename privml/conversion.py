@@ -15,6 +15,7 @@ from privml.context import Numerics
 from privml.errors import InvalidInput
 from privml.frontend.torch_export import export
 from privml.passes import (
+    blend,
     fold_batchnorm,
     fold_weights,
     fold_zeros,
@@ -35,6 +36,7 @@ PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     fold_batchnorm,
     maxpool_before_monotone,
     fold_zeros,
+    blend,
     tanh_by_sigmoid,
     merge_products,
     merge_elementwise,

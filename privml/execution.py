@@ -9,9 +9,11 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.utils._pytree import tree_leaves
 
 from privml.context import Session
 from privml.context import node as current
+from privml.dispatch import TABLE, dispatch
 from privml.errors import InvalidInput, PrivmlError
 from privml.formats import Format
 from privml.graph import SYM_SIZE, dtype_of, shape_of
@@ -78,6 +80,8 @@ def call_node(node: fx.Node, args: Any, kwargs: Any, session: Session | None) ->
     entry = contextlib.nullcontext() if ledger is None else ledger.node(name, str(node.target))
     with entry, current(name, node.meta.get("request"), node.meta.get("working")):
         try:
+            if node.target in TABLE and any(isinstance(a, SecretTensor) for a in tree_leaves((args, kwargs))):
+                return dispatch(node.target, args, kwargs)  # torch would take apart what has a rule of its own
             return node.target(*args, **kwargs)
         except (PrivmlError, RuntimeError, ValueError, TypeError, IndexError) as error:
             if hasattr(error, "add_note"):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rewrites of a program's graph: each takes an ``fx.GraphModule`` and returns one, ``verify`` runs after each."""
 
+from privml.passes.blend import blend
 from privml.passes.fold_batchnorm import fold_batchnorm
 from privml.passes.fold_constants import fold_weights, fold_zeros
 from privml.passes.maxpool_before_monotone import maxpool_before_monotone
@@ -10,6 +11,7 @@ from privml.passes.tanh_by_sigmoid import tanh_by_sigmoid
 from privml.passes.verify import verify
 
 __all__ = [
+    "blend",
     "fold_batchnorm",
     "fold_weights",
     "fold_zeros",

@@ -20,7 +20,7 @@ from privml.graph import attribute, tensor_of
 from privml.passes.kinds import Kind, factors, is_secret
 from privml.passes.ranges import Range, calibrate, chunks
 from privml.passes.rings import Rings, assign_rings
-from privml.passes.scales import Scales, assign_scales, operand_scale, shared_summands, weight_of
+from privml.passes.scales import Scales, assign_scales, early_products, operand_scale, weight_of
 from privml.sharing import reveal
 
 # Samples on which a candidate's error is measured.
@@ -175,9 +175,12 @@ def _measure(
 
 def _write(module: fx.GraphModule, ranges: dict[fx.Node, Range], precision: Precision) -> tuple[Rings, Scales]:
     limits: dict[fx.Node, int] = {}
-    eager = shared_summands(assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, set()))
+    eager: set[fx.Node] = set()
     for _ in range(64):
         plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, eager)
+        while not early_products(plan) <= eager:
+            eager |= early_products(plan)
+            plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, eager)
         rings = assign_rings(module, plan, ranges, precision.bits, precision.margin, precision.narrow)
         over = [root for root, bits in rings.bits.items() if bits > precision.bits]
         if not over:
@@ -216,7 +219,7 @@ def _lower_weights(plan: Scales, rings: Rings, over: list[Any], limits: dict[fx.
             for operand in factors(node):
                 weight = weight_of(operand)
                 if weight is not None and plan.weights[weight].scale > 3:
-                    limits[node] = plan.weights[weight].scale - 1
+                    limits[weight] = plan.weights[weight].scale - 1
                     lowered = True
     return lowered
 

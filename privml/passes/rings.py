@@ -182,7 +182,8 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
 def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:
     result: dict[Key, list[fx.Node]] = {}
     for node, kind in plan.kinds.items():
-        if kind is Kind.PRODUCT:
+        # Elementwise products take operands of any widths, and narrow ones are cheaper.
+        if kind is Kind.PRODUCT and node.target is not torch.ops.aten.mul.Tensor:
             for operand in factors(node):
                 if is_secret(operand) and operand in plan.scale:
                     result.setdefault(rings.find(("out", operand)), []).append(node)

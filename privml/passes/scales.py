@@ -53,7 +53,7 @@ def assign_scales(
     eager: set[fx.Node],
 ) -> Scales:
     """Scales for activations of ``scale`` fractional bits and weights of at most ``weight_bits`` bits; ``limits``
-    bounds the scale of the weight of a product, ``eager`` nodes truncate without waiting."""
+    bounds the scales of weights in products, ``eager`` nodes truncate without waiting."""
     plan = Scales(scale)
     for node in calls(module.graph):
         if is_secret(node):
@@ -85,7 +85,7 @@ def _assign(
         for operand in factors(node):
             weight = weight_of(operand)
             if weight is not None and weight not in plan.weights:
-                limit = limits.get(node, LARGEST_SCALE - max(scale, FINEST))
+                limit = limits.get(weight, LARGEST_SCALE - max(scale, FINEST))
                 plan.weights[weight] = weight_format(attribute(module, weight.target), weight_bits, limit)
             computed += operand_scale(plan, operand)
         bias = weight_of(bias_of(node))
@@ -115,18 +115,26 @@ def _assign(
         plan.scale[node] = computed
 
 
-def shared_summands(plan: Scales) -> set[fx.Node]:
-    """Products of which parts go into several sums beside summands that are truncated already: to truncate the
-    product is one call, to truncate the sums one each. (The input's part of a recurrent layer, hoisted.)"""
-    uses: dict[fx.Node, int] = {}
+def early_products(plan: Scales) -> set[fx.Node]:
+    """Products that are better truncated before they are added to what is truncated already than after: the sum then
+    lies in a narrow ring, and a product whose parts go into several sums (the input's part of a recurrent layer,
+    hoisted) is truncated once."""
+    found: set[fx.Node] = set()
     for node in plan.kinds:
         if node.target in SUMS and node in plan.scale and plan.truncates(node):
-            operands = [a for a in node.args[:2] if a in plan.scale]
+            operands = [a for a in node.args[:2] if a in plan.scale and not _is_of_weights(a)]
             fine = [a for a in operands if plan.scale[a] > plan.working]
-            if len(fine) < len(operands):
-                for source in {s for a in fine for s in _sources(a, plan)}:
-                    uses[source] = uses.get(source, 0) + 1
-    return {source for source, count in uses.items() if count > 1}
+            sources = {s for a in fine for s in _sources(a, plan)}
+            if len(fine) < len(operands) and len(sources) == 1:
+                found |= sources
+    return found
+
+
+def _is_of_weights(value: fx.Node) -> bool:
+    """Whether a value is a weight or views of weights."""
+    if value.op != "call_function":
+        return value.op == "get_attr"
+    return bool(value.all_input_nodes) and all(_is_of_weights(a) for a in value.all_input_nodes if is_secret(a))
 
 
 def _sources(value: fx.Node, plan: Scales) -> set[fx.Node]:

@@ -13,10 +13,10 @@ from privml import conversion
 from privml.engines import twopc
 from privml.frontend.torch_export import export
 from privml.graph import calls
-from privml.passes import fold_weights, fold_zeros, merge_elementwise, merge_products, tanh_by_sigmoid, verify
+from privml.passes import blend, fold_weights, fold_zeros, merge_elementwise, merge_products, tanh_by_sigmoid, verify
 from privml.passes.cost import predict
 
-PASSES = (fold_weights, fold_zeros, tanh_by_sigmoid, merge_products, merge_elementwise)
+PASSES = (fold_weights, fold_zeros, blend, tanh_by_sigmoid, merge_products, merge_elementwise)
 
 
 class Gru(nn.Module):
@@ -73,6 +73,18 @@ class Fast(nn.Module):
             z = F.hardsigmoid(both + self.b[0])
             h = z * h + (0.5 - z) * F.hardsigmoid(both + self.b[1])
         return h
+
+
+class Blends(nn.Module):
+    """Sums of products that are blends, and some that only look like it."""
+
+    def forward(self, x):
+        a, b, z = x, torch.relu(x), x * x
+        other = 1 - z
+        return (
+            z * a + (1 - z) * b, b * other + a * z, (1 - z) * (a + b) + z * a, z * a + (2 - z) * b,
+            z * a + (1 - a) * b, z * a - (1 - z) * b,
+        )  # fmt: skip
 
 
 class Rnn(nn.Module):
@@ -132,6 +144,7 @@ MODELS = {
     "rnn2": (lambda: Rnn(num_layers=2, bidirectional=True), {"linear": 2, "baddbmm": 10, "relu": 12}),
     "cell": (Cell, {"linear": 6, "relu": 6}),
     "heads": (Heads, {"linear": 3}),
+    "blends": (Blends, {"mul": 2}),
     "assembled": (Assembled, {"linear": 1, "cat": 0, "add": 0, "slice": 0}),
 }
 
@@ -161,6 +174,15 @@ def test_numbers_stay_and_calls_go(name):
     found = kinds(module.graph)
     wanted = MODELS[name][1]
     assert {kind: found[kind] for kind in wanted} == wanted
+
+
+def test_blends_take_one_product():
+    module, x, expected = graph_of("blends")
+    assert kinds(module.graph)["mul"] == 13
+    module = verify(blend(module), after="blend")
+    assert kinds(module.graph)["mul"] == 9
+    for result, wanted in zip(module(x), expected, strict=True):
+        torch.testing.assert_close(result, wanted)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -205,6 +227,25 @@ def test_merged_programs_run(name):
     assert torch.equal(results["plain"], results["twopc"])
     expected = expected[0] if isinstance(expected, tuple) else expected
     assert (results["plain"] - expected).abs().max() < 0.03 * max(1.0, float(expected.abs().max()))
+
+
+def test_weights_of_many_products_are_narrowed_together():
+    """A weight that every step uses takes the widest format with which no step overflows its ring."""
+    torch.manual_seed(5)
+    model, x = Rnn().eval(), torch.randn(8, 6, 5)
+    program = privml.convert(model, calibration=x, numerics={"scale": 12, "weight_bits": 20})
+    assert program.choice.error < 0.01
+    assert {spec.format.bits for spec in program.weight_specs if "weight" in spec.name} <= set(range(12, 21))
+
+
+def test_products_of_transposed_inputs_take_their_bias_at_the_product_s_scale():
+    torch.manual_seed(5)
+    model, x = Rnn(num_layers=2).eval(), torch.randn(8, 6, 5)
+    program = privml.convert(model, calibration=x, numerics={"scale": 8, "weight_bits": 16})
+    with privml.local("plain", bits=program.numerics.bits, scale=program.numerics.scale) as session:
+        y, _ = program.run(session, x)
+        with torch.no_grad():
+            assert (privml.reveal(y) - model(x)[0]).abs().max() < 0.05
 
 
 def test_a_hoisted_product_is_truncated_once():
