@@ -31,6 +31,11 @@ def logarithm_of_two() -> tuple[str, list[int]]:
     return "floor(2^64 ln 2)", [int(mpmath.floor(mpmath.ldexp(mpmath.log(2), 64)))]
 
 
+def turns_of_one() -> tuple[str, list[int]]:
+    """2^64 / (2 pi) to the nearest integer."""
+    return "2^64 / (2 pi), to the nearest", [int(mpmath.nint(mpmath.ldexp(1 / (2 * mpmath.pi), 64)))]
+
+
 # What the piecewise polynomials of other functions are fitted to: (function, domain [0, 2^a), pieces of length 2^-b),
 # in the order of the enumeration in csrc/fixmath/series.h.
 SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
@@ -42,6 +47,7 @@ SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
     (lambda t: 1 / mpmath.sqrt(1 + t), 0, 3),
     (lambda t: mpmath.sqrt(1 + t), 0, 3),
     (lambda t: 1 / (1 + mpmath.exp(t)), 5, 0),
+    (lambda t: mpmath.sin(2 * mpmath.pi * t), 0, 3),
 ]
 SERIES_TERMS = 16
 DEGREES = range(1, 7)
@@ -99,6 +105,7 @@ def interpolation() -> tuple[str, list[int]]:
 FILES = {
     "exponential_powers.inc": exponential_powers,
     "logarithm_of_two.inc": logarithm_of_two,
+    "turns_of_one.inc": turns_of_one,
     "series.inc": series,
     "series_errors.inc": series_errors,
     "interpolation.inc": interpolation,

@@ -57,6 +57,8 @@ ROWS = [
     Row("erf", gmpy2.erf, every, range(8, 15), range(8, 15), 1),
     Row("gelu", lambda x: x * gmpy2.erfc(-x / gmpy2.sqrt(gmpy2.mpfr(2))) / 2, every, range(8, 15), range(8, 15), 1),
     Row("silu", lambda x: x / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),
+    Row("sin", gmpy2.sin, every, range(8, 15), range(8, 15), 1),
+    Row("cos", gmpy2.cos, every, range(8, 15), range(8, 15), 1),
     Row("softplus", lambda x: gmpy2.log1p(gmpy2.exp(x)), every, range(8, 15), range(8, 15), 1),
 ]
 

@@ -9,6 +9,7 @@
 #include "fixmath/reciprocal.h"
 #include "fixmath/reciprocal_square_root.h"
 #include "fixmath/sigmoid.h"
+#include "fixmath/sine.h"
 
 namespace privml::bindings {
 namespace {
@@ -33,6 +34,8 @@ constexpr FixedPointFunction kFunctions[] = {
     {"erf", erf, clear_erf, cost_erf, "erf x"},
     {"gelu", gelu, clear_gelu, cost_gelu, "x Phi(x)"},
     {"silu", silu, clear_silu, cost_silu, "x / (1 + e^-x)"},
+    {"sin", sin, clear_sin, cost_sin, "sine of radians"},
+    {"cos", cos, clear_cos, cost_cos, "cosine of radians"},
     {"softplus", softplus, clear_softplus, cost_softplus, "ln(1 + e^x)"},
 };
 

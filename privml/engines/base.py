@@ -26,7 +26,7 @@ Share = tuple[torch.Tensor, ...]
 FUNCTIONS = {
     "exp_negative": "x <= 0", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
     "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
-    "softplus": "all",
+    "softplus": "all", "sin": "all", "cos": "all",
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ from privml.ops import (
     product,
     resize,
     structural,
+    trigonometric,
 )
 
 __all__ = [
@@ -39,4 +40,5 @@ __all__ = [
     "product",
     "resize",
     "structural",
+    "trigonometric",
 ]

@@ -118,7 +118,7 @@ for _function in (
 _NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
 for _name in (
     "log", "log2", "log10", "log1p", "sigmoid", "tanh", "gelu", "silu", "elu", "erf",
-    "softplus", "mish", "sqrt", "rsqrt", "reciprocal", "sin", "cos", "tan", "_softmax", "_log_softmax",
+    "softplus", "mish", "sqrt", "rsqrt", "reciprocal", "tan", "_softmax", "_log_softmax",
     "_safe_softmax", "native_layer_norm", "native_group_norm",
 ):  # fmt: skip
     HINTS[_name] = _NONLINEAR

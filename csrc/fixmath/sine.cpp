@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fixmath/sine.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "fixmath/piecewise.h"
+#include "fixmath/remembered.h"
+#include "twopc/chunk.h"
+#include "twopc/extension.h"
+#include "twopc/truncation.h"
+
+namespace privml {
+namespace {
+
+using Words = std::vector<u64>;
+
+constexpr u64 kTurnsOfOne[] = {
+#include "fixmath/tables/turns_of_one.inc"
+};
+
+constexpr int kGuard = 2;       // bits of the coefficients below the last place
+constexpr int kPrecision = 2;   // the polynomials are off by at most 2^-2 units
+constexpr int kAngleGuard = 4;  // bits of the turn below the last place: a turn is 2 pi units
+
+struct Plan {
+  FixedFormat in, out;
+  int turn_bits;  // of the fraction of a turn that the product has
+  int kept_bits;  // of which the polynomial sees
+  u64 factor;
+  u64 start;  // sine: 0, cosine: a quarter of a turn; with half a unit for rounding
+  Piecewise table;
+  int drop;
+};
+
+Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
+  expect_formats(in, out, cosine ? "cos" : "sin");
+  Plan p{in, out, 0, out.scale + kAngleGuard, 0, 0, {}, 0};
+  p.turn_bits = std::clamp(in.bits + out.scale + kAngleGuard, in.scale + 1, 64);
+  const int fraction = p.turn_bits - in.scale;  // bits of the factor, 2^fraction / (2 pi)
+  p.factor = fraction == 64
+                 ? kTurnsOfOne[0]
+                 : static_cast<u64>((u128{kTurnsOfOne[0]} + (u128{1} << (63 - fraction))) >>
+                                    (64 - fraction));
+  p.kept_bits = std::min(p.kept_bits, p.turn_bits);
+  const int cut = p.turn_bits - p.kept_bits;
+  p.start = (cosine ? u64{1} << (p.turn_bits - 2) : 0) + (cut > 0 ? u64{1} << (cut - 1) : 0);
+  const PiecewiseShape shape =
+      choose_piecewise({Series::sine, p.kept_bits, p.kept_bits, out.scale + kPrecision,
+                        out.scale + kGuard, out.bits + kGuard});
+  const int length = kPlaceScale + shape.place_bits - p.kept_bits;  // 2^length is a cell
+  p.table = make_piecewise(shape, [&](i64 cell, u64 v) {
+    return series_value(Series::sine, (static_cast<u64>(cell) << length) +
+                                          static_cast<u64>((u128{v} << length) >> kPlaceScale));
+  });
+  p.drop = result_scale(shape) - out.scale;
+  return p;
+}
+
+std::shared_ptr<const Plan> plan(bool cosine, FixedFormat in, FixedFormat out) {
+  static Remembered<Plan> plans;
+  return plans.get(cosine ? 1 : 0, in, out, [&] { return make_plan(cosine, in, out); });
+}
+
+u64 half_unit(const Plan& p) { return p.drop > 0 ? u64{1} << (p.drop - 1) : 0; }
+
+void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  const bool first = party.rank == 0;
+  Words turn(x.begin(), x.end()), sum(x.size());
+  if (p.turn_bits > p.in.bits) sign_extend(party, x, p.in.bits, p.turn_bits, turn);
+  for (u64& word : turn) word = word * p.factor + (first ? p.start : 0);
+  const int cut = p.turn_bits - p.kept_bits;
+  if (cut > 0) truncate_reduce(party, turn, p.turn_bits, cut, turn);
+  piecewise(party, p.table, turn, sum);
+  if (first) {
+    for (u64& word : sum) word += half_unit(p);
+  }
+  truncate_reduce(party, sum, p.table.shape.ring_bits, p.drop, y);
+}
+
+void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
+  if (p.turn_bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.turn_bits);
+  cost_truncate_reduce(meter, n, p.turn_bits, p.turn_bits - p.kept_bits);
+  cost_piecewise(meter, n, p.table);
+  cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
+}
+
+void run(Party& party, bool cosine, std::span<const u64> x, FixedFormat in, FixedFormat out,
+         std::span<u64> y) {
+  const auto p = plan(cosine, in, out);
+  expect(x.size() == y.size(), "sine: input and output lengths differ");
+  in_chunks(
+      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, *p, n); },
+      [&](i64 begin, i64 n) { run_chunk(party, *p, x.subspan(begin, n), y.subspan(begin, n)); },
+      kFunctionChunk);
+}
+
+void cost(CostMeter& meter, i64 count, bool cosine, FixedFormat in, FixedFormat out) {
+  const auto p = plan(cosine, in, out);
+  cost_in_chunks(
+      meter, count, [&](CostMeter& inner, i64 n) { cost_chunk(inner, *p, n); }, kFunctionChunk);
+}
+
+void clear(bool cosine, std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
+  const auto p = plan(cosine, in, out);
+  expect(x.size() == y.size(), "sine: input and output lengths differ");
+  for (size_t k = 0; k < x.size(); ++k) {
+    const u64 value = static_cast<u64>(to_signed(static_cast<u64>(x[k]), in.bits));
+    const u64 turn = (value * p->factor + p->start) & low_mask(p->turn_bits);
+    const u64 kept = turn >> (p->turn_bits - p->kept_bits);
+    u64 sum = 0;
+    clear_piecewise(p->table, {&kept, 1}, {&sum, 1});
+    y[k] = to_signed(((sum + half_unit(*p)) & low_mask(p->table.shape.ring_bits)) >> p->drop,
+                     out.bits);
+  }
+}
+
+}  // namespace
+
+void sin(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
+  run(party, false, x, in, out, y);
+}
+void clear_sin(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
+  clear(false, x, in, out, y);
+}
+void cost_sin(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost(meter, count, false, in, out);
+}
+
+void cos(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
+  run(party, true, x, in, out, y);
+}
+void clear_cos(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
+  clear(true, x, in, out, y);
+}
+void cost_cos(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost(meter, count, true, in, out);
+}
+
+}  // namespace privml

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sine and cosine.
+//
+// Functionality  out ~ sin(x), cos(x), x in radians. Formats of up to 32 bits on both sides.
+// Method         x / (2 pi) modulo 1 is a product with a public number in a ring that holds the
+//                fraction of the turn alone, so that reduction costs nothing; its leading bits are
+//                the argument of a piecewise polynomial of the whole turn (piecewise.h). Cosine is
+//                sine a quarter of a turn later.
+// Accuracy       below one unit in the last place, for any x of the input format, where in.bits +
+//                out.scale <= 60; see docs/fixed-point-math.md.
+// Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           a sign extension to out.scale + in.bits + 4 bits, a truncate_reduce of them to
+//                out.scale + 4, piecewise.h and one truncate_reduce.
+// Source         the identity behind Guo et al., "Real-number functions", Algorithm 6, that angles
+//                add up modulo a turn; there sines and cosines of the shares are multiplied, and
+//                the result depends on the shares.
+#pragma once
+
+#include "fixmath/format.h"
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+void sin(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+void clear_sin(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
+void cost_sin(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
+
+void cos(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+void clear_cos(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
+void cost_cos(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
+
+}  // namespace privml
