@@ -27,7 +27,7 @@ def local(
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
     ``bits``, ``scale``, ``weight_bits``, ``weight_scale``: see Numerics. ``settings`` go to the engine
-    (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest",
+    (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest", refill="none",
     delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1). ``ledger`` defaults to one that reads the engine's counters.
     Raises ConfigError for an unknown engine or setting.
     """

@@ -28,7 +28,11 @@ Bytes bytes_of_blocks(const WipedVector<Block>& blocks) {
   return {reinterpret_cast<const u8*>(blocks.data()), blocks.size() * kBlock};
 }
 
-CotPool& pool_of(Party& party, bool as_sender) { return as_sender ? party.sender : party.receiver; }
+CotPool& pool_of(Party& party, bool as_sender) {
+  expect(party.refill == nullptr,
+         "correlations move between a store and sessions without a refill");
+  return as_sender ? party.sender : party.receiver;
+}
 
 void refuse_meter(CostMeter&) { throw InvalidArgument("a meter has no correlations"); }
 

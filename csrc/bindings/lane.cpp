@@ -52,18 +52,31 @@ LaneCount together(const LaneCount& a, const LaneCount& b) {
   return sum;
 }
 
-Lane::Lane(std::shared_ptr<Channel> channel, int rank, const OtConfig& config)
-    : rank_(rank), channel_(std::move(channel)) {
+Lane::Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_channel, int rank,
+           const OtConfig& config)
+    : rank_(rank), channel_(std::move(channel)), refill_channel_(std::move(refill_channel)) {
   expect(channel_ != nullptr, "a lane needs a channel");
   channel_->set_depth(0);
   opened_ = channel_->traffic();
-  resources_ = make_party_resources(*channel_, rank, config);
+  // Whatever makes correlations later works on the channel of its set-up.
+  Channel& makes = refill_channel_ ? *refill_channel_ : *channel_;
+  makes.set_depth(0);
+  resources_ = make_party_resources(makes, rank, config);
+  makes.flush();
+  Party& base = resources_->party();
+  if (refill_channel_) {
+    channel_->set_depth(makes.traffic().depth);
+    refill_ = std::make_unique<Refill>(makes, base.sender, base.receiver);
+  }
+  party_.emplace(Party{rank, *channel_, base.sender, base.receiver, base.prg, base.hash,
+                       base.correlation_bits, base.ledger, refill_.get()});
   finish(0);
 }
 
-Lane::Lane(int rank, const RcotCost& rcot) : rank_(rank) {
+Lane::Lane(int rank, const RcotCost& rcot, bool refill) : rank_(rank) {
   meter_.emplace(rcot);
   cost_party_resources(*meter_);
+  if (refill) meter_->begin_refill();
   setup_bytes_ = meter_->bytes;
   setup_depth_ = meter_->depth;
   finish(0);
@@ -104,7 +117,11 @@ void Lane::finish(double seconds) {
 
 LaneCount Lane::count() const {
   const std::lock_guard lock(mutex_);
-  return count_;
+  LaneCount now = count_;
+  const PhaseCount refilled = refill_ ? refill_->count() : refilled_;
+  now.phases[kPreprocess].sent += refilled.sent;
+  now.phases[kPreprocess].received += refilled.received;
+  return now;
 }
 
 LaneCount Lane::measured() const {
@@ -113,10 +130,13 @@ LaneCount Lane::measured() const {
   const PhaseCount& setup = count.phases[kSetup];
   const PhaseCount& preprocess = count.phases[kPreprocess];
   const Traffic now = channel_->traffic();
-  count.phases[kOnline] = {seconds_ - preprocess.seconds,
-                           now.sent - opened_.sent - setup.sent - preprocess.sent,
-                           now.received - opened_.received - setup.received - preprocess.received,
+  count.phases[kOnline] = {seconds_ - preprocess.seconds, now.sent - opened_.sent,
+                           now.received - opened_.received,
                            now.depth - setup.depth - preprocess.depth};
+  if (!refill_) {  // set-up and correlations came over this channel too
+    count.phases[kOnline].sent -= setup.sent + preprocess.sent;
+    count.phases[kOnline].received -= setup.received + preprocess.received;
+  }
   return count;
 }
 
@@ -138,8 +158,17 @@ LaneCount Lane::metered() const {
 
 void Lane::close() {
   if (channel_) channel_->close();
+  if (refill_channel_) refill_channel_->close();
 }
 
-void Lane::wipe() { resources_.reset(); }
+void Lane::wipe() {
+  party_.reset();
+  {
+    const std::lock_guard lock(mutex_);
+    if (refill_) refilled_ = refill_->count();
+    refill_.reset();
+  }
+  resources_.reset();
+}
 
 }  // namespace privml::bindings

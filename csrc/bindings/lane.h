@@ -9,6 +9,7 @@
 
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "ot/refill.h"
 #include "ot/setup.h"
 
 namespace privml::bindings {
@@ -35,13 +36,15 @@ LaneCount together(const LaneCount& a, const LaneCount& b);
 
 class Lane {
  public:
-  // Sets up on a connected channel; the depth clock starts at 0.
-  Lane(std::shared_ptr<Channel> channel, int rank, const OtConfig& config);
+  // Sets up on connected channels; the depth clock starts at 0. With a second channel, its
+  // correlations are made there (refill.h).
+  Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_channel, int rank,
+       const OtConfig& config);
   // A meter.
-  Lane(int rank, const RcotCost& rcot);
+  Lane(int rank, const RcotCost& rcot, bool refill);
 
   bool metering() const { return meter_.has_value(); }
-  Party& party() { return resources_->party(); }
+  Party& party() { return *party_; }
   CostMeter& meter() { return *meter_; }
   Channel& channel() { return *channel_; }
 
@@ -67,12 +70,16 @@ class Lane {
   int rank_;
   std::shared_ptr<Channel> channel_;
   Traffic opened_;  // what crossed the channel before the session
+  std::shared_ptr<Channel> refill_channel_;
   std::unique_ptr<PartyResources> resources_;
+  std::unique_ptr<Refill> refill_;
+  std::optional<Party> party_;  // on the lane's channel, with its refill
   std::optional<CostMeter> meter_;
   std::array<i64, 2> setup_bytes_{}, setup_depth_{};  // of the meter
   double seconds_ = 0;                                // in calls, preprocessing included
-  mutable std::mutex mutex_;                          // guards count_
+  mutable std::mutex mutex_;                          // guards what follows, and refill_'s end
   LaneCount count_;
+  PhaseCount refilled_;  // by a refill that has ended
 };
 
 }  // namespace privml::bindings

@@ -66,10 +66,15 @@ class TwoPartySession::Occupied {
   i64 held_ = 0;
 };
 
-TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtConfig& config)
+TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtConfig& config,
+                                 const Channels& refills)
     : shared_(std::make_shared<Shared>()), count_(static_cast<int>(channels.size())) {
   expect(!channels.empty(), "a session needs a channel");
+  expect(refills.empty() || refills.size() == channels.size(),
+         "a session has no refill or one for each lane");
+  expect(refills.empty() || !config.stored_offset, "stored correlations need no refill");
   for (const auto& channel : channels) expect(channel != nullptr, "a lane needs a channel");
+  for (const auto& channel : refills) expect(channel != nullptr, "a refill needs a channel");
   py::gil_scoped_release without_interpreter;
   shared_->rank = rank;
   shared_->config = without_secrets(config);
@@ -77,15 +82,17 @@ TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtCon
   run_on_lanes(
       count_,
       [&](i64 lane) {
-        shared_->lanes[lane] = std::make_unique<Lane>(channels[lane], rank, of_lane(config, lane));
+        shared_->lanes[lane] = std::make_unique<Lane>(
+            channels[lane], refills.empty() ? nullptr : refills[lane], rank, of_lane(config, lane));
       },
       [&](i64) {
         for (const auto& channel : channels) channel->close();
+        for (const auto& channel : refills) channel->close();
       });
   join();
 }
 
-TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes)
+TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill)
     : shared_(std::make_shared<Shared>()), count_(lanes) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
   expect(lanes >= 1, "a session has at least one lane");
@@ -94,7 +101,7 @@ TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes)
   shared_->config = without_secrets(config);
   const RcotCost rcot = rcot_cost(config);
   for (int lane = 0; lane < lanes; ++lane) {
-    shared_->lanes.push_back(std::make_unique<Lane>(rank, rcot));
+    shared_->lanes.push_back(std::make_unique<Lane>(rank, rcot, refill));
   }
 }
 

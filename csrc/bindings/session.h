@@ -25,10 +25,12 @@ class TwoPartySession {
  public:
   using Channels = std::vector<std::shared_ptr<Channel>>;
   // One lane per channel; they are set up side by side. Each lane has offsets and keys of its own,
-  // so that no secret and no hash input is common to two threads.
-  TwoPartySession(const Channels& channels, int rank, const OtConfig& config);
+  // so that no secret and no hash input is common to two threads. With as many refill channels,
+  // each lane's correlations are made on one of these.
+  TwoPartySession(const Channels& channels, int rank, const OtConfig& config,
+                  const Channels& refills = {});
   // A meter.
-  TwoPartySession(int rank, const OtConfig& config, int lanes);
+  TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill = false);
 
   int rank() const { return shared_->rank; }
   bool metering() const { return shared_->metering; }

@@ -50,11 +50,11 @@ void reserve_lanes(TwoPartySession& session, const std::vector<Stock>& stocks) {
       parts,
       [&](Party& party, LaneRange part) {
         const auto [as_sender, as_receiver] = stocks[part.begin];
-        reserve(party, as_sender, as_receiver);
+        announce(party, as_sender, as_receiver);
       },
       [&](CostMeter& meter, LaneRange part) {
         const auto [mine, theirs] = stocks[part.begin];
-        session.rank() == 0 ? meter.reserve(mine, theirs) : meter.reserve(theirs, mine);
+        session.rank() == 0 ? meter.announce(mine, theirs) : meter.announce(theirs, mine);
       });
 }
 
@@ -76,19 +76,24 @@ void define_session(py::module_& m) {
       "constructor.")
       .def(py::init([](std::shared_ptr<Channel> channel, int rank, const std::string& provider,
                        int k, const std::string& security, std::optional<u64> test_seed,
-                       Channels further) {
+                       Channels further, const Channels& refills) {
              further.insert(further.begin(), std::move(channel));
-             return TwoPartySession(further, rank, ot_config(provider, k, security, test_seed));
+             return TwoPartySession(further, rank, ot_config(provider, k, security, test_seed),
+                                    refills);
            }),
            "channel"_a, "rank"_a, "provider"_a = "softspoken", "k"_a = 4,
-           "security"_a = "semi_honest", "test_seed"_a = py::none(), "further"_a = Channels{})
+           "security"_a = "semi_honest", "test_seed"_a = py::none(), "further"_a = Channels{},
+           "refills"_a = Channels{})
       .def_static(
           "meter",
-          [](int rank, const std::string& provider, int k, const std::string& security, int lanes) {
-            return TwoPartySession(rank, ot_config(provider, k, security, std::nullopt), lanes);
+          [](int rank, const std::string& provider, int k, const std::string& security, int lanes,
+             bool refill) {
+            return TwoPartySession(rank, ot_config(provider, k, security, std::nullopt), lanes,
+                                   refill);
           },
           "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4, "security"_a = "semi_honest",
-          "lanes"_a = 1, "Protocols on a meter return zeros and book their exact cost.")
+          "lanes"_a = 1, "refill"_a = false,
+          "Protocols on a meter return zeros and book their exact cost.")
       .def_property_readonly("rank", &TwoPartySession::rank)
       .def_property_readonly("metering", &TwoPartySession::metering)
       .def_property_readonly("lanes", &TwoPartySession::lanes)
@@ -125,7 +130,8 @@ void define_session(py::module_& m) {
           "Makes correlations of the first lane ahead of time; the peer calls it with the numbers "
           "swapped.")
       .def("reserve_lanes", &reserve_lanes, "stocks"_a,
-           "reserve(as_sender, as_receiver) on each lane, side by side.");
+           "reserve(as_sender, as_receiver) on each lane, side by side. Where refills make the "
+           "correlations, it returns at once and they are made while protocols run.");
 }
 
 }  // namespace privml::bindings

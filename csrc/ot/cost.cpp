@@ -2,6 +2,7 @@
 #include "ot/cost.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "ot/schedule.h"
@@ -54,16 +55,69 @@ void CostMeter::extend_both(const RcotCost& provider, i64 sender0, i64 sender1) 
 }
 
 void CostMeter::reserve(i64 sender0, i64 sender1) {
+  announce(sender0, sender1);
+  if (refill) wait_for_refill({sender0, sender1});
+}
+
+void CostMeter::announce(i64 sender0, i64 sender1) {
+  if (!refill) return make_missing(sender0, sender1);
+  const std::array<i64, 2> own_depth = depth, own_preprocess = preprocess_depth;
+  const i64 stock = available[0] + available[1];
+  follow(refill->depth, refill->preprocess);
+  make_missing(sender0, sender1);
+  if (available[0] + available[1] > stock) {
+    refill->depth = depth;
+    refill->preprocess = preprocess_depth;
+  }
+  depth = own_depth;
+  preprocess_depth = own_preprocess;
+}
+
+void CostMeter::begin_refill() {
+  refill.emplace();
+  refill->depth = depth;
+}
+
+void CostMeter::make_missing(i64 sender0, i64 sender1) {
   const i64 missing0 = missing_correlations(sender0, available[0], rcot.granularity);
   const i64 missing1 = missing_correlations(sender1, available[1], rcot.granularity);
-  const std::array<i64, 2> depth_before = depth, bytes_before = bytes;
-  extend_both(rcot, missing0, missing1);
+  for_each_extension(missing0, missing1, rcot.tile, [&](i64 count0, i64 count1) {
+    const std::array<i64, 2> depth_before = depth, bytes_before = bytes;
+    extend_both(rcot, count0, count1);
+    for (int party : {0, 1}) {
+      preprocess_bytes[party] += bytes[party] - bytes_before[party];
+      preprocess_depth[party] += depth[party] - depth_before[party];
+    }
+    const std::array<i64, 2> counts{count0, count1};
+    for (int sender : {0, 1}) {
+      available[sender] += counts[sender];
+      if (!refill || counts[sender] == 0) continue;
+      refill->batches[sender].push_back(
+          {cots[sender] + available[sender], depth, preprocess_depth});
+    }
+  });
+}
+
+// Goes on from the later clocks.
+void CostMeter::follow(const std::array<i64, 2>& other, const std::array<i64, 2>& preprocess) {
   for (int party : {0, 1}) {
-    preprocess_bytes[party] += bytes[party] - bytes_before[party];
-    preprocess_depth[party] += depth[party] - depth_before[party];
+    const auto path = std::max(std::pair{depth[party], preprocess_depth[party]},
+                               std::pair{other[party], preprocess[party]});
+    depth[party] = path.first;
+    preprocess_depth[party] = path.second;
   }
-  available[0] += missing0;
-  available[1] += missing1;
+}
+
+// What is waited for was made by batches that have clocks of their own.
+void CostMeter::wait_for_refill(const std::array<i64, 2>& wanted) {
+  for (int sender : {0, 1}) {
+    if (wanted[sender] == 0) continue;
+    const i64 last = cots[sender] + wanted[sender];
+    const auto& batches = refill->batches[sender];
+    const auto batch = std::find_if(batches.begin(), batches.end(),
+                                    [last](const auto& each) { return each.end >= last; });
+    follow(batch->depth, batch->preprocess);
+  }
 }
 
 void CostMeter::draw(int sender, i64 count) {

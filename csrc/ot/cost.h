@@ -5,10 +5,23 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <vector>
 
 #include "ot/rcot.h"
 
 namespace privml {
+
+// The clocks of a refill (refill.h): its messages go on beside the protocols', and what it makes
+// carries its clock.
+struct RefillMeter {
+  struct Batch {
+    i64 end;  // correlations of its direction made up to here
+    std::array<i64, 2> depth, preprocess;
+  };
+  std::array<i64, 2> depth{}, preprocess{};
+  std::array<std::vector<Batch>, 2> batches;  // by the sender's rank
+};
 
 struct CostMeter {
   explicit CostMeter(RcotCost rcot_cost)
@@ -22,6 +35,7 @@ struct CostMeter {
   std::array<i64, 2> depth{};             // Lamport clocks of party 0 / 1
   std::array<i64, 2> cots{};              // drawn correlations, indexed by the sender's rank
   std::array<i64, 2> available{};         // stock of the two pools, indexed by the sender's rank
+  std::optional<RefillMeter> refill;      // where a refill makes the correlations
 
   // One message: `from` writes, the other party reads it.
   void message(int from, i64 count);
@@ -31,8 +45,18 @@ struct CostMeter {
   void extend_both(const RcotCost& provider, i64 sender0, i64 sender1);
   // Mirrors reserve(): counts are indexed by the sender's rank.
   void reserve(i64 sender0, i64 sender1);
+  // Mirrors announce().
+  void announce(i64 sender0, i64 sender1);
   // Mirrors draw_as_sender() of party `sender`.
   void draw(int sender, i64 count);
+  // From here on a refill makes the correlations.
+  void begin_refill();
+
+ private:
+  // Makes what is missing for the wanted counts; all its messages are preprocessing.
+  void make_missing(i64 sender0, i64 sender1);
+  void follow(const std::array<i64, 2>& other, const std::array<i64, 2>& preprocess);
+  void wait_for_refill(const std::array<i64, 2>& wanted);
 };
 
 // Correlations that `protocol_cost` draws, so that a protocol can reserve them in one go:

@@ -5,12 +5,64 @@
 #include <chrono>
 
 #include "base/error.h"
+#include "ot/refill.h"
 #include "ot/schedule.h"
 
 namespace privml {
 
+namespace {
+
+// Announces what is neither in stock nor announced.
+void announce_missing(Party& party, i64 as_sender, i64 as_receiver) {
+  const auto [send, receive] = party.refill->available();
+  const i64 granularity = party.sender.granularity();
+  const Refill::Counts missing{missing_correlations(as_sender, send, granularity),
+                               missing_correlations(as_receiver, receive, granularity)};
+  if (missing[0] == 0 && missing[1] == 0) return;
+  const PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+  party.refill->announce(missing, {party.channel.traffic().depth, book.depth});
+}
+
+void reserve_from_refill(Party& party, i64 as_sender, i64 as_receiver) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  announce_missing(party, as_sender, as_receiver);
+  // The peer may need what is still queued to get to where it announces the same.
+  party.channel.flush();
+  PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+  const PathClock now{party.channel.traffic().depth, book.depth};
+  const PathClock then = std::max(now, party.refill->wait_for({as_sender, as_receiver}));
+  party.channel.set_depth(then.depth);
+  book.depth = then.preprocess;
+  book.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// What is in stock leaves first, so that the store need not hold it beside an extension's output.
+void draw(Party& party, CotPool& pool, Block* out, i64 count) {
+  const bool sending = pool.role() == OtRole::sender;
+  if (party.refill) {
+    sending ? reserve(party, count, 0) : reserve(party, 0, count);
+    party.refill->take(pool.role(), out, count);
+    return;
+  }
+  const i64 stocked = std::min(count, pool.available());
+  pool.take(out, stocked);
+  sending ? reserve(party, count - stocked, 0) : reserve(party, 0, count - stocked);
+  pool.take(out + stocked, count - stocked);
+}
+
+}  // namespace
+
+void announce(Party& party, i64 as_sender, i64 as_receiver) {
+  expect(as_sender >= 0 && as_receiver >= 0, "announce: counts must not be negative");
+  party.refill ? announce_missing(party, as_sender, as_receiver)
+               : reserve(party, as_sender, as_receiver);
+}
+
 void reserve(Party& party, i64 as_sender, i64 as_receiver) {
   expect(as_sender >= 0 && as_receiver >= 0, "reserve: counts must not be negative");
+  if (as_sender == 0 && as_receiver == 0) return;
+  if (party.refill) return reserve_from_refill(party, as_sender, as_receiver);
   CotPool& sender = party.sender;
   CotPool& receiver = party.receiver;
   const i64 send = missing_correlations(as_sender, sender.available(), sender.granularity());
@@ -32,20 +84,13 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
   book.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// What is in stock leaves first, so that the store need not hold it beside an extension's output.
 void draw_as_sender(Party& party, Block* out, i64 count) {
-  const i64 stocked = std::min(count, party.sender.available());
-  party.sender.take(out, stocked);
-  reserve(party, count - stocked, 0);
-  party.sender.take(out + stocked, count - stocked);
+  draw(party, party.sender, out, count);
   party.ledger.cots_as_sender += count;
 }
 
 void draw_as_receiver(Party& party, Block* out, i64 count) {
-  const i64 stocked = std::min(count, party.receiver.available());
-  party.receiver.take(out, stocked);
-  reserve(party, 0, count - stocked);
-  party.receiver.take(out + stocked, count - stocked);
+  draw(party, party.receiver, out, count);
   party.ledger.cots_as_receiver += count;
 }
 

@@ -27,6 +27,15 @@ struct Ledger {
   i64 cots_as_receiver = 0;
 };
 
+class Refill;
+
+// A path of messages: how long it is, and how many of them made correlations.
+struct PathClock {
+  i64 depth = 0;
+  i64 preprocess = 0;
+  friend auto operator<=>(const PathClock&, const PathClock&) = default;
+};
+
 struct Party {
   int rank;  // 0 or 1
   Channel& channel;
@@ -37,12 +46,16 @@ struct Party {
   double
       correlation_bits;  // what a correlation costs on the wire: plans weigh it, both parties alike
   Ledger& ledger;        // setup and preprocess are booked as they happen; online is the rest
+  Refill* refill = nullptr;  // makes the pools' correlations where there is one (refill.h)
 };
 
 // Makes `as_sender` and `as_receiver` correlations available (this party's roles), both directions
 // interleaved tile by tile, booked under Phase::preprocess. Both parties call it with mirrored
 // numbers.
 void reserve(Party& party, i64 as_sender, i64 as_receiver);
+
+// The same for later use: with a refill it only says what to make and returns.
+void announce(Party& party, i64 as_sender, i64 as_receiver);
 
 // Correlations for immediate use; reserves what is missing.
 void draw_as_sender(Party& party, Block* out, i64 count);

@@ -28,6 +28,8 @@ class CotPool {
   // stock; nothing else may touch the pool in between.
   void step(int s, i64 count);
   void deposit(i64 count);
+  // The same step into `out` instead of the stock; for a thread beside the one that draws.
+  void step_into(int s, Block* out, i64 count) { source_->step(s, out, count); }
   // Moves the next `count` correlations out; they can never be drawn again (the store is wiped
   // behind). Throws InvalidArgument when fewer are available: callers reserve first.
   void take(Block* out, i64 count);

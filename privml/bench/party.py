@@ -38,15 +38,15 @@ def load_core() -> ModuleType:
     return load("privml._core", next(package.glob("_core*.so")))
 
 
-def connect(core: ModuleType, rank: int, port: int, network: dict[str, Any], threads: int) -> list[Any]:
-    """One channel for each lane; the next one is opened when both parties hold the last, so all are in order."""
+def connect(core: ModuleType, rank: int, port: int, network: dict[str, Any], count: int) -> list[Any]:
+    """``count`` channels; the next one is opened when both parties hold the last, so all are in order."""
     shape = (network["delay_ms"], network["bandwidth_mbps"])
     listener = None
     if rank == 0:
         listener = core.TcpListener("127.0.0.1", port)
         print(f"port {listener.port}", flush=True)
     channels = []
-    for _ in range(threads):
+    for _ in range(count):
         if listener is not None:
             channel = listener.accept(SECONDS_TO_CONNECT, *shape)
         else:
@@ -71,9 +71,10 @@ def main() -> None:
     rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
     core = load_core()
     operators = load("privml_bench_operators", HERE / "operators.py")
-    channel, *further = connect(core, rank, port, task["network"], task["threads"])
-    ot = (task["provider"], task["k"], task["security"])
-    session = core.TwoPartySession(channel, rank, *ot, further=further)
+    threads, background = task["threads"], task["refill"] == "background"
+    channels = connect(core, rank, port, task["network"], threads * 2 if background else threads)
+    channel, ot = channels[0], (task["provider"], task["k"], task["security"])
+    session = core.TwoPartySession(channel, rank, *ot, further=channels[1:threads], refills=channels[threads:])
     n = task["n"]
     action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
     action()

@@ -23,8 +23,8 @@ class BenchmarkFailed(PrivmlError, RuntimeError):
 
 
 def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
-    """Runs ``task`` (operator, n, params, provider, k, security, network, repeats,
-    threads) and returns the merged record.
+    """Runs ``task`` (operator, n, params, provider, k, security, refill, network, repeats, threads) and returns the
+    merged record.
 
     Bytes are both directions summed; seconds are the slower side's, the median over the repeats after one
     warm-up; ``ops_per_second`` counts preprocessing and online together; depth is the longer of both views.
@@ -78,7 +78,7 @@ def merge(task: Mapping[str, Any], reports: list[dict[str, Any]]) -> dict[str, A
         "n": n,
         "params": task["params"],
         "engine": "twopc",
-        "ot": OtChoice(task["provider"], task["k"], task["security"]).tag,
+        "ot": OtChoice(task["provider"], task["k"], task["security"], task["refill"]).tag,
         "network": task["network"]["name"],
         "threads": task["threads"],
         "seconds": seconds,

@@ -47,6 +47,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
         "provider": ot.provider,
         "k": ot.k,
         "security": ot.security,
+        "refill": ot.refill,
         "network": OmegaConf.to_container(config.network),
         "repeats": config.repeats,
         "threads": config.threads,

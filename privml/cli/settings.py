@@ -51,4 +51,4 @@ def _fits(value: object, kind: str, least: int) -> bool:
 
 def ot_of(config: DictConfig) -> OtChoice:
     """The choice of the ``ot`` group."""
-    return OtChoice(config.ot.provider, config.ot.k, config.ot.security)
+    return OtChoice(config.ot.provider, config.ot.k, config.ot.security, config.ot.refill)

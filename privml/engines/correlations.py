@@ -10,36 +10,47 @@ from privml.errors import ConfigError
 PROVIDERS = ("softspoken", "silent", "ideal")
 SOFTSPOKEN_DEGREES = (1, 2, 4, 8)
 SECURITIES = ("semi_honest",)
+REFILLS = ("none", "background")
 
 
 @dataclass(frozen=True, slots=True)
 class OtChoice:
     """``provider``: "softspoken", "silent", or "ideal" (tests only). ``k``: SoftSpoken's field degree, 0 for other
-    providers. ``security``: "semi_honest". Raises ConfigError for what does not exist."""
+    providers. ``security``: "semi_honest". ``refill``: "none", or "background" where each lane's correlations are made
+    by a thread and on a connection of their own. Raises ConfigError for what does not exist."""
 
     provider: str = "softspoken"
     k: int = 4
     security: str = "semi_honest"
+    refill: str = "none"
 
     def __post_init__(self) -> None:
         if self.provider not in PROVIDERS:
             raise ConfigError(f"unknown OT provider {self.provider!r}; choose from {', '.join(PROVIDERS)}")
         if self.security not in SECURITIES:
             raise ConfigError(f"ot.security must be one of {', '.join(SECURITIES)}, got {self.security!r}")
+        if self.refill not in REFILLS:
+            raise ConfigError(f"ot.refill must be one of {', '.join(REFILLS)}, got {self.refill!r}")
         if self.provider != "softspoken":
             object.__setattr__(self, "k", 0)
         elif self.k not in SOFTSPOKEN_DEGREES:
             raise ConfigError(f"k must be one of {SOFTSPOKEN_DEGREES}, got {self.k!r}")
 
     @property
+    def in_background(self) -> bool:
+        return self.refill == "background"
+
+    @property
     def tag(self) -> str:
         """A short name for files and records, such as ``softspoken-k4``."""
         parts = [self.provider, f"k{self.k}" if self.k else "", self.security if self.security == "malicious" else ""]
+        parts.append("refill" if self.in_background else "")
         return "-".join(part for part in parts if part)
 
     def __str__(self) -> str:
         degree = f" k={self.k}" if self.k else ""
-        return f"{self.provider}{degree}" + ("" if self.security == "semi_honest" else f" ({self.security})")
+        security = "" if self.security == "semi_honest" else f" ({self.security})"
+        return f"{self.provider}{degree}{security}" + (", refilled in the background" if self.in_background else "")
 
 
 DEFAULT_OT = OtChoice()

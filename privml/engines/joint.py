@@ -298,34 +298,34 @@ def create(
     bandwidth_mbps: float = 0.0,
     deadline: float = 60.0,
     threads: int = 1,
+    refill: str = "none",
     test_seed: int | None = None,
 ) -> JointEngine:
     """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
     a party waits for the other, in seconds; ``threads`` is the number of lanes, each with a channel of its own;
-    ``test_seed`` makes all randomness deterministic (tests only).
+    ``refill``: see ``OtChoice``; ``test_seed`` makes all randomness deterministic (tests only).
     """
     from privml import _core
     from privml.engines.correlations import OtChoice
-    from privml.engines.twopc import TwoPartyEngine, checked_threads
+    from privml.engines.twopc import checked_threads, connected, connections
 
-    choice = OtChoice(ot, k, security)
+    choice = OtChoice(ot, k, security, refill)
     if ot == "ideal" and test_seed is None:
         test_seed = secrets.randbits(64)
-    pairs = [_core.memory_pair(delay_ms, bandwidth_mbps) for _ in range(checked_threads(threads))]
+    pairs = [_core.memory_pair(delay_ms, bandwidth_mbps) for _ in range(connections(choice, checked_threads(threads)))]
 
     def close() -> None:
         for pair in pairs:
             for channel in pair:
                 channel.close()
 
-    def party(rank: int) -> TwoPartyEngine:
+    def party(rank: int) -> Engine:
         mine = [pair[rank] for pair in pairs]
         for channel in mine:
             channel.set_deadline(deadline)
-        ot = (choice.provider, choice.k, choice.security)
-        return TwoPartyEngine(_core.TwoPartySession(mine[0], rank, *ot, test_seed, mine[1:]))
+        return connected(mine, rank, choice, threads, test_seed)
 
     workers = PartyThreads(2, close)
     try:

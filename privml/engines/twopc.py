@@ -317,7 +317,22 @@ class TwoPartyEngine(Engine):
 def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1) -> TwoPartyEngine:
     """An engine that computes on zeros and books what each protocol would cost, exactly, in its session."""
     lanes = checked_threads(threads)
-    return TwoPartyEngine(_core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes))
+    core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background)
+    return TwoPartyEngine(core)
+
+
+def connected(
+    channels: Sequence[_core.Channel], rank: int, ot: OtChoice, threads: int, test_seed: int | None
+) -> TwoPartyEngine:
+    """An engine on connected channels, as many as ``connections`` says: the lanes', then those of their refills."""
+    lanes, refills = list(channels[:threads]), list(channels[threads:])
+    choice = (ot.provider, ot.k, ot.security)
+    return TwoPartyEngine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills))
+
+
+def connections(ot: OtChoice, threads: int) -> int:
+    """How many channels a session has."""
+    return threads * (2 if ot.in_background else 1)
 
 
 def checked_threads(threads: int) -> int:

@@ -36,6 +36,7 @@ def connect(
     on_wait: WaitCallback | None = None,
     network: Mapping[str, float] | None = None,
     threads: int = 1,
+    refill: str = "none",
     test_seed: int | None = None,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -44,7 +45,8 @@ def connect(
     until ``deadline`` (seconds), which is also the longest any later read may wait. ``program``: a converted
     program (or its hash) that both must hold. ``on_wait`` is called with the seconds waited while nobody is there.
     ``network``: delay_ms and bandwidth_mbps to simulate, both parties on one machine. ``threads``: the session's lanes,
-    each with a connection of its own; the same at both parties.
+    each with a connection of its own; ``refill``: "background" makes correlations on further connections while the
+    online phase runs. Both are the same at both parties.
 
     Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
     PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
@@ -54,7 +56,7 @@ def connect(
     if (listen is None) == (connect is None):
         raise ConfigError("pass one of listen='host:port' and connect='host:port'")
     program_hash, formats_hash = hashes_of(program)
-    choice, numerics = OtChoice(ot, k, security), numerics or Numerics()
+    choice, numerics = OtChoice(ot, k, security, refill), numerics or Numerics()
     settings = Settings(engine, choice, program_hash, formats_hash, numerics, threads)
     address = listen or connect or ""
     refuse_insecure(settings, address, test_seed)

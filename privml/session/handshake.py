@@ -33,6 +33,7 @@ _HINTS = {
     "formats": "give both parties the same program file",
     "numerics": "start both parties with the same numerics",
     "threads": "start both parties with the same number of threads",
+    "refill": "start both parties with the same ot.refill",
 }
 
 
@@ -60,6 +61,7 @@ class Hello:
     formats: str | None = None
     numerics: str | None = None
     threads: int = 1
+    refill: str = "none"
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from privml import _core
 from privml.context import Numerics, Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.engines.twopc import TwoPartyEngine, checked_threads
+from privml.engines.twopc import checked_threads, connected, connections
 from privml.errors import ConfigError
 from privml.session.handshake import Hello, common_seed, shake_hands
 from privml.session.lanes import Joiner, Link, session_token
@@ -47,7 +47,7 @@ class Settings:
         ot, numerics = self.ot, _describe(self.numerics)
         return Hello(
             VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics,
-            self.threads,
+            self.threads, ot.refill,
         )  # fmt: skip
 
 
@@ -75,13 +75,14 @@ def open_session(
     """
     link = Link(channel) if link is None else link
     try:
-        if settings.threads > 1 and join is None:
-            raise ConfigError(f"threads={settings.threads} needs a way to open further connections")
+        further = connections(settings.ot, settings.threads) - 1
+        if further > 0 and join is None:
+            raise ConfigError("threads and ot.refill=background need a way to open further connections")
         ours = settings.hello(rank, role)
         channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
         theirs = shake_hands(channel, ours, greeted)
-        if settings.threads > 1:
-            link.add(join(session_token(ours, theirs), settings.threads - 1))
+        if further > 0:
+            link.add(join(session_token(ours, theirs), further))
         for each in link.channels:
             each.set_deadline(deadline)
         if agree is not None:
@@ -89,12 +90,11 @@ def open_session(
         common = common_seed(ours, theirs) if test_seed is None else test_seed
         if settings.ot.provider == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
-        ot = settings.ot
-        core = _core.TwoPartySession(channel, rank, ot.provider, ot.k, ot.security, test_seed, link.channels[1:])
+        engine = connected(link.channels, rank, settings.ot, settings.threads, test_seed)
     except BaseException:
         link.close()
         raise
-    session = Session(TwoPartyEngine(core), settings.numerics, on_close=core.close)
+    session = Session(engine, settings.numerics, on_close=engine.close)
     engines = session.engines  # not the session: it would live until a collection of cycles, and so would its sockets
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
     session.common_seed = common

@@ -83,14 +83,15 @@ def without_seconds(counters):
 
 SETTINGS = [("ideal", 4, 1), ("softspoken", 4, 1), ("softspoken", 2, 1), ("silent", 0, 1)]
 SETTINGS += [("ideal", 4, 3), ("softspoken", 4, 2), ("silent", 0, 2)]
+SETTINGS += [("softspoken", 4, 1, "background"), ("softspoken", 4, 2, "background"), ("silent", 0, 1, "background")]
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
-    ot, k, threads = request.param
-    made = joint.create(ot=ot, k=k, threads=threads)
-    yield made, [twopc.meter(rank, OtChoice(ot, k), threads) for rank in range(2)]
+    ot, k, threads, refill = (*request.param, "none")[:4]
+    made = joint.create(ot=ot, k=k, threads=threads, refill=refill)
+    yield made, [twopc.meter(rank, OtChoice(ot, k, refill=refill), threads) for rank in range(2)]
     made.close()
 
 

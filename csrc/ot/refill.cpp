@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ot/refill.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "ot/schedule.h"
+
+namespace privml {
+namespace {
+
+constexpr int kSends = 0, kReceives = 1;
+
+}  // namespace
+
+Refill::Refill(Channel& channel, CotPool& sender, CotPool& receiver, i64 most)
+    : channel_(channel), pools_{&sender, &receiver}, most_(most) {
+  clock_ = {channel.traffic().depth, 0};
+  thread_ = std::thread([this] { run(); });
+}
+
+Refill::~Refill() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  channel_.close();
+  thread_.join();
+}
+
+Refill::Counts Refill::available() const {
+  const std::lock_guard lock(mutex_);
+  return {announced_[kSends] - drawn_[kSends], announced_[kReceives] - drawn_[kReceives]};
+}
+
+void Refill::announce(Counts counts, PathClock since) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (int d : {kSends, kReceives}) announced_[d] += counts[d];
+    jobs_.push_back({counts, since});
+  }
+  changed_.notify_all();
+}
+
+PathClock Refill::wait_for(Counts counts) {
+  std::unique_lock lock(mutex_);
+  PathClock latest;
+  for (int d : {kSends, kReceives}) {
+    wanted_[d] = std::max(wanted_[d], drawn_[d] + counts[d]);
+    expect(wanted_[d] <= announced_[d], "Refill: waits for correlations that nobody announced");
+  }
+  changed_.notify_all();
+  const auto there = [&] {
+    return made_[kSends] >= wanted_[kSends] && made_[kReceives] >= wanted_[kReceives];
+  };
+  changed_.wait(lock, [&] { return error_ || ending_ || there(); });
+  if (!there()) {
+    if (error_) std::rethrow_exception(error_);
+    throw PeerDisconnected("the connection that makes correlations was closed");
+  }
+  for (int d : {kSends, kReceives}) {
+    if (counts[d] == 0) continue;
+    const i64 last = drawn_[d] + counts[d];
+    auto& batches = batches_[d];
+    while (batches.front().end <= drawn_[d]) batches.pop_front();
+    const auto batch = std::find_if(batches.begin(), batches.end(),
+                                    [last](const Batch& each) { return each.end >= last; });
+    latest = std::max(latest, batch->clock);
+  }
+  return latest;
+}
+
+void Refill::take(OtRole role, Block* out, i64 count) {
+  const int d = role == OtRole::sender ? kSends : kReceives;
+  {
+    const std::lock_guard lock(mutex_);
+    pools_[d]->take(out, count);
+    drawn_[d] += count;
+  }
+  changed_.notify_all();
+}
+
+PhaseCount Refill::count() const {
+  const std::lock_guard lock(mutex_);
+  return count_;
+}
+
+// Someone waits, or stock is low.
+bool Refill::may_go_on() const {
+  if (made_[kSends] < wanted_[kSends] || made_[kReceives] < wanted_[kReceives]) return true;
+  return std::max(made_[kSends] - drawn_[kSends], made_[kReceives] - drawn_[kReceives]) < most_;
+}
+
+void Refill::run() {
+  try {
+    while (true) {
+      Job job;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
+        if (ending_) return;
+        job = jobs_.front();
+        jobs_.pop_front();
+      }
+      clock_ = std::max(clock_, job.since);
+      channel_.set_depth(clock_.depth);
+      bool ended = false;
+      for_each_extension(job.counts[kSends], job.counts[kReceives], pools_[kSends]->tile(),
+                         [&](i64 to_send, i64 to_receive) {
+                           {
+                             std::unique_lock lock(mutex_);
+                             changed_.wait(lock, [&] { return ending_ || may_go_on(); });
+                             ended = ended || ending_;
+                           }
+                           if (!ended) extend({to_send, to_receive});
+                         });
+      if (ended) return;
+    }
+  } catch (...) {
+    {
+      const std::lock_guard lock(mutex_);
+      error_ = std::current_exception();
+    }
+    changed_.notify_all();
+  }
+}
+
+void Refill::extend(Counts counts) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const Traffic before = channel_.traffic();
+  std::array<WipedVector<Block>, 2> fresh;
+  for (int d : {kSends, kReceives}) fresh[d].resize(static_cast<size_t>(counts[d]));
+  for (int s = 0; s <= pools_[kSends]->messages(); ++s) {
+    const int d = extension_role(s) == OtRole::sender ? kSends : kReceives;
+    if (counts[d] > 0) pools_[d]->step_into(s, fresh[d].data(), counts[d]);
+  }
+  channel_.flush();
+  const Traffic after = channel_.traffic();
+  clock_.depth = after.depth;
+  clock_.preprocess += after.depth - before.depth;
+  {
+    const std::lock_guard lock(mutex_);
+    for (int d : {kSends, kReceives}) {
+      if (counts[d] == 0) continue;
+      pools_[d]->add(fresh[d].data(), counts[d]);
+      made_[d] += counts[d];
+      batches_[d].push_back({made_[d], clock_});
+    }
+    count_.sent += after.sent - before.sent;
+    count_.received += after.received - before.received;
+    count_.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  changed_.notify_all();
+}
+
+}  // namespace privml

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Correlations made by a thread of its own, over a connection of its own, while protocols run.
+//
+// Schedule   the party's thread announces how many correlations are to be made; both parties do so
+//            alike, in the same order, and each announcement is cut into the same extensions
+//            (schedule.h). A refill therefore never waits for an extension that the peer will not
+//            make. It pauses while a full stock waits to be drawn and nobody waits for more; an
+//            announced demand always ends the pause at both parties.
+// Depth      an announcement carries the clock of the party that makes it, an extension's
+//            correlations that of its last message, and who draws them goes on from there.
+// Errors     what the refill's thread throws is thrown to who waits for its correlations.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "ot/party.h"
+
+namespace privml {
+
+// Correlations of one direction in stock above which no more are made ahead (128 MiB).
+inline constexpr i64 kRefillStock = i64{1} << 22;
+
+class Refill {
+ public:
+  // The pools' sources work on `channel`, which only this object uses from here on; it and the
+  // pools must outlive it.
+  Refill(Channel& channel, CotPool& sender, CotPool& receiver, i64 most = kRefillStock);
+  ~Refill();  // ends the thread, and with it the connection
+  Refill(const Refill&) = delete;
+
+  // Called by the party's own thread, at both parties alike. Counts are (as sender, as receiver).
+  using Counts = std::array<i64, 2>;
+  // How many correlations are in stock or announced.
+  Counts available() const;
+  void announce(Counts counts, PathClock since);
+  // Waits until `counts` are in stock; returns the later clock of the extensions that made them.
+  PathClock wait_for(Counts counts);
+  void take(OtRole role, Block* out, i64 count);
+
+  // Bytes of the extensions so far (any thread).
+  PhaseCount count() const;
+
+ private:
+  struct Job {
+    Counts counts;
+    PathClock since;
+  };
+  struct Batch {
+    i64 end;  // correlations of its direction made up to here since the beginning
+    PathClock clock;
+  };
+
+  void run();
+  bool may_go_on() const;
+  void extend(Counts counts);
+
+  Channel& channel_;
+  std::array<CotPool*, 2> pools_;
+  const i64 most_;
+  PathClock clock_;  // of the refill's thread
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> jobs_;
+  std::array<std::deque<Batch>, 2> batches_;
+  Counts announced_{}, made_{}, drawn_{}, wanted_{};  // since the beginning
+  PhaseCount count_;
+  std::exception_ptr error_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace privml
