@@ -158,9 +158,11 @@ void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u6
   const i64 n = std::ssize(a);
   const std::vector<Words> parts = cut(party, plan, a);
   std::vector<Words> entries(plan.digits.size(), Words(n));
-  for (int i = plan.top(); i >= 0; --i)
-    lookup_xor(party, plan.digits[i].entries, parts[i], plan.digits[i].bits,
-               plan.digits[i].entry_bits, entries[i]);
+  std::vector<TableLookup> lookups;
+  for (int i = 0; i <= plan.top(); ++i)
+    lookups.push_back({plan.digits[i].entries, parts[i], plan.digits[i].bits,
+                       plan.digits[i].entry_bits, entries[i]});
+  lookups_xor(party, lookups);
   Words value(n);
   int bits = first_bits(plan);
   word_to_ring(party, entries[plan.top()], word(plan.digits[plan.top()]), bits, value);
@@ -180,8 +182,9 @@ void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u6
 
 void cost_decay(CostMeter& meter, const Decay& plan, i64 n) {
   cost_cut(meter, plan, n);
-  for (int i = plan.top(); i >= 0; --i)
-    cost_lookup_xor(meter, n, plan.digits[i].bits, plan.digits[i].entry_bits);
+  std::vector<TableShape> shapes;
+  for (const DecayDigit& digit : plan.digits) shapes.push_back({digit.bits, digit.entry_bits});
+  cost_lookups_xor(meter, n, shapes);
   int bits = first_bits(plan);
   cost_word_to_ring(meter, n, word(plan.digits[plan.top()]), bits);
   for (int i = plan.top() - 1; i >= 0; --i) {

@@ -6,6 +6,7 @@
 
 #include "fixmath/decay.h"
 #include "fixmath/exponential_table.h"
+#include "fixmath/remembered.h"
 #include "twopc/chunk.h"
 #include "twopc/extension.h"
 #include "twopc/relu.h"
@@ -46,6 +47,16 @@ AnySign plan_any_sign(FixedFormat in, FixedFormat out) {
                       .below_one = true})};
 }
 
+std::shared_ptr<const Decay> negative(FixedFormat in, FixedFormat out) {
+  static Remembered<Decay> plans;
+  return plans.get(0, in, out, [&] { return plan_negative(in, out); });
+}
+
+std::shared_ptr<const AnySign> any_sign(FixedFormat in, FixedFormat out) {
+  static Remembered<AnySign> plans;
+  return plans.get(0, in, out, [&] { return plan_any_sign(in, out); });
+}
+
 void exp_chunk(Party& party, const AnySign& plan, std::span<const u64> x, std::span<u64> y) {
   std::vector<u64> a(x.begin(), x.end());
   if (plan.saturates) sign_extend(party, x, plan.in.bits, plan.in.bits + 1, a);
@@ -67,7 +78,8 @@ void cost_exp_chunk(CostMeter& meter, const AnySign& plan, i64 n) {
 
 void exp_negative(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                   std::span<u64> y) {
-  const Decay plan = plan_negative(in, out);
+  const auto remembered = negative(in, out);
+  const Decay& plan = *remembered;
   expect(x.size() == y.size(), "exp_negative: input and output lengths differ");
   in_chunks(
       party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_decay(meter, plan, n); },
@@ -78,7 +90,8 @@ void exp_negative(Party& party, std::span<const u64> x, FixedFormat in, FixedFor
 }
 
 void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const Decay plan = plan_negative(in, out);
+  const auto remembered = negative(in, out);
+  const Decay& plan = *remembered;
   expect(x.size() == y.size(), "exp_negative: input and output lengths differ");
   std::vector<u64> a(x.size()), value(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - static_cast<u64>(x[i]);
@@ -87,13 +100,15 @@ void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out,
 }
 
 void cost_exp_negative(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const Decay plan = plan_negative(in, out);
+  const auto remembered = negative(in, out);
+  const Decay& plan = *remembered;
   cost_in_chunks(
       meter, count, [&](CostMeter& inner, i64 n) { cost_decay(inner, plan, n); }, kFunctionChunk);
 }
 
 void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
-  const AnySign plan = plan_any_sign(in, out);
+  const auto remembered = any_sign(in, out);
+  const AnySign& plan = *remembered;
   expect(x.size() == y.size(), "exp: input and output lengths differ");
   in_chunks(
       party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_exp_chunk(meter, plan, n); },
@@ -102,7 +117,8 @@ void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, 
 }
 
 void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const AnySign plan = plan_any_sign(in, out);
+  const auto remembered = any_sign(in, out);
+  const AnySign& plan = *remembered;
   expect(x.size() == y.size(), "exp: input and output lengths differ");
   std::vector<u64> a(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -114,7 +130,8 @@ void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::spa
 }
 
 void cost_exp(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const AnySign plan = plan_any_sign(in, out);
+  const auto remembered = any_sign(in, out);
+  const AnySign& plan = *remembered;
   cost_in_chunks(
       meter, count, [&](CostMeter& inner, i64 n) { cost_exp_chunk(inner, plan, n); },
       kFunctionChunk);

@@ -105,7 +105,7 @@ TEST(ExpNegative, RefusesOtherFormats) {
 
 TEST(ExpNegative, WireTrace) {
   EXPECT_EQ(wire_trace(kExpNegative, random_numbers(100, -(1 << 15), 0), {{16, 12}, {16, 12}}),
-            "d5003a0b3edf6a69");
+            "c69952cb81f5da60");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fixmath/normalization.h"
+#include "fixmath/remembered.h"
 #include "fixmath/unit_reciprocal.h"
 #include "twopc/chunk.h"
 #include "twopc/conversion.h"
@@ -71,6 +72,11 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
   plan.unit =
       plan_unit_reciprocal({.fraction = in.bits - 2, .scale = scale, .out_bits = plan.ring()});
   return plan;
+}
+
+std::shared_ptr<const Plan> plan_of(FixedFormat in, FixedFormat out) {
+  static Remembered<Plan> plans;
+  return plans.get(0, in, out, [&] { return make_plan(in, out); });
 }
 
 // Rounds, except where w has more bits than an output that w just below 1 must not overflow.
@@ -148,7 +154,8 @@ u64 clear_value(const Plan& plan, u64 x) {
 
 void reciprocal(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                 std::span<u64> y) {
-  const Plan plan = make_plan(in, out);
+  const auto remembered = plan_of(in, out);
+  const Plan& plan = *remembered;
   expect(x.size() == y.size(), "reciprocal: input and output lengths differ");
   in_chunks(
       party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_reciprocal_chunk(meter, plan, n); },
@@ -159,14 +166,16 @@ void reciprocal(Party& party, std::span<const u64> x, FixedFormat in, FixedForma
 }
 
 void clear_reciprocal(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const Plan plan = make_plan(in, out);
+  const auto remembered = plan_of(in, out);
+  const Plan& plan = *remembered;
   expect(x.size() == y.size(), "reciprocal: input and output lengths differ");
   for (std::size_t k = 0; k < x.size(); ++k)
     y[k] = static_cast<i64>(clear_value(plan, static_cast<u64>(x[k])));
 }
 
 void cost_reciprocal(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const Plan plan = make_plan(in, out);
+  const auto remembered = plan_of(in, out);
+  const Plan& plan = *remembered;
   cost_in_chunks(
       meter, count, [&](CostMeter& inner, i64 n) { cost_reciprocal_chunk(inner, plan, n); },
       kFunctionChunk);

@@ -93,15 +93,17 @@ void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64>
   if (!two_levels(index_bits, width, sharing))
     return direct(party, table, index, index_bits, width, sharing, out);
   const LookupLevels levels = best_levels(index_bits, width);
-  if (sharing == Sharing::boolean) return lookup_two_level(party, table, index, levels, width, out);
-  std::vector<u64> words(out.size());
-  lookup_two_level(party, table, index, levels, width, words);
-  xor_to_additive(party, words, width, out);
+  std::vector<u64> words(sharing == Sharing::additive ? out.size() : 0);
+  const std::span<u64> result = sharing == Sharing::additive ? std::span(words) : out;
+  const LevelLookup lookups[] = {{table, index, levels, width, result}};
+  lookup_two_level(party, lookups);
+  if (sharing == Sharing::additive) xor_to_additive(party, words, width, out);
 }
 
 void cost_chunk(CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
   if (!two_levels(index_bits, width, sharing)) return cost_direct(meter, count, index_bits, width);
-  cost_lookup_two_level(meter, count, best_levels(index_bits, width), width);
+  const LevelShape shapes[] = {{best_levels(index_bits, width), width}};
+  cost_lookup_two_level(meter, count, shapes);
   if (sharing == Sharing::additive) cost_xor_to_additive(meter, count, width);
 }
 
@@ -114,6 +116,25 @@ i64 chunk_limit(int index_bits, int width, Sharing sharing) {
   if (!two_levels(index_bits, width, sharing)) return chunk_limit(index_bits);
   const LookupLevels levels = best_levels(index_bits, width);
   return chunk_limit(std::max(levels.row_bits, levels.column_bits));
+}
+
+i64 chunk_limit(std::span<const TableShape> shapes) {
+  i64 limit = kChunk;
+  for (const auto& [index_bits, width] : shapes)
+    limit = std::min(limit, chunk_limit(index_bits, width, Sharing::boolean));
+  return limit;
+}
+
+void cost_together(CostMeter& meter, i64 n, std::span<const TableShape> shapes) {
+  std::vector<LevelShape> levels;
+  for (const auto& [index_bits, width] : shapes) {
+    if (two_levels(index_bits, width, Sharing::boolean)) {
+      levels.push_back({best_levels(index_bits, width), width});
+    } else {
+      cost_direct(meter, n, index_bits, width);
+    }
+  }
+  if (!levels.empty()) cost_lookup_two_level(meter, n, levels);
 }
 
 void run(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
@@ -160,6 +181,43 @@ void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> i
 
 void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width) {
   cost(meter, count, index_bits, width, Sharing::boolean);
+}
+
+void lookups_xor(Party& party, std::span<const TableLookup> lookups) {
+  std::vector<TableShape> shapes;
+  std::vector<std::vector<u64>> tables;
+  for (const auto& [table, index, index_bits, width, out] : lookups) {
+    check(table, index, index_bits, width, out);
+    expect(index.size() == lookups[0].index.size(), "lookups_xor: lengths differ");
+    shapes.push_back({index_bits, width});
+    tables.emplace_back(table.begin(), table.end());
+    for (u64& entry : tables.back()) entry &= low_mask(width);
+  }
+  if (lookups.empty()) return;
+  in_chunks(
+      party, std::ssize(lookups[0].index),
+      [&](CostMeter& m, i64 n) { cost_together(m, n, shapes); },
+      [&](i64 begin, i64 n) {
+        std::vector<LevelLookup> levels;
+        for (size_t i = 0; i < lookups.size(); ++i) {
+          const auto [index_bits, width] = shapes[i];
+          const auto index = lookups[i].index.subspan(begin, n);
+          const auto out = lookups[i].out.subspan(begin, n);
+          if (two_levels(index_bits, width, Sharing::boolean)) {
+            levels.push_back({tables[i], index, best_levels(index_bits, width), width, out});
+          } else {
+            direct(party, tables[i], index, index_bits, width, Sharing::boolean, out);
+          }
+        }
+        if (!levels.empty()) lookup_two_level(party, levels);
+      },
+      chunk_limit(shapes));
+}
+
+void cost_lookups_xor(CostMeter& meter, i64 count, std::span<const TableShape> shapes) {
+  if (shapes.empty()) return;
+  cost_in_chunks(
+      meter, count, [&](CostMeter& m, i64 n) { cost_together(m, n, shapes); }, chunk_limit(shapes));
 }
 
 void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits,

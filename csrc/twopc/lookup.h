@@ -28,6 +28,20 @@ void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> i
                 int index_bits, int width, std::span<u64> out);
 void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width);
 
+// Several of them at places of their own, as many each: those of two levels share their flights.
+struct TableLookup {
+  std::span<const u64> table, index;
+  int index_bits;
+  int width;
+  std::span<u64> out;
+};
+struct TableShape {
+  int index_bits;
+  int width;
+};
+void lookups_xor(Party& party, std::span<const TableLookup> lookups);
+void cost_lookups_xor(CostMeter& meter, i64 count, std::span<const TableShape> shapes);
+
 // Plain OT: `sender` (0 or 1) has messages[i * 2^index_bits + j] of `width` bits, the other party
 // choices[i]; it gets messages[i * 2^index_bits + choices[i]], the sender nothing.
 void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits, int width);

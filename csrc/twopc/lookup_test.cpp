@@ -80,13 +80,41 @@ TEST(LookupTwoLevel, EverySplit) {
         const i64 n = std::ssize(index[0]);
         Both<Words> out{Words(n), Words(n)};
         const Outcome outcome = run_parties({}, [&](Party& party) {
-          lookup_two_level(party, table, index[party.rank], levels, width, out[party.rank]);
+          const LevelLookup lookups[] = {
+              {table, index[party.rank], levels, width, out[party.rank]}};
+          lookup_two_level(party, lookups);
         });
         const Words places = reconstruct(index, index_bits);
         for (i64 i = 0; i < n; ++i) ASSERT_EQ(out[0][i] ^ out[1][i], table[places[i]]);
-        expect_cost_equals(outcome,
-                           [&](CostMeter& m) { cost_lookup_two_level(m, n, levels, width); });
+        const LevelShape shapes[] = {{levels, width}};
+        expect_cost_equals(outcome, [&](CostMeter& m) { cost_lookup_two_level(m, n, shapes); });
       }
+}
+
+TEST(LookupsXor, TablesOfSeveralShapesTogether) {
+  const std::vector<TableShape> shapes{{8, 13}, {3, 5}, {8, 8}, {6, 40}};
+  for (i64 n : {i64{0}, i64{1}, i64{5}, i64{300}, (i64{1} << 14) + 3}) {
+    std::vector<Words> tables;
+    std::vector<Both<Words>> indices, results;
+    for (const auto& [index_bits, width] : shapes) {
+      tables.push_back(random_words(i64{1} << index_bits, width, tables.size() + 1));
+      indices.push_back(share(random_words(n, index_bits, tables.size()), index_bits));
+      results.push_back({Words(n), Words(n)});
+    }
+    const Outcome outcome = run_parties({}, [&](Party& party) {
+      std::vector<TableLookup> lookups;
+      for (size_t t = 0; t < shapes.size(); ++t)
+        lookups.push_back({tables[t], indices[t][party.rank], shapes[t].index_bits, shapes[t].width,
+                           results[t][party.rank]});
+      lookups_xor(party, lookups);
+    });
+    for (size_t t = 0; t < shapes.size(); ++t) {
+      const Words places = reconstruct(indices[t], shapes[t].index_bits);
+      for (i64 i = 0; i < n; ++i)
+        ASSERT_EQ(results[t][0][i] ^ results[t][1][i], tables[t][places[i]]) << "table " << t;
+    }
+    expect_cost_equals(outcome, [&](CostMeter& m) { cost_lookups_xor(m, n, shapes); });
+  }
 }
 
 TEST(TransferOneOfN, EveryChoice) {

@@ -64,12 +64,6 @@ struct Side {
   std::vector<Block> low_cots, send_rows, pick_rows;
 };
 
-struct Lookup {
-  std::span<const u64> table;
-  LookupLevels levels;
-  int width;
-};
-
 Side split_index(std::span<const u64> index, LookupLevels levels, bool makes) {
   Side side;
   side.makes = makes;
@@ -111,7 +105,7 @@ void receive_one_hot(Party& party, Side& side, LookupLevels levels) {
 }
 
 template <class Word, class Select>
-void send_columns(Party& party, Side& side, const Lookup& lookup, Select&& select) {
+void send_columns(Party& party, Side& side, const LevelLookup& lookup, Select&& select) {
   const LookupLevels levels = lookup.levels;
   const i64 sums = one_hot_bits(levels), height = i64{1} << levels.row_bits;
   std::vector<Word> rows(sums * height), columns(side.low.size() * height);
@@ -127,7 +121,7 @@ void send_columns(Party& party, Side& side, const Lookup& lookup, Select&& selec
   one_of_n_send(party, side.send_rows.data(), levels.row_bits, lookup.width, messages);
 }
 
-void send_rows(Party& party, Side& side, const Lookup& lookup) {
+void send_rows(Party& party, Side& side, const LevelLookup& lookup) {
   if (lookup.width <= 16) {
     send_columns<u16>(party, side, lookup, select16);
   } else if (lookup.width <= 32) {
@@ -137,10 +131,26 @@ void send_rows(Party& party, Side& side, const Lookup& lookup) {
   }
 }
 
-void receive_rows(Party& party, Side& side, const Lookup& lookup, std::span<u64> out) {
+void receive_rows(Party& party, Side& side, const LevelLookup& lookup, std::span<u64> out) {
   one_of_n_receive(party, side.pick_rows.data(), side.high, lookup.levels.row_bits, lookup.width,
                    out);
   for (size_t i = 0; i < out.size(); ++i) out[i] ^= side.mask[i];
+}
+
+// One lookup: the elements for which this party makes the one-hot vectors, and the others.
+struct Halved {
+  const LevelLookup& lookup;
+  Side made, picked;
+  std::span<u64> made_out, picked_out;
+};
+
+// Party 0 makes the one-hot vectors of the first half, party 1 those of the rest.
+Halved halved(int rank, const LevelLookup& lookup) {
+  const size_t half = (lookup.index.size() + 1) / 2;
+  const std::span<const u64> parts[2] = {lookup.index.first(half), lookup.index.subspan(half)};
+  const std::span<u64> results[2] = {lookup.out.first(half), lookup.out.subspan(half)};
+  return {lookup, split_index(parts[rank], lookup.levels, true),
+          split_index(parts[1 - rank], lookup.levels, false), results[rank], results[1 - rank]};
 }
 
 i64 choice_bytes(i64 picked, i64 made, LookupLevels levels) {
@@ -165,41 +175,43 @@ LookupLevels best_levels(int index_bits, int width) {
   return best;
 }
 
-void lookup_two_level(Party& party, std::span<const u64> table, std::span<const u64> index,
-                      LookupLevels levels, int width, std::span<u64> out) {
-  // Party 0 makes the one-hot vectors of the first half, party 1 those of the rest.
-  const size_t half = (index.size() + 1) / 2;
-  const Lookup lookup{table, levels, width};
-  Side sides[2] = {split_index(index.first(half), levels, party.rank == 0),
-                   split_index(index.subspan(half), levels, party.rank == 1)};
-  Side &made = sides[party.rank], &picked = sides[1 - party.rank];
-  const std::span<u64> halves[2] = {out.first(half), out.subspan(half)};
-
-  write_choices(party, picked, levels);
-  write_choices(party, made, levels);
-  read_choices(party, made);
-  read_choices(party, picked);
-
-  send_one_hot(party, made, levels);
-  send_rows(party, made, lookup);
-  receive_one_hot(party, picked, levels);
-  send_rows(party, picked, lookup);
-
-  receive_rows(party, picked, lookup, halves[1 - party.rank]);
-  receive_rows(party, made, lookup, halves[party.rank]);
+void lookup_two_level(Party& party, std::span<const LevelLookup> lookups) {
+  std::vector<Halved> all;
+  for (const LevelLookup& lookup : lookups) all.push_back(halved(party.rank, lookup));
+  for (Halved& one : all) {
+    write_choices(party, one.picked, one.lookup.levels);
+    write_choices(party, one.made, one.lookup.levels);
+  }
+  for (Halved& one : all) {
+    read_choices(party, one.made);
+    read_choices(party, one.picked);
+  }
+  for (Halved& one : all) {
+    send_one_hot(party, one.made, one.lookup.levels);
+    send_rows(party, one.made, one.lookup);
+  }
+  for (Halved& one : all) {
+    receive_one_hot(party, one.picked, one.lookup.levels);
+    send_rows(party, one.picked, one.lookup);
+    receive_rows(party, one.picked, one.lookup, one.picked_out);
+  }
+  for (Halved& one : all) receive_rows(party, one.made, one.lookup, one.made_out);
 }
 
-void cost_lookup_two_level(CostMeter& meter, i64 count, LookupLevels levels, int width) {
+void cost_lookup_two_level(CostMeter& meter, i64 count, std::span<const LevelShape> shapes) {
   const std::array<i64, 2> made{(count + 1) / 2, count / 2};
-  const int row_bits = levels.row_bits, column_bits = levels.column_bits;
-  for (int r : {0, 1}) meter.draw(r, made[r] * column_bits + count * row_bits);
-  meter.exchange(choice_bytes(made[1], made[0], levels), choice_bytes(made[0], made[1], levels));
-  std::array<i64, 2> first{}, second{};
-  for (int r : {0, 1}) {
-    first[r] = packed_bytes(made[r] << column_bits, one_hot_bits(levels)) +
-               packed_bytes(made[r] << row_bits, width);
-    second[r] = packed_bytes(made[1 - r] << row_bits, width);
+  std::array<i64, 2> choices{}, first{}, second{};
+  for (const auto& [levels, width] : shapes) {
+    const int row_bits = levels.row_bits, column_bits = levels.column_bits;
+    for (int r : {0, 1}) {
+      meter.draw(r, made[r] * column_bits + count * row_bits);
+      choices[r] += choice_bytes(made[1 - r], made[r], levels);
+      first[r] += packed_bytes(made[r] << column_bits, one_hot_bits(levels)) +
+                  packed_bytes(made[r] << row_bits, width);
+      second[r] += packed_bytes(made[1 - r] << row_bits, width);
+    }
   }
+  meter.exchange(choices[0], choices[1]);
   meter.exchange(first[0], first[1]);
   meter.exchange(second[0], second[1]);
 }

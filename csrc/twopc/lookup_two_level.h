@@ -29,8 +29,20 @@ struct LookupLevels {
 LookupLevels best_levels(int index_bits, int width);
 i64 two_level_bits(LookupLevels levels, int width);
 
-void lookup_two_level(Party& party, std::span<const u64> table, std::span<const u64> index,
-                      LookupLevels levels, int width, std::span<u64> out);
-void cost_lookup_two_level(CostMeter& meter, i64 count, LookupLevels levels, int width);
+struct LevelLookup {
+  std::span<const u64> table, index;
+  LookupLevels levels;
+  int width;
+  std::span<u64> out;
+};
+
+// Several lookups of as many elements each, whose messages share flights.
+void lookup_two_level(Party& party, std::span<const LevelLookup> lookups);
+
+struct LevelShape {
+  LookupLevels levels;
+  int width;
+};
+void cost_lookup_two_level(CostMeter& meter, i64 count, std::span<const LevelShape> shapes);
 
 }  // namespace privml
