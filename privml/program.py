@@ -28,6 +28,8 @@ from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
 INPUT_OWNER = 1
+# Counts of correlations that a program remembers, one for every combination of shapes and settings.
+KEPT_COUNTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,8 @@ class Program:
         """Exactly what one run on inputs of these shapes draws from a session with ``ot`` and ``threads`` lanes."""
         key = (tuple(tuple(shape) for shape in shapes), ot, threads)
         if key not in self._correlations:
+            if len(self._correlations) >= KEPT_COUNTS:  # clients choose the shapes
+                self._correlations.clear()
             engine = _meter(0, ot, threads)
             predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
             counts = [engine.lane(index).counters() for index in range(threads)]

@@ -13,6 +13,7 @@ VERBS = {
     "convert": "turn a trained model (PyTorch or ONNX) into a program and the server's weights",
     "serve": "party 0: own the weights, answer queries",
     "query": "party 1: own the input, learn the scores",
+    "preprocess": "make correlations of many queries ahead of time, into a store at each party",
     "run": "both parties on this machine, for trying things out",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "bench": "throughput and bytes of a suite of operators",
@@ -21,7 +22,7 @@ VERBS = {
 
 def usage() -> str:
     lines = ["usage: privml <verb> [key=value ...]", ""]
-    lines += [f"  {verb:<8} {what}" for verb, what in VERBS.items()]
+    lines += [f"  {verb:<10} {what}" for verb, what in VERBS.items()]
     lines += ["", "privml <verb> --help shows the settings; --multirun (-m) sweeps over comma-separated values."]
     return "\n".join(lines)
 

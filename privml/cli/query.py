@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -14,8 +15,9 @@ from privml.cli import console
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import read_array
+from privml.cli.stores import preprocessing_of
 from privml.errors import ConfigError
-from privml.program import Program
+from privml.program import INPUT_OWNER, Program
 from privml.service.query import Answer, query
 
 
@@ -23,7 +25,8 @@ def run(config: DictConfig) -> None:
     check_writable(config.out, config.ledger)
     program = Program.load(config.program)
     value = read_array(config.input)
-    with console.progress("query", config.quiet) as step:
+    preprocessing = preprocessing_of(config, INPUT_OWNER, program)
+    with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet) as step:
         answer = query(
             program,
             config.server,
@@ -33,6 +36,7 @@ def run(config: DictConfig) -> None:
             threads=config.threads,
             on_wait=Waiting(config.server, config.quiet),
             progress=step,
+            preprocessing=preprocessing,
         )
     save(answer.outputs, config.out)
     if config.ledger is not None:

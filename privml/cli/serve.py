@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.settings import ot_of
-from privml.program import Program
+from privml.cli.stores import preprocessing_of
+from privml.program import WEIGHTS_OWNER, Program
 from privml.service.serve import serve
 
 
@@ -18,7 +21,11 @@ def run(config: DictConfig) -> None:
         if not config.quiet:
             print(text, flush=True)
 
-    with console.progress("answer", config.quiet or not console.err.is_terminal) as step:
+    preprocessing = preprocessing_of(config, WEIGHTS_OWNER, program)
+    with (
+        preprocessing or contextlib.nullcontext(),
+        console.progress("answer", config.quiet or not console.err.is_terminal) as step,
+    ):
         serve(
             program,
             config.listen,
@@ -28,4 +35,5 @@ def run(config: DictConfig) -> None:
             queries=config.queries,
             log=log,
             progress=step,
+            preprocessing=preprocessing,
         )

@@ -78,6 +78,11 @@ class Correlations:
         return (self.from0, self.from1) if rank == 0 else (self.from1, self.from0)
 
     @property
+    def directions(self) -> tuple[int, int]:
+        """Those of all lanes, by the sender's rank."""
+        return sum(lane.from0 for lane in self.lanes), sum(lane.from1 for lane in self.lanes)
+
+    @property
     def total(self) -> int:
         return sum(lane.from0 + lane.from1 for lane in self.lanes)
 

@@ -42,7 +42,7 @@ def run_server(task: dict[str, Any]) -> None:
     program = Program.load(task["program"], task["weights"])
 
     def on_answer(answer: Answered) -> None:
-        tell_done(answer.seconds, answer.ledger.as_dict(), "")
+        tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
 
     serve(
         program,

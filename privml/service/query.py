@@ -11,17 +11,19 @@ from typing import Any
 
 import torch
 
+from privml import _core
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import InvalidInput
 from privml.program import Program
 from privml.service.inputs import checked_input
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import ask
+from privml.service.request import Service, Terms, ask
 from privml.service.serve import settings_of
 from privml.session.connect import reach, reaching, refuse_insecure
 from privml.session.lanes import Joiner, Link
 from privml.session.ledger import Ledger
-from privml.session.session import Settings, WaitCallback, interruptible, load_torch, open_session
+from privml.session.preprocessing import Preprocessing
+from privml.session.session import EngineOpener, WaitCallback, interruptible, load_torch, open_session
 from privml.sharing import reveal
 
 
@@ -46,44 +48,51 @@ def query(
     threads: int = 1,
     on_wait: WaitCallback | None = None,
     progress: Progress | None = None,
+    preprocessing: Preprocessing | None = None,
 ) -> Answer:
     """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
     with one of them per input of the program. ``threads``: the session's lanes, as many as the server's.
+    ``preprocessing``: the store that the correlations are taken from.
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
-    then HandshakeMismatch, PeerDisconnected (also when the server is not there within ``deadline``), ProtocolError.
+    then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
+    within ``deadline``), ProtocolError.
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    settings = settings_of(program, ot, threads)
-    refuse_insecure(settings, server, None)
+    service = Service(program, settings_of(program, ot, threads, preprocessing), preprocessing)
+    refuse_insecure(service.settings, server, None)
     load_torch()
     channel = reach(server, deadline, on_wait, network)
     link, join = Link(channel), reaching(server, deadline, network)
-    return interruptible(link, partial(_ask_and_run, link, join, program, checked, settings, deadline, progress))
+    return interruptible(link, partial(_ask_and_run, link, join, service, checked, deadline, progress))
 
 
 def _ask_and_run(
     link: Link,
     join: Joiner,
-    program: Program,
+    service: Service,
     inputs: Sequence[torch.Tensor],
-    settings: Settings,
     deadline: float,
     progress: Progress | None,
 ) -> Answer:
     start = time.monotonic()
-    agree = partial(ask, shapes=[tuple(value.shape) for value in inputs])
+    settled: list[Terms] = []
+
+    def agree(channel: _core.Channel) -> EngineOpener:
+        settled.append(ask(channel, service, [tuple(value.shape) for value in inputs]))
+        return settled[0].open
+
     with open_session(
-        link.channels[0], 1, settings, role="client", deadline=deadline, agree=agree, join=join, link=link
+        link.channels[0], 1, service.settings, role="client", deadline=deadline, agree=agree, join=join, link=link
     ) as session:
-        report_nodes(session, program, progress)
-        shapes = [value.shape for value in inputs]
-        session.reserve(program.correlations(*shapes, ot=settings.ot, threads=settings.threads).stock)
-        outputs = program.run(session, *inputs)
+        terms = settled[0]
+        report_nodes(session, service.program, progress)
+        session.reserve(terms.stock)
+        outputs = service.program.run(session, *inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         clear = tuple(reveal(output, to=1) for output in outputs)
-        return Answer(clear, time.monotonic() - start, session.ledger, f"made by {settings.ot}")
+        return Answer(clear, time.monotonic() - start, session.ledger, terms.source)
 
 
 def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:

@@ -15,11 +15,12 @@ from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.program import Program
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import Shape, grant
+from privml.service.request import Service, Shape, Terms, grant
 from privml.session.connect import accept, joining, listening, refuse_insecure
 from privml.session.lanes import Link
 from privml.session.ledger import Ledger
-from privml.session.session import Settings, interruptible, load_torch, open_session
+from privml.session.preprocessing import Preprocessing
+from privml.session.session import EngineOpener, Settings, interruptible, load_torch, open_session
 from privml.sharing import reveal
 
 # A connection that does not say hello within this time is no client.
@@ -28,12 +29,13 @@ HELLO_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answered query: what it was and what it cost."""
+    """One answered query: what it was, what it cost, and where its correlations came from."""
 
     number: int
     shapes: tuple[Shape, ...]
     seconds: float
     ledger: Ledger
+    source: str
 
     def __str__(self) -> str:
         shapes = ", ".join(str(list(shape)) for shape in self.shapes)
@@ -41,7 +43,8 @@ class Answered:
         ahead = cost.setup + cost.preprocess
         return (
             f"query {self.number}: input {shapes}, {self.seconds:.2f} s; offline {ahead.seconds:.2f} s, "
-            f"{ahead.bytes / 1e6:.2f} MB; online {cost.online.seconds:.2f} s, {cost.online.bytes / 1e6:.2f} MB"
+            f"{ahead.bytes / 1e6:.2f} MB; online {cost.online.seconds:.2f} s, {cost.online.bytes / 1e6:.2f} MB; "
+            f"correlations {self.source}"
         )
 
 
@@ -58,17 +61,20 @@ def serve(
     on_listening: Callable[[int], None] | None = None,
     on_answer: Callable[[Answered], None] | None = None,
     progress: Progress | None = None,
+    preprocessing: Preprocessing | None = None,
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
     ``program`` carries the weights. Each connection is a session of its own; whatever goes wrong in one ends that
     connection with one line to ``log`` and the server goes on. ``deadline``: seconds that a read may wait for a client.
     ``threads``: lanes of each session, each with a connection of its own. ``on_listening`` gets the port.
+    ``preprocessing``: the store that sessions take their correlations from.
     Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
-    settings = settings_of(program, ot, threads)
+    settings = settings_of(program, ot, threads, preprocessing)
+    service = Service(program, settings, preprocessing)
     refuse_insecure(settings, listen, None)
     load_torch()
     answered = 0
@@ -94,7 +100,7 @@ def serve(
                 greeted=greeted,
             )
             try:
-                answer = interruptible(link, partial(_answer, opener, link, program, settings, answered + 1, progress))
+                answer = interruptible(link, partial(_answer, opener, link, service, answered + 1, progress))
             except Exception as error:  # whatever a client does, the next one is served
                 log(f"a connection ended without an answer: {type(error).__name__}: {_one_line(error)}")
                 continue
@@ -107,29 +113,37 @@ def serve(
     return answered
 
 
-def settings_of(program: Program, ot: OtChoice, threads: int = 1) -> Settings:
+def settings_of(
+    program: Program, ot: OtChoice, threads: int = 1, preprocessing: Preprocessing | None = None
+) -> Settings:
     """What both parties of a query must agree on."""
-    return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics, threads)
+    store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
+    return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics, threads, *store)
 
 
 def _answer(
     opener: Callable[..., Session],
     link: Link,
-    program: Program,
-    settings: Settings,
+    service: Service,
     number: int,
     progress: Progress | None,
 ) -> Answered:
     start = time.monotonic()
-    shapes: list[Shape] = []
-    with opener(agree=lambda channel: shapes.extend(grant(channel, program.inputs))) as session:
-        report_nodes(session, program, progress)
-        session.reserve(program.correlations(*shapes, ot=settings.ot, threads=settings.threads).stock)
-        outputs = program.run(session, *shapes)
+    settled: list[Terms] = []
+
+    def agree(channel: _core.Channel) -> EngineOpener:
+        settled.append(grant(channel, service))
+        return settled[0].open
+
+    with opener(agree=agree) as session:
+        terms = settled[0]
+        report_nodes(session, service.program, progress)
+        session.reserve(terms.stock)
+        outputs = service.program.run(session, *terms.shapes)
         for output in outputs if isinstance(outputs, tuple) else (outputs,):
             reveal(output, to=1)
         _wait_for_end(link.channels[0])
-        return Answered(number, tuple(shapes), time.monotonic() - start, session.ledger)
+        return Answered(number, terms.shapes, time.monotonic() - start, session.ledger, terms.source)
 
 
 def _wait_for_end(channel: _core.Channel) -> None:

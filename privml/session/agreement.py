@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the parties settle in clear between handshake and set-up: each says what it wants, each accepts or refuses.
 
-Both messages cross each other, so that neither party's clock of message depth runs ahead of the other's.
 Wire layout: 4 bytes little-endian length (at most 4096), then JSON.
 """
 
@@ -16,30 +15,32 @@ from privml.session.handshake import ByteChannel
 
 LENGTH_LIMIT = 4096
 Result = TypeVar("Result")
+Words = dict[str, Any]
 
 
 def agree(
-    channel: ByteChannel, ours: dict[str, Any], check: Callable[[dict[str, Any]], Result], refusal: str
-) -> Result:
-    """Exchanges ``ours`` for the peer's words and returns what ``check`` makes of those.
+    channel: ByteChannel, ours: Words, check: Callable[[Words], tuple[Result, Words]], refusal: str
+) -> tuple[Result, Words]:
+    """Exchanges ``ours`` for the peer's words. ``check`` makes a result and further words of those; returned are the
+    result and the peer's further words.
 
     When ``check`` raises, the peer is told and the error goes on; when the peer refuses, InvalidInput says ``refusal``
     and its reason. Raises ProtocolError for what is no such message.
     """
     theirs = _exchange(channel, ours)
     try:
-        result = check(theirs)
+        result, further = check(theirs)
     except PrivmlError as error:
         # The peer's verdict is read too: a connection closed over unread bytes could lose ours.
         _exchange(channel, {"accepted": False, "reason": str(error)[:500]})
         raise
-    verdict = _exchange(channel, {"accepted": True})
+    verdict = _exchange(channel, {"accepted": True, **further})
     if verdict.get("accepted") is not True:
         raise InvalidInput(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
-    return result
+    return result, verdict
 
 
-def _exchange(channel: ByteChannel, message: dict[str, Any]) -> dict[str, Any]:
+def _exchange(channel: ByteChannel, message: Words) -> Words:
     body = json.dumps(message, separators=(",", ":")).encode()
     if len(body) > LENGTH_LIMIT:
         raise InvalidInput("the inputs have too many dimensions")

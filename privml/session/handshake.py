@@ -19,7 +19,7 @@ LENGTH_LIMIT = 4096
 TEXT_LIMIT = 128
 PROTOCOL_VERSION = 1
 
-_FACING_ROLE = {"party": "party", "server": "client", "client": "server"}
+_FACING_ROLE = {"party": "party", "server": "client", "client": "server", "preprocess": "preprocess"}
 _HINTS = {
     "protocol": "install the same release of privml at both parties",
     "version": "install the same release of privml at both parties",
@@ -34,6 +34,8 @@ _HINTS = {
     "numerics": "start both parties with the same numerics",
     "threads": "start both parties with the same number of threads",
     "refill": "start both parties with the same ot.refill",
+    "store": "give both parties their halves of one store as preprocessing=FOLDER, or neither",
+    "when_empty": "start both parties with the same when_empty",
 }
 
 
@@ -62,6 +64,8 @@ class Hello:
     numerics: str | None = None
     threads: int = 1
     refill: str = "none"
+    store: str | None = None
+    when_empty: str | None = None
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 

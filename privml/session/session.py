@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.engines.twopc import checked_threads, connected, connections
+from privml.engines.twopc import TwoPartyEngine, checked_threads, connected, connections
 from privml.errors import ConfigError
 from privml.session.handshake import Hello, common_seed, shake_hands
 from privml.session.lanes import Joiner, Link, session_token
@@ -22,6 +23,8 @@ from privml.version import VERSION
 ENGINES = ("twopc",)
 Result = TypeVar("Result")
 
+# (channels, rank, test_seed) -> engine
+EngineOpener = Callable[[Sequence[_core.Channel], int, int | None], TwoPartyEngine]
 # Called while waiting for the peer with the seconds waited so far.
 WaitCallback = Callable[[float], None]
 
@@ -29,7 +32,8 @@ WaitCallback = Callable[[float], None]
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None; ``threads`` is the number
-    of lanes."""
+    of lanes; ``store`` names the store that correlations come from and ``when_empty`` what follows when they do not
+    suffice (see ``privml.session.preprocessing``)."""
 
     engine: str = "twopc"
     ot: OtChoice = DEFAULT_OT
@@ -37,6 +41,8 @@ class Settings:
     formats: str | None = None
     numerics: Numerics = Numerics()
     threads: int = 1
+    store: str | None = None
+    when_empty: str | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -47,7 +53,7 @@ class Settings:
         ot, numerics = self.ot, _describe(self.numerics)
         return Hello(
             VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics,
-            self.threads, ot.refill,
+            self.threads, ot.refill, self.store, self.when_empty,
         )  # fmt: skip
 
 
@@ -59,7 +65,7 @@ def open_session(
     role: str = "party",
     deadline: float = 60.0,
     hello_deadline: float | None = None,
-    agree: Callable[[_core.Channel], None] | None = None,
+    agree: Callable[[_core.Channel], EngineOpener | None] | None = None,
     join: Joiner | None = None,
     link: Link | None = None,
     greeted: bool = False,
@@ -68,7 +74,8 @@ def open_session(
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
     ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``agree`` runs between the
-    handshake and the set-up, for what else the parties settle in clear. ``join`` brings the further connections where
+    handshake and the set-up, for what else the parties settle in clear, and may return another way to make the
+    engine. ``join`` brings the further connections where
     the settings say so (see ``privml.session.lanes``); ``link`` learns of them. ``greeted``: see ``shake_hands``.
     ``test_seed`` makes the wire deterministic (tests only).
     Raises HandshakeMismatch, ProtocolError, PeerDisconnected; all channels are closed then.
@@ -85,12 +92,12 @@ def open_session(
             link.add(join(session_token(ours, theirs), further))
         for each in link.channels:
             each.set_deadline(deadline)
-        if agree is not None:
-            agree(channel)
+        opener = agree(channel) if agree is not None else None
         common = common_seed(ours, theirs) if test_seed is None else test_seed
         if settings.ot.provider == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
-        engine = connected(link.channels, rank, settings.ot, settings.threads, test_seed)
+        opener = opener or partial(make_engine, settings.ot, settings.threads)
+        engine = opener(link.channels, rank, test_seed)
     except BaseException:
         link.close()
         raise
@@ -99,6 +106,13 @@ def open_session(
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
     session.common_seed = common
     return session
+
+
+def make_engine(
+    ot: OtChoice, threads: int, channels: Sequence[_core.Channel], rank: int, test_seed: int | None
+) -> TwoPartyEngine:
+    """An engine whose session makes its correlations by ``ot``."""
+    return connected(channels, rank, ot, threads, test_seed)
 
 
 def interruptible(link: Link, body: Callable[[], Result]) -> Result:

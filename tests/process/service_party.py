@@ -12,9 +12,10 @@ import torch
 from privml.engines.correlations import OtChoice
 from privml.program import Program
 from privml.service.query import query
-from privml.service.request import ask
 from privml.service.serve import serve, settings_of
+from privml.session.agreement import agree
 from privml.session.connect import reach
+from privml.session.preprocessing import Preprocessing
 from privml.session.session import open_session
 
 
@@ -33,6 +34,7 @@ def serve_program(pipe: Connection, folder: str, options: dict) -> None:
             log=lambda text: pipe.send(f"log {text}"),
             on_listening=lambda port: pipe.send(f"port {port}"),
             progress=_deadly(die_at),
+            preprocessing=_store(options, 0, program),
             **options,
         )
         pipe.send("end")
@@ -51,11 +53,17 @@ def send_query(pipe: Connection, folder: str, options: dict) -> None:
             torch.tensor(options.pop("input")),
             progress=_deadly(die_at),
             on_wait=lambda seconds: pipe.send("waiting"),
+            preprocessing=_store(options, 1, program),
             **options,
         )
         pipe.send(f"answer {answer.outputs[0].tolist()}")
     except Exception as error:
         pipe.send(f"error {type(error).__name__} {error}")
+
+
+def _store(options: dict, rank: int, program: Program) -> Preprocessing | None:
+    store = options.pop("store", None)
+    return None if store is None else Preprocessing(store, rank, program.hash, store + ".key")
 
 
 def _deadly(die_at: str | None):
@@ -67,8 +75,14 @@ def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
     program = Program.load(folder + "/program")
     try:
         channel = reach(options["server"], 20.0)
-        settings = settings_of(program, OtChoice())
-        open_session(channel, 1, settings, role="client", agree=lambda channel: ask(channel, options["shapes"]))
+        asking = {"inputs": options["shapes"]}
+        open_session(
+            channel,
+            1,
+            settings_of(program, OtChoice()),
+            role="client",
+            agree=lambda channel: agree(channel, asking, lambda theirs: (None, {}), "the server refuses the query")[0],
+        )
         pipe.send("accepted")
     except Exception as error:
         pipe.send(f"error {type(error).__name__} {error}")

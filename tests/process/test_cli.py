@@ -112,6 +112,11 @@ def test_multirun_sweeps(converted: Path) -> None:
         (["query", "program=lenet/weights.safetensors", "server=127.0.0.1:1", "input=x.npy"], ["CorruptFile"]),
         (["query", "program=lenet/program", "server=127.0.0.1:1"], ["ConfigError", "input is missing"]),
         (["query", "program=p", "server=127.0.0.1:1", "input=x.npy", "deadline=soon"], ["deadline=soon", "number"]),
+        (
+            ["query", "program=lenet/program", "server=127.0.0.1:1", "input=digits.npy", "preprocessing=void"],
+            ["ConfigError", "void", "no store there", "privml preprocess"],
+        ),
+        (["preprocess", "program=lenet/program", "store=s"], ["ConfigError", "listen=host:port"]),
         (["bench", "op=nothing"], ["nothing", "relu32"]),
         (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
     ],
@@ -156,3 +161,33 @@ def test_bench_prints_json_lines(tmp_path: Path) -> None:
         assert set(line["phases"]) == {"setup", "preprocess", "online"}
     written = (tmp_path / "results" / "twopc-softspoken-k4-loopback.jsonl").read_text().splitlines()
     assert len(written) == 2
+
+
+def test_preprocess_serve_query(converted: Path) -> None:
+    np.save(converted / "stored.npy", np.zeros((1, 1, 28, 28), np.float32))
+    order = ["preprocess", "program=lenet/program", "count=1"]
+
+    def run(first: list[str], second: list[str]) -> tuple[str, str]:
+        listening = [*COMMAND, *first, "listen=127.0.0.1:0"]
+        with subprocess.Popen(listening, cwd=converted, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as server:
+            try:
+                port = server.stdout.readline().split("port ")[1].split(",")[0]
+                done = privml(*second, f"server=127.0.0.1:{port}", cwd=converted)
+                text, _ = server.communicate(timeout=60)
+                assert server.returncode == 0
+                return text, done.stdout
+            finally:
+                server.kill()
+
+    def named(rank: int, name: str) -> list[str]:
+        return [f"store_key=key{rank}", f"{name}=half{rank}"]
+
+    for text in run([*order, *named(0, "store")], [*order, *named(1, "store")]):
+        assert "1 queries of 1 input(s)" in text and "preprocessing=half" in text
+    serve = ["serve", "program=lenet/program", "weights=lenet/weights.safetensors", "queries=1"]
+    query = ["query", "program=lenet/program", "input=stored.npy"]
+    served, answered = run([*serve, *named(0, "preprocessing")], [*query, *named(1, "preprocessing")])
+    assert "correlations from store" in served and "0 queries left" in served
+    assert "from store" in answered and "0 queries left" in answered
+    line = next(line for line in answered.splitlines() if "│ preprocess" in line)
+    assert [cell.strip() for cell in line.split("│")[2:5]] == ["0 B", "0 B", "0"]

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml preprocess program=lenet/program count=100 listen=127.0.0.1:9000 store=store`` and, at the other party,
+``privml preprocess program=lenet/program count=100 server=127.0.0.1:9000 store=store``."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig
+
+from privml.cli import console
+from privml.cli.query import Waiting
+from privml.cli.settings import ot_of
+from privml.program import Program
+from privml.service.preprocess import Made, Order, preprocess
+from privml.store.key import default_key_file
+
+
+def run(config: DictConfig) -> None:
+    key_file = config.store_key or default_key_file()
+    program = Program.load(config.program)
+    order = Order(program, config.store, config.count, config.batch, ot_of(config), config.threads, key_file)
+
+    def on_listening(port: int) -> None:
+        if not config.quiet:
+            print(f"listening on port {port}, program {program.hash[:12]}", flush=True)
+
+    with console.progress("preprocess", config.quiet) as step:
+        made = preprocess(
+            order,
+            listen=config.listen,
+            server=config.server,
+            deadline=config.deadline,
+            on_listening=on_listening,
+            on_wait=None if config.server is None else Waiting(config.server, config.quiet),
+            progress=step,
+        )
+    if not config.quiet:
+        console.out.print(report(made))
+        console.out.print(f"sealed with the key {key_file}; use it as preprocessing={config.store}", soft_wrap=True)
+
+
+def report(made: Made) -> str:
+    header, preprocess = made.header, made.cost.preprocess
+    sent, received = console.size(preprocess.sent), console.size(preprocess.received)
+    return (
+        f"store {header.store[:8]} in {made.folder}: {header.queries} queries of {header.batch} input(s), "
+        f"{header.from0 + header.from1:,} correlations each, {console.size(made.bytes)} on the disk; "
+        f"{sent} sent, {received} received, {made.seconds:.1f} s"
+    )

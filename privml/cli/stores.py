@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a verb's settings to the store that its sessions draw from."""
+
+from __future__ import annotations
+
+from omegaconf import DictConfig
+
+from privml.cli import console
+from privml.program import Program
+from privml.session.preprocessing import Preprocessing
+
+
+def preprocessing_of(config: DictConfig, rank: int, program: Program) -> Preprocessing | None:
+    """The store of ``preprocessing=``, or None; says what opening it had to mend."""
+    if config.preprocessing is None:
+        return None
+    made = Preprocessing(config.preprocessing, rank, program.hash, config.store_key, config.when_empty)
+    for note in made.store.notes:
+        console.err.print(f"{config.preprocessing}: {note}", markup=False)
+    return made

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the correlations of many queries ahead of time, into a store at each party."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from privml import _core
+from privml.context import Session
+from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
+from privml.program import Program
+from privml.session.agreement import agree
+from privml.session.connect import accept, listening, reach, refuse_insecure
+from privml.session.lanes import Link
+from privml.session.ledger import Snapshot
+from privml.session.session import Settings, WaitCallback, interruptible, load_torch, open_session
+from privml.store.key import default_key_file
+from privml.store.layout import DIRECTIONS, Header
+from privml.store.writer import StoreWriter, bytes_needed, check_space
+
+SERVER, CLIENT = 0, 1
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A finished half: what it holds, where it lies, and what it cost this party."""
+
+    header: Header
+    folder: Path
+    bytes: int
+    seconds: float
+    cost: Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be made: ``count`` queries of ``batch`` inputs, into ``folder``, sealed with ``key_file``'s key."""
+
+    program: Program
+    folder: str | Path
+    count: int
+    batch: int = 1
+    ot: OtChoice = DEFAULT_OT
+    threads: int = 1
+    key_file: str | Path | None = None
+
+    def header(self, rank: int, store: str) -> Header:
+        from0, from1 = self.correlations.directions
+        ot, program = self.ot, self.program.hash
+        return Header(
+            store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, program, self.batch, self.count, from0, from1
+        )
+
+    @property
+    def correlations(self) -> Correlations:
+        return self.program.correlations(*self.program.shapes(self.batch), ot=self.ot, threads=self.threads)
+
+
+def preprocess(
+    order: Order,
+    *,
+    listen: str | None = None,
+    server: str | None = None,
+    deadline: float = 60.0,
+    on_listening: Callable[[int], None] | None = None,
+    on_wait: WaitCallback | None = None,
+    progress: Progress | None = None,
+) -> Made:
+    """Fills this party's store: the server's half with ``listen``, the client's with ``server`` (both "host:port").
+
+    Both parties give the same program, count, batch and OT. Raises ConfigError and StoreError (no space) before
+    anything is sent, then HandshakeMismatch, PeerDisconnected, ProtocolError; nothing is left in the folder then.
+    """
+    if (listen is None) == (server is None):
+        raise ConfigError("pass one of listen=host:port (party 0, the server) and server=host:port (party 1)")
+    if order.ot.provider == "ideal":
+        raise ConfigError("ot=ideal gives no security: its correlations are not worth keeping")
+    rank = SERVER if listen is not None else CLIENT
+    settings = Settings("twopc", order.ot, order.program.hash, order.program.formats_hash, order.program.numerics)
+    address = listen or server or ""
+    refuse_insecure(settings, address, None)
+    check_space(order.folder, order.header(rank, "0" * 32))
+    load_torch()
+    if listen is not None:
+        with listening(listen) as listener:
+            if on_listening is not None:
+                on_listening(listener.port)
+            link = Link(accept(listener, deadline, on_wait))
+    else:
+        link = Link(reach(address, deadline, on_wait))
+    return interruptible(link, partial(_make, link, rank, order, settings, deadline, progress))
+
+
+def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: float, progress: Progress | None) -> Made:
+    start = time.monotonic()
+    channel = link.channels[0]
+    names: list[str] = []
+
+    def settle(channel: _core.Channel) -> None:
+        names.append(_agree_on(channel, rank, order))
+
+    with open_session(
+        channel, rank, settings, role="preprocess", deadline=deadline, agree=settle, link=link
+    ) as session:
+        header = order.header(rank, names[0])
+        with StoreWriter(order.folder, header, order.key_file or default_key_file()) as writer:
+            _fill(session, writer, progress)
+            offset = _core.seal_offset(session.engine.session, writer.seal, writer.offset_context)
+            _meet(channel)
+            writer.commit(offset)
+        cost = session.ledger.snapshot()
+        return Made(writer.header, writer.folder, bytes_needed(header), time.monotonic() - start, cost)
+
+
+def _agree_on(channel: _core.Channel, rank: int, order: Order) -> str:
+    """The store's id, a random one that party 0 names, after both parties have said that they make the same."""
+    header = order.header(rank, secrets.token_hex(16))
+    wanted = {"store": header.store, **{name: asdict(header)[name] for name in ("batch", "queries", "from0", "from1")}}
+
+    def check(theirs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        for name in ("batch", "queries", "from0", "from1"):
+            if type(theirs.get(name)) is not int or theirs[name] != wanted[name]:
+                raise HandshakeMismatch(
+                    f"the parties do not fit together: {name} is {wanted[name]} here and {theirs.get(name)!r} at the "
+                    "peer; give both the same program, count and batch"
+                )
+        name = wanted["store"] if rank == SERVER else theirs.get("store")
+        if not isinstance(name, str) or len(name) != 32 or any(c not in "0123456789abcdef" for c in name):
+            raise ProtocolError("the peer names no store")
+        return name, {}
+
+    return agree(channel, wanted, check, "the peer refuses to preprocess")[0]
+
+
+def _fill(session: Session, writer: StoreWriter, progress: Progress | None) -> None:
+    """Makes one query's correlations after the other; never more than two chunks lie in memory."""
+    core, header = session.engine.session, writer.header
+    for query in range(header.queries):
+        if progress is not None:
+            progress(query, header.queries, f"query {query + 1}")
+        pieces = [header.chunks_per_query(d) for d in DIRECTIONS]
+        for piece in range(max(pieces)):
+            sizes = [writer.next_size(d) if piece < pieces[d] else 0 for d in DIRECTIONS]
+            core.reserve(*Correlations(*sizes).roles(header.rank))
+            for direction in DIRECTIONS:
+                if piece < pieces[direction]:
+                    context = writer.next_context(direction)
+                    as_sender = direction == header.rank
+                    sealed = _core.seal_correlations(core, writer.seal, as_sender, sizes[direction], context)
+                    writer.put(direction, sealed)
+    if progress is not None:
+        progress(header.queries, header.queries, "done")
+
+
+def _meet(channel: _core.Channel) -> None:
+    """Both halves are complete before either becomes a store."""
+    channel.write(b"complete")
+    channel.flush()
+    if channel.read(8) != b"complete":
+        raise ProtocolError("the peer did not complete its half of the store")

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Preprocessing into stores at both parties, and queries that draw from them."""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import service_party
+import torch
+
+from privml.conversion import convert
+from privml.engines.correlations import OtChoice
+from privml.errors import ConfigError, HandshakeMismatch, InvalidInput, PeerDisconnected, PrivmlError, StoreError
+from privml.service.preprocess import Order, preprocess
+from privml.service.query import query
+from privml.service.serve import serve
+from privml.session.preprocessing import Preprocessing
+from privml.store.store import Store
+
+INPUT = torch.tensor([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]])
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+@pytest.fixture(scope="module")
+def program():
+    torch.manual_seed(4)
+    return convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 2)
+
+
+@pytest.fixture(scope="module")
+def program_folder(program, tmp_path_factory):
+    path = tmp_path_factory.mktemp("program")
+    program.save(path)
+    return str(path)
+
+
+def both(server, client):
+    """Runs ``server(on_listening)`` and ``client(address)`` on threads: two results, or the errors in their place."""
+    ports = queue.Queue()
+
+    def outcome(call, *args):
+        try:
+            return call(*args)
+        except (PrivmlError, OSError) as error:
+            return error
+        finally:
+            ports.put(None)
+
+    with ThreadPoolExecutor(2) as executor:
+        first = executor.submit(outcome, server, ports.put)
+        port = ports.get(timeout=60)
+        second = None if port is None else executor.submit(outcome, client, f"127.0.0.1:{port}")
+        return first.result(120), None if second is None else second.result(120)
+
+
+def order(program, folder, **fields):
+    return Order(program, folder, **{"count": 2, "batch": 2, "key_file": f"{folder}.key", **fields})
+
+
+def make(program, folder, client=None, **fields):
+    """The outcomes of both parties that fill folder/0 and folder/1."""
+    return both(
+        lambda told: preprocess(order(program, f"{folder}/0", **fields), listen="127.0.0.1:0", on_listening=told),
+        client or (lambda address: preprocess(order(program, f"{folder}/1", **fields), server=address, deadline=20.0)),
+    )
+
+
+@pytest.fixture(scope="module")
+def made(program, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    outcomes = make(program, folder)
+    for outcome in outcomes:
+        assert not isinstance(outcome, Exception), outcome
+    return folder, outcomes
+
+
+@pytest.fixture
+def stores(made, tmp_path):
+    """Fresh copies of both halves for a test (what no user may do: a copy is a second life)."""
+    shutil.copytree(made[0], tmp_path / "stores")
+    return tmp_path / "stores"
+
+
+def half(program, stores, rank, **options):
+    return Preprocessing(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
+
+
+def answer(program, server_half, client_half, value=INPUT, **options):
+    """(what the server answered or logged, what the client got) of one query."""
+    told, logged = [], []
+
+    def log(text):
+        logged.append(text)
+        if "without an answer" in text:
+            raise StopIteration
+
+    def server(on_listening):
+        try:
+            options_ = {"queries": 1, "on_listening": on_listening, "on_answer": told.append, "log": log, **options}
+            serve(program, "127.0.0.1:0", preprocessing=server_half, **options_)
+        except StopIteration:
+            return logged[-1]
+        return told[0]
+
+    return both(server, lambda to: query(program, to, value, preprocessing=client_half, deadline=20.0, **options))
+
+
+def assert_right(outputs, value=INPUT):
+    with torch.no_grad():
+        assert (outputs[0] - Net().eval()(value)).abs().max() < 0.05
+
+
+def test_both_halves_are_made_and_fit(program, made):
+    folder, outcomes = made
+    drawn = program.correlations((2, 4))
+    for rank, outcome in enumerate(outcomes):
+        with half(program, folder, rank) as preprocessing:
+            header = preprocessing.store.header
+            assert (header.from0, header.from1) == (drawn.from0, drawn.from1)
+            assert preprocessing.store.left() == (2 * drawn.from0, 2 * drawn.from1)
+            assert preprocessing.store.queries_left == 2 and header.rank == rank
+            assert preprocessing.ot == OtChoice()
+        on_disk = sum(path.stat().st_size for path in (Path(folder) / str(rank) / "chunks").iterdir())
+        assert outcome.bytes == on_disk == 16 * 2 * drawn.total + 40 * 4
+        assert outcome.cost.preprocess.sent > 0
+    assert outcomes[0].header.store == outcomes[1].header.store
+    assert outcomes[0].header.salt != outcomes[1].header.salt
+
+
+def test_queries_draw_from_the_store_and_make_nothing(program, stores):
+    drawn = program.correlations((2, 4))
+    online = program.cost((2, 4), rank=1).snapshot().online
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        for left in (1, 0):
+            served, got = answer(program, ours, theirs)
+            assert_right(got.outputs)
+            for rank, each in ((0, served), (1, got)):
+                cost = each.ledger.snapshot()
+                assert cost.preprocess.bytes == cost.preprocess.depth == 0
+                assert (cost.cots_as_sender, cost.cots_as_receiver) == drawn.roles(rank)
+                assert cost.setup.sent == 64, "no base transfers"
+                assert each.source.startswith("from store") and f"{left} queries left" in each.source
+            assert (got.ledger.snapshot().online.sent, got.ledger.snapshot().online.received) == (
+                online.sent,
+                online.received,
+            )
+            assert ours.store.left() == theirs.store.left() == (left * drawn.from0, left * drawn.from1)
+        served, got = answer(program, ours, theirs)
+        assert "StoreError" in served and isinstance(got, StoreError) and "privml preprocess" in str(got)
+
+
+def test_what_does_not_suffice_is_made_where_that_is_allowed(program, stores):
+    with (
+        half(program, stores, 0, when_empty="make") as ours,
+        half(program, stores, 1, when_empty="make") as theirs,
+    ):
+        large = INPUT.repeat(10, 1)
+        served, got = answer(program, ours, theirs, large)
+        assert_right(got.outputs, large)
+        assert got.source.startswith("made by softspoken k=4, since too few") and "2 queries left" in got.source
+        assert got.ledger.snapshot().preprocess.bytes > 0
+        served, got = answer(program, ours, theirs, INPUT[:1])
+        assert_right(got.outputs, INPUT[:1])
+        assert served.source.startswith("from store"), "what is left serves smaller queries"
+
+
+def test_lanes_share_a_store(program, tmp_path):
+    drawn = program.correlations((2, 4), threads=2)
+    assert len(drawn.lanes) == 2
+    for outcome in make(program, tmp_path, threads=2):
+        assert not isinstance(outcome, Exception), outcome
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        _, got = answer(program, ours, theirs, threads=2)
+        assert_right(got.outputs)
+        assert got.ledger.snapshot().preprocess.bytes == 0
+        assert ours.store.left() == drawn.directions
+
+
+def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):
+    for outcome in make(program, tmp_path / "other"):
+        assert not isinstance(outcome, Exception), outcome
+    with half(program, stores, 0) as ours, half(program, tmp_path / "other", 1) as theirs:
+        served, got = answer(program, ours, theirs)
+        assert "HandshakeMismatch" in served and isinstance(got, HandshakeMismatch) and "store is" in str(got)
+        served, got = answer(program, ours, None)
+        assert isinstance(got, HandshakeMismatch) and "store is None" in str(got)
+        assert ours.store.queries_left == 2, "nothing was used"
+    with half(program, stores, 0) as ours, half(program, stores, 1, when_empty="make") as theirs:
+        _, got = answer(program, ours, theirs)
+        assert isinstance(got, HandshakeMismatch) and "when_empty" in str(got)
+
+
+def test_a_half_is_for_its_party_and_program(program, stores):
+    with pytest.raises(ConfigError, match="half of party 0"):
+        Preprocessing(stores / "0", 1, program.hash, f"{stores}/0.key")
+    with pytest.raises(ConfigError, match="made for program"):
+        Preprocessing(stores / "0", 0, "f" * 64, f"{stores}/0.key")
+    with pytest.raises(ConfigError, match="when_empty"):
+        half(program, stores, 0, when_empty="panic")
+    half(program, stores, 0).close()  # what failed holds no lock
+
+
+def test_parties_that_stand_at_different_places_go_on_from_the_later(program, stores):
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        for _ in ours.store.take(ours.store.header.per_query, ours.store.position):
+            pass
+        served, got = answer(program, ours, theirs)
+        assert_right(got.outputs)
+        assert ours.store.left() == theirs.store.left() == (0, 0)
+
+
+@pytest.mark.parametrize("deadly", ["server", "client"])
+def test_killed_in_a_query_nothing_is_used_twice(program, stores, start, program_folder, deadly):
+    die = {"die_at": "relu"}
+    options = {"store": f"{stores}/0", "queries": 1, **(die if deadly == "server" else {})}
+    server = start(service_party.serve_program, program_folder, options)
+    address = "127.0.0.1:" + server.line("port").split()[1]
+    first = {"server": address, "input": INPUT.tolist(), "store": f"{stores}/1"}
+    killed = start(service_party.send_query, program_folder, {**first, **(die if deadly == "client" else {})})
+    if deadly == "server":
+        assert killed.last().startswith("error PeerDisconnected")
+        server.process.join(30)
+        assert server.process.exitcode == -9
+        server = start(service_party.serve_program, program_folder, {"store": f"{stores}/0", "queries": 1})
+        address = "127.0.0.1:" + server.line("port").split()[1]
+    else:
+        killed.process.join(30)
+        assert killed.process.exitcode == -9
+        assert "PeerDisconnected" in server.line("log a connection")
+    again = start(service_party.send_query, program_folder, {**first, "server": address}).last()
+    assert_right([torch.tensor(json.loads(again.removeprefix("answer ")))])
+    server.last()
+    for rank in (0, 1):
+        with Store(stores / str(rank), f"{stores}/{rank}.key") as store:
+            assert store.left() == (0, 0) and store.notes == []
+
+
+def test_an_altered_chunk_ends_the_query_and_not_the_server(program, stores):
+    chunk = stores / "1" / "chunks" / "0-00000000"
+    data = bytearray(chunk.read_bytes())
+    data[100] ^= 1
+    chunk.write_bytes(data)
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        served, got = answer(program, ours, theirs)
+        assert "PeerDisconnected" in served and "does not open" in str(got)
+        _, got = answer(program, ours, theirs)
+        assert_right(got.outputs)
+
+
+def test_a_peer_that_names_no_position_is_refused(program, stores, start):
+    with half(program, stores, 0) as ours:
+        drawn = program.correlations((2, 4))
+        for position in (None, [0], [0, -1], [0, 99], ["0", "0"], [0, True]):
+            with pytest.raises(PrivmlError, match="no position"):
+                ours.settle({"position": position}, drawn)
+        assert ours.settle({"position": [1, 0]}, drawn) == (1, 0)
+
+
+def test_both_must_order_the_same(program, tmp_path):
+    def client(address):
+        return preprocess(order(program, tmp_path / "1", count=3), server=address, deadline=20.0)
+
+    server, client = make(program, tmp_path, client)
+    assert isinstance(server, HandshakeMismatch) and "queries is 2 here and 3" in str(server)
+    assert isinstance(client, HandshakeMismatch) and "queries is 3 here and 2" in str(client)
+    assert not (tmp_path / "0").exists() and not (tmp_path / "1").exists()
+
+
+def test_a_peer_that_leaves_leaves_no_half_store(program, tmp_path):
+    class Gone(PrivmlError):
+        pass
+
+    def leave(done, total, label):
+        if done == 1:
+            raise Gone
+
+    def client(address):
+        return preprocess(order(program, tmp_path / "1"), server=address, deadline=20.0, progress=leave)
+
+    server, client = make(program, tmp_path, client)
+    assert isinstance(client, Gone) and isinstance(server, PeerDisconnected)
+    assert not (tmp_path / "0").exists() and not (tmp_path / "1").exists()
+
+
+@pytest.mark.parametrize(
+    "fields, sides, message",
+    [
+        ({}, {}, "one of listen"),
+        ({}, {"listen": "127.0.0.1:0", "server": "127.0.0.1:1"}, "one of listen"),
+        ({"ot": OtChoice("ideal")}, {"listen": "127.0.0.1:0"}, "ideal"),
+        ({"count": 1 << 40}, {"listen": "127.0.0.1:0"}, "needs"),
+    ],
+)
+def test_refused_before_anything_is_sent(program, tmp_path, fields, sides, message):
+    with pytest.raises(PrivmlError, match=message):
+        preprocess(order(program, tmp_path / "0", **fields), **sides)
+    assert not (tmp_path / "0").exists()
+
+
+def test_a_refusing_server_tells_why(program, stores):
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        bad = torch.zeros(2, 5)
+        with pytest.raises(InvalidInput, match="shape"):
+            query(program, "127.0.0.1:1", bad, preprocessing=theirs)
+        assert ours.store.queries_left == theirs.store.queries_left == 2
