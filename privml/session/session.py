@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from threading import Thread
 from typing import Any, TypeVar
 
 from privml import _core
@@ -22,6 +23,8 @@ from privml.version import VERSION
 
 ENGINES = ("twopc",)
 Result = TypeVar("Result")
+# How long the thread of an ended session may take to clean up.
+_SECONDS_TO_END = 10.0
 
 # (channels, rank, test_seed) -> engine
 EngineOpener = Callable[[Sequence[_core.Channel], int, int | None], TwoPartyEngine]
@@ -117,12 +120,24 @@ def make_engine(
 
 def interruptible(link: Link, body: Callable[[], Result]) -> Result:
     """``body()`` on a thread of its own, so that an interrupt (Ctrl-C) ends its reads from ``link`` at once."""
-    with ThreadPoolExecutor(1, "session") as executor:
+    outcome: Future[Result] = Future()
+
+    def run() -> None:
         try:
-            return executor.submit(body).result()
-        except BaseException:
-            link.close()
-            raise
+            outcome.set_result(body())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    # No executor: an interrupt in the middle of its submit() can leave its locks held.
+    thread = Thread(target=run, name="session", daemon=True)
+    try:
+        thread.start()
+        return outcome.result()
+    except BaseException:
+        link.close()
+        if thread.ident is not None:
+            thread.join(_SECONDS_TO_END)
+        raise
 
 
 def load_torch() -> None:
