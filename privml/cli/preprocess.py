@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omegaconf import DictConfig
 
 from privml.cli import console
@@ -17,7 +19,8 @@ from privml.store.key import default_key_file
 def run(config: DictConfig) -> None:
     key_file = config.store_key or default_key_file()
     program = Program.load(config.program)
-    order = Order(program, config.store, config.count, config.batch, ot_of(config), config.threads, key_file)
+    ot = replace(ot_of(config), refill="none")  # which is for sessions that compute meanwhile
+    order = Order(program, config.store, config.count, config.batch, ot, config.threads, key_file)
 
     def on_listening(port: int) -> None:
         if not config.quiet:

@@ -89,7 +89,9 @@ class Preprocessing:
         )
 
     # ---- the session
-    def open(self, channels: Sequence[_core.Channel], rank: int, start: Position, wanted: Correlations) -> TwoPartyEngine:
+    def open(
+        self, channels: Sequence[_core.Channel], rank: int, start: Position, wanted: Correlations
+    ) -> TwoPartyEngine:
         """An engine whose session holds ``wanted``, taken from ``start`` on; used in the store from then on."""
         header, seal = self.store.header, self.store.seal
         core = _core.stored_session(
