@@ -42,6 +42,41 @@ def test_values_are_within_the_stated_error(name):
     assert np.abs(y - exact(x / 4096) * 4096).max() <= bound
 
 
+def formats_and_inputs(name: str, random: np.random.Generator):
+    """Formats of 8 to 32 bits with inputs of every magnitude, as (x, in_bits, in_scale, out_bits, out_scale)."""
+    for _ in range(40):
+        in_bits, out_bits = random.integers(8, 33, 2).tolist()
+        in_scale, out_scale = int(random.integers(0, in_bits - 1)), int(random.integers(0, out_bits - 1))
+        size = random.integers(1, 2 ** (in_bits - 1), 100) >> random.integers(0, in_bits - 1, 100)
+        if name == "reciprocal":
+            x = np.maximum(size, 1)
+        elif name == "exp_negative":
+            x = -size
+        else:
+            x = size * random.choice([-1, 1], 100)
+        yield x, in_bits, in_scale, out_bits, out_scale
+
+
+# Largest errors stated for any formats of up to 32 bits.
+BOUNDS = {"exp_negative": 1.5, "exp": 1.75, "reciprocal": 1.5, "sigmoid": 1, "tanh": 1}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_errors_of_random_formats(name):
+    exact = FUNCTIONS[name][0]
+    for x, in_bits, in_scale, out_bits, out_scale in formats_and_inputs(name, np.random.default_rng(7)):
+        with np.errstate(over="ignore"):
+            target = np.ldexp(exact(np.ldexp(x.astype(float), -in_scale)), out_scale)
+        y = getattr(F, f"clear_{name}")(x, in_bits, in_scale, out_bits, out_scale)
+        largest = 2 ** (out_bits - 1) - 1
+        assert y.max() <= largest
+        fits = target <= largest
+        errors = np.abs(y - target)[fits]
+        assert errors.max(initial=0) <= BOUNDS[name], (in_bits, in_scale, out_bits, out_scale)
+        if name == "reciprocal":
+            assert (y[~fits] == largest).all()
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_shares_give_what_the_clear_function_gives(name):
     _, low, high, _ = FUNCTIONS[name]
