@@ -50,12 +50,13 @@ void run(double budget) {
   for (const int width : {1, 2, 4, 8, 12, 16, 20, 24, 31, 32, 33, 37, 48, 56, 57, 63, 64})
     bench_packing<u64>(width, budget);
   for (const i64 blocks : {1, 8, 64, 1024}) {
-    AlignedVector<u64> rows(static_cast<size_t>(blocks * 256)), columns(rows.size());
+    const i64 stride = blocks + 4;
+    AlignedVector<u64> rows(static_cast<size_t>(stride * 256)), columns(rows.size());
     for (size_t i = 0; i < rows.size(); ++i) rows[i] = i * 0x9e3779b97f4a7c15;
     for (const bool portable : {false, true}) {
       const auto transpose = portable ? transpose_128_rows_portable : transpose_128_rows;
-      const double each = nanoseconds(blocks * 128, budget,
-                                      [&] { transpose(rows.data(), blocks, columns.data()); });
+      const double each = nanoseconds(
+          blocks * 128, budget, [&] { transpose(rows.data(), stride, blocks, columns.data()); });
       std::printf("transpose 128 x %-6lld %-8s %6.3f ns/column\n",
                   static_cast<long long>(blocks * 128), portable ? "portable" : "best", each);
     }

@@ -27,15 +27,26 @@ struct Portable {
 
 }  // namespace
 
-void transpose_128_rows(const u64* rows, i64 blocks, u64* out) {
+void transpose_128_rows(const u64* rows, i64 stride, i64 blocks, u64* out) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) return transpose_128_rows_avx2(rows, blocks, out);
+  static const bool gfni = transpose_gfni_supported();
+  if (gfni) return transpose_128_rows_gfni(rows, stride, blocks, out);
+  if (__builtin_cpu_supports("avx2")) return transpose_128_rows_avx2(rows, stride, blocks, out);
 #endif
-  transpose_128_rows_portable(rows, blocks, out);
+  transpose_128_rows_portable(rows, stride, blocks, out);
 }
 
-void transpose_128_rows_portable(const u64* rows, i64 blocks, u64* out) {
-  transpose_all<Portable>(rows, blocks, out);
+void transpose_128_rows_portable(const u64* rows, i64 stride, i64 blocks, u64* out) {
+  transpose_all<Portable>(rows, stride, blocks, out);
+}
+
+bool transpose_gfni_supported() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("gfni") && __builtin_cpu_supports("avx512f") &&
+         __builtin_cpu_supports("avx512bw");
+#else
+  return false;
+#endif
 }
 
 }  // namespace privml

@@ -40,8 +40,8 @@ struct Avx2 {
 
 }  // namespace
 
-void transpose_128_rows_avx2(const u64* rows, i64 blocks, u64* out) {
-  transpose_all<Avx2>(rows, blocks, out);
+void transpose_128_rows_avx2(const u64* rows, i64 stride, i64 blocks, u64* out) {
+  transpose_all<Avx2>(rows, stride, blocks, out);
 }
 
 }  // namespace privml

@@ -57,18 +57,18 @@ inline void transpose_square(const u64* rows, i64 stride, u64* out) {
 // Strips of whole cache lines are copied together first, since rows that lie a large power of two
 // apart push each other out of the cache.
 template <class Registers>
-inline void transpose_all(const u64* rows, i64 blocks, u64* out) {
+inline void transpose_all(const u64* rows, i64 row_stride, i64 blocks, u64* out) {
   constexpr i64 kStrip = 4;
   i64 block = 0;
   for (; block + kStrip <= blocks; block += kStrip) {
     alignas(64) u64 strip[128 * 2 * kStrip];
     for (i64 r = 0; r < 128; ++r)
-      std::memcpy(strip + r * 2 * kStrip, rows + 2 * (r * blocks + block), 16 * kStrip);
+      std::memcpy(strip + r * 2 * kStrip, rows + 2 * (r * row_stride + block), 16 * kStrip);
     for (i64 b = 0; b < kStrip; ++b)
       transpose_square<Registers>(strip + 2 * b, 2 * kStrip, out + 256 * (block + b));
   }
   for (; block < blocks; ++block)
-    transpose_square<Registers>(rows + 2 * block, 2 * blocks, out + 256 * block);
+    transpose_square<Registers>(rows + 2 * block, 2 * row_stride, out + 256 * block);
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ class Aes128 {
   void encrypt_counter(Block first, Block* out, i64 count) const;
   // out[i] = AES_key(in[i]) ^ in[i] (Matyas-Meyer-Oseas without key change).
   void encrypt_feedforward(const Block* in, Block* out, i64 count) const;
+  // The 11 round keys of FIPS 197 in order, whatever the backend; for kernels of several keys.
+  const Block* round_keys() const { return round_keys_.data(); }
 
  private:
   std::array<Block, 11> round_keys_;

@@ -220,7 +220,7 @@ void mix_columns(const Plane* in, Plane* out) {
 }
 
 void transpose(const void* in, void* out) {
-  transpose_128_rows(static_cast<const u64*>(in), 1, static_cast<u64*>(out));
+  transpose_128_rows(static_cast<const u64*>(in), 1, 1, static_cast<u64*>(out));
 }
 
 void encrypt_batch(const Block* keys, Block* blocks) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "ot/schedule.h"
+#include "ot/softspoken_check.h"
 
 namespace privml {
 
@@ -18,8 +19,10 @@ i64 RcotCost::message_bytes(int m, i64 count) const {
   }
   expect(provider == "softspoken" && k >= 1, "RcotCost: unknown provider");
   expect(m == 0, "RcotCost: an extension of SoftSpoken OT has one message");
+  if (count == 0) return 0;
+  const i64 columns = count + (malicious ? kSoftSpokenHidingColumns : 0);
   // One row of bits per field element beyond the first (softspoken.h).
-  return (ceil_div(128, k) - 1) * count / 8;
+  return (ceil_div(128, k) - 1) * columns / 8 + (malicious ? kSoftSpokenProofBytes : 0);
 }
 
 double RcotCost::bits_per_correlation() const {

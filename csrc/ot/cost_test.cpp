@@ -159,6 +159,7 @@ TEST_P(MeterEquality, BytesDepthAndCorrelationsOfEveryFunction) {
 std::vector<OtConfig> measured_providers() {
   std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0)};
   for (int k : {1, 2, 4, 8}) configs.push_back(test_config("softspoken", k));
+  for (int k : {1, 3, 4, 10}) configs.push_back(test_config("softspoken", k, "malicious"));
   return configs;
 }
 
@@ -199,6 +200,10 @@ TEST(Meter, CountsCorrelationsOfAProtocol) {
 TEST(Meter, CorrectionBytesPerCorrelation) {
   for (const auto& [k, bits] : std::map<int, i64>{{1, 127}, {2, 63}, {3, 42}, {4, 31}, {8, 15}}) {
     EXPECT_EQ(rcot_cost(test_config("softspoken", k)).message_bytes(0, 8192), bits * 8192 / 8);
+    // A block of columns that hides the others, and the proof.
+    const RcotCost malicious = rcot_cost(test_config("softspoken", k, "malicious"));
+    EXPECT_EQ(malicious.message_bytes(0, 8192), bits * (8192 + 128) / 8 + 48);
+    EXPECT_EQ(malicious.message_bytes(0, 0), 0);
   }
 }
 
@@ -212,21 +217,34 @@ TEST(WireTrace, IsAFunctionOfTheTestSeeds) {
        {"d3182ea64bbe62a0fb2550b5596de59d97c6dd49476e1577636a250df17ee838",
         "07e0e7c4bd5bfe21b49ba5a4a9c7ba774839ab4f6424c635f08f8baad3078ca5"}},
       {"softspoken1",
-       {"25a27a9e8537aa2b5ef0e65ae70066feef8f6f162b10263862bcaa1d95aa49c5",
-        "c18b96e807a51165e0e2ea582f7074fb814ccc7c53cf0de8415360e550a18150"}},
+       {"47a93ab6f118b9e61fe13487f19f20b030ad98cc72d572f7ad6098396adab0f4",
+        "b6fc1b17036178b1af5c307968d59a15d4fccb2d0bcb9b27a58b1efdb1b75f96"}},
       {"softspoken2",
-       {"d20f883d4c80f4bc33d3c802d1199a0b9eb03a2cfa64ad11f8260665a04216fb",
-        "cf6198f0c0876cfeaf3d930c09683673e2d7a0a1eec1c46cdf860498c2311dd4"}},
+       {"55458f136452406e200217e68e957c5a8b85d4439e040ce6f5fde61a3c5414fe",
+        "d166292b99ada3f12599cabac26f2910359e87e811b80979f8f036a03fc9620c"}},
       {"softspoken4",
-       {"e68be369ab610a15f2a106fe604072579df301ad999ac3e67839dc11b9dcc58c",
-        "9c020839a6d401b8c3e7750849f107d66e40335198bfd12e5261362ad83de8ca"}},
+       {"ab05cbd03067dd2a86bb6036f02c5b46b0218d850796a03681eeb0f0229745d0",
+        "708fd07bf88a71acba8d4411cb763bb17e779ffc2780e9544d7d052efcb6b7d0"}},
       {"softspoken8",
        {"a37ac09a68a4e5ab72840bc5de8e6906ae70bbd84df90ac0f38766698dbe8c8c",
         "7184469ecc59f618af9084f589a3ced1988ce85120b25a5271ab7e5d2c669086"}},
+      {"softspoken1_malicious",
+       {"5d2c09853bfbd635960dcb3f1108a42815266360d9ec593a799320f225456005",
+        "34bf345b6a0a9ee5c4c1b6e211fb77fbfba9daf1ae03983a33536a26b4d4d4de"}},
+      {"softspoken3_malicious",
+       {"621c5e3fd24f7dcef2bdbb3fe42535d63e3fa0d7a9920374e887bc3e9caaa8f5",
+        "f42ede1555a66cd4d62e24af57bfaede83a13d65c22da3414711cc780b00b6a5"}},
+      {"softspoken4_malicious",
+       {"65822eb520bcd5b97c809da540ff8266ceb3665ef2d0e007a2ed60abfa497c81",
+        "26cb5fd8b08ccb2a353d0091e94b39fa72fb64dacec19e39d73b959dea0ec62b"}},
+      {"softspoken10_malicious",
+       {"e8ce4240ce4e3938a9b2a14d631e5958bd79771964dcda944cfe7c91bb029c6b",
+        "2e103c56e0a5420d73f072bd75bd46c053c47343e82f2a14630ae8530dbb20d7"}},
   };
   const Scenario everything = scenarios().back();
   for (const OtConfig& config : measured_providers()) {
-    const std::string name = config.provider + std::to_string(config.k);
+    const std::string name = config.provider + std::to_string(config.k) +
+                             (config.security == "malicious" ? "_malicious" : "");
     EXPECT_EQ(run_session(config, everything.run).sent_hash, expected.at(name)) << name;
   }
 }

@@ -1,15 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/ggm.h"
 
+#include <sodium.h>
+
 #include "crypto/prg.h"
 
 namespace privml {
 namespace {
 
+using Tag = std::array<Block, 2>;
+
 std::array<Block, 2> children(Block node) {
   std::array<Block, 2> pair;
   Prg(node).fill_blocks(pair.data(), 2);
   return pair;
+}
+
+void add(Tag& sum, const Tag& tag) {
+  sum[0] ^= tag[0];
+  sum[1] ^= tag[1];
+}
+
+// Replaces each leaf by its seed and returns the tags.
+WipedVector<Tag> stretch(WipedVector<Block>& leaves) {
+  WipedVector<Tag> tags(leaves.size());
+  for (size_t x = 0; x < leaves.size(); ++x) {
+    std::array<Block, 3> out;
+    Prg(leaves[x]).fill_blocks(out.data(), 3);
+    leaves[x] = out[0];
+    tags[x] = {out[1], out[2]};
+  }
+  return tags;
+}
+
+std::array<u8, 32> digest_of(const WipedVector<Tag>& tags) {
+  std::array<u8, 32> digest;
+  crypto_generichash(digest.data(), digest.size(), reinterpret_cast<const u8*>(tags.data()),
+                     tags.size() * sizeof(Tag), nullptr, 0);
+  return digest;
+}
+
+// Moves entry y to y ^ hole, by exchanging neighbours of distance 2^b where bit b is set.
+void reorder(WipedVector<Tag>& tags, u64 hole) {
+  for (size_t distance = 1; distance < tags.size(); distance *= 2, hole >>= 1) {
+    for (size_t y = 0; y < tags.size(); ++y) {
+      if ((y & distance) != 0) continue;
+      for (int half : {0, 1}) {
+        Block& first = tags[y][half];
+        Block& second = tags[y + distance][half];
+        const Block swap = select(static_cast<u8>(hole & 1), first ^ second);
+        first ^= swap;
+        second ^= swap;
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -52,6 +96,22 @@ WipedVector<Block> ggm_puncture(std::span<const Block> sums, u64 hole) {
     nodes = std::move(next);
   }
   return nodes;
+}
+
+GgmProof ggm_prove(WipedVector<Block>& leaves) {
+  const WipedVector<Tag> tags = stretch(leaves);
+  Tag sum{};
+  for (const Tag& tag : tags) add(sum, tag);
+  return {sum, digest_of(tags)};
+}
+
+bool ggm_verify(WipedVector<Block>& punctured, u64 hole, const GgmProof& proof) {
+  WipedVector<Tag> tags = stretch(punctured);
+  punctured[0] = kZeroBlock;
+  tags[0] = proof.tag_sum;
+  for (size_t y = 1; y < tags.size(); ++y) add(tags[0], tags[y]);
+  reorder(tags, hole);
+  return sodium_memcmp(digest_of(tags).data(), proof.digest.data(), proof.digest.size()) == 0;
 }
 
 }  // namespace privml

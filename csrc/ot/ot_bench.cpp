@@ -45,7 +45,8 @@ struct Bench {
   std::function<std::function<void()>(Party&)> prepare;
 };
 
-void run_bench(const Bench& bench, int k, bool tcp, double budget) {
+void run_bench(const Bench& bench, int k, bool tcp, double budget,
+               const std::string& security = "semi_honest") {
   auto [first, second] = open_channels(tcp);
   const std::array<Channel*, 2> channels{first.get(), second.get()};
   std::array<double, 2> best{1e9, 1e9}, cpu{1e9, 1e9}, setup{};
@@ -53,8 +54,7 @@ void run_bench(const Bench& bench, int k, bool tcp, double budget) {
   run_pair(
       [&](int rank) {
         Channel& channel = *channels[rank];
-        const auto resources =
-            make_party_resources(channel, rank, {"softspoken", k, "semi_honest", {}});
+        const auto resources = make_party_resources(channel, rank, {"softspoken", k, security, {}});
         Party& party = resources->party();
         setup[rank] = party.ledger.phases[0].seconds;
         u8 again = 1;
@@ -86,22 +86,23 @@ void run_bench(const Bench& bench, int k, bool tcp, double budget) {
       });
   const double n = static_cast<double>(bench.operations);
   const double slower = std::max(best[0], best[1]);
-  std::printf("%-22s k=%d %-6s %8.2f M/s  CPU %7.2f / %7.2f ns  %7.2f B  setup %.1f ms\n",
-              bench.name, k, tcp ? "tcp" : "memory", n / slower / 1e6, cpu[0] / n * 1e9,
-              cpu[1] / n * 1e9, static_cast<double>(bytes) / n, setup[0] * 1e3);
+  std::printf("%-22s k=%d %-11s %-6s %8.2f M/s  CPU %7.2f / %7.2f ns  %7.2f B  setup %.1f ms\n",
+              bench.name, k, security.c_str(), tcp ? "tcp" : "memory", n / slower / 1e6,
+              cpu[0] / n * 1e9, cpu[1] / n * 1e9, static_cast<double>(bytes) / n, setup[0] * 1e3);
   std::fflush(stdout);
 }
 
-// Party 0 sends, in tiles as a stream would.
+// Party 0 sends, in pieces as a stream would.
 Bench streaming(i64 n) {
   return {"cot one way", n, [n](Party& party) {
             return [n, &party] {
-              static thread_local std::vector<Block> out(8192);
-              for (i64 done = 0; done < n; done += 8192) {
+              constexpr i64 kPiece = i64{1} << 15;
+              std::vector<Block> out(kPiece);
+              for (i64 done = 0; done < n; done += kPiece) {
                 if (party.rank == 0) {
-                  draw_as_sender(party, out.data(), 8192);
+                  draw_as_sender(party, out.data(), kPiece);
                 } else {
-                  draw_as_receiver(party, out.data(), 8192);
+                  draw_as_receiver(party, out.data(), kPiece);
                 }
               }
             };
@@ -200,9 +201,11 @@ Bench triples(i64 n) {
 void run_all(double budget) {
   constexpr i64 kMany = i64{1} << 20;
   for (bool tcp : {false, true}) {
-    for (int k : {1, 2, 4, 8}) {
-      run_bench(streaming(kMany), k, tcp, budget);
-      run_bench(reserving(kMany / 4), k, tcp, budget);
+    for (const std::string security : {"semi_honest", "malicious"}) {
+      for (int k : {1, 2, 4, 8}) {
+        run_bench(streaming(16 * kMany), k, tcp, budget, security);
+        run_bench(reserving(kMany / 4), k, tcp, budget, security);
+      }
     }
     const std::vector<Bench> derived{choosing(kMany),
                                      rows(kMany / 8, 2, "1-of-16, 2 bits, rows"),

@@ -41,8 +41,9 @@ inline void run_pair(const std::function<void(int)>& body,
   }
 }
 
-inline OtConfig test_config(const std::string& provider, int k = 4) {
-  return {provider, k, "semi_honest", Block{0x243f6a8885a308d3, 0x13198a2e03707344}};
+inline OtConfig test_config(const std::string& provider, int k = 4,
+                            const std::string& security = "semi_honest") {
+  return {provider, k, security, Block{0x243f6a8885a308d3, 0x13198a2e03707344}};
 }
 
 // Sets both parties up with `config` over a memory channel and runs body(party) at each.

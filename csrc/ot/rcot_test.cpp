@@ -75,9 +75,9 @@ void expect_correlated(const OtConfig& config, const std::vector<i64>& sizes) {
 class RcotConformance : public ::testing::TestWithParam<OtConfig> {};
 
 TEST_P(RcotConformance, CorrelationsHoldForAllSizesAndRepeatedDraws) {
-  const i64 granularity = rcot_cost(GetParam()).granularity, tile = rcot_cost(GetParam()).tile;
-  expect_correlated(GetParam(), {1, 0, 7, granularity, granularity + 1, 1000, 2 * tile + 3, 5000,
-                                 tile - 1, 1, 4097, 12345});
+  const i64 granularity = rcot_cost(GetParam()).granularity;
+  expect_correlated(GetParam(),
+                    {1, 0, 7, granularity, granularity + 1, 1000, 20003, 5000, 1, 4097, 12345});
 }
 
 TEST_P(RcotConformance, DirectionsAreIndependent) {
@@ -166,19 +166,25 @@ TEST_P(RcotConformance, ReservedStockKeepsItsOrderWhenTheStoreMoves) {
 
 std::vector<OtConfig> all_providers() {
   std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0)};
-  for (int k : {1, 2, 4, 8}) configs.push_back(test_config("softspoken", k));
+  for (int k = 1; k <= 10; ++k) {
+    configs.push_back(test_config("softspoken", k));
+    configs.push_back(test_config("softspoken", k, "malicious"));
+  }
   return configs;
 }
 
 INSTANTIATE_TEST_SUITE_P(Providers, RcotConformance, ::testing::ValuesIn(all_providers()),
                          [](const auto& info) {
                            return info.param.provider + std::to_string(info.param.k) + "_" +
-                                  std::to_string(info.index);
+                                  info.param.security;
                          });
 
-// Degrees that do not divide 128: the last element of the offset is shorter.
-TEST(SoftSpoken, OtherDegreesWork) {
-  for (int k : {3, 5, 6, 7}) expect_correlated(test_config("softspoken", k), {5000, 300, 8192});
+TEST(RcotTiles, ReservationsLongerThanATile) {
+  for (const OtConfig& config : {test_config("ideal"), test_config("softspoken", 4),
+                                 test_config("softspoken", 2, "malicious")}) {
+    const i64 tile = rcot_cost(config).tile;
+    expect_correlated(config, {2 * tile + 3, tile - 1, 5});
+  }
 }
 
 TEST(SoftSpokenSession, RunsDifferAndOnlyATestSeedMakesThemEqual) {
@@ -231,7 +237,7 @@ TEST(OtSetup, RefusesWrongConfigurations) {
   auto [channel, peer] = make_memory_channels();
   EXPECT_THROW(make_party_resources(*channel, 2, test_config("softspoken")), InvalidArgument);
   EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 0)), InvalidArgument);
-  EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 9)), InvalidArgument);
+  EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 11)), InvalidArgument);
   EXPECT_THROW(make_party_resources(*channel, 0, test_config("other")), InvalidArgument);
   OtConfig unknown = test_config("softspoken");
   unknown.security = "none";

@@ -34,6 +34,8 @@ Digest digest(std::string_view label, u8 rank, Bytes first, Bytes second) {
   return out;
 }
 
+bool is_malicious(const OtConfig& config) { return config.security == "malicious"; }
+
 Digest exchange_digests(Channel& channel, const Digest& mine) {
   Digest theirs;
   channel.write(mine);
@@ -93,17 +95,23 @@ std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Bloc
       CotPool(make_ideal_rcot(OtRole::receiver, shared[1 - rank])), prg, tagged(seed, 6), 0);
 }
 
-RcotPair softspoken_pair(Channel& channel, int rank, int k, const Digest& session, Prg& prg) {
+RcotPair softspoken_pair(Channel& channel, int rank, int k, bool malicious, const Digest& session,
+                         Prg& prg) {
   Block delta = prg.next_block();
   delta.lo |= 1;
-  // The sender of a correlated OT is the receiver of its base OTs; both directions go in step.
   const int peer = 1 - rank;
+  // One context per direction, named by the rank of the correlated OTs' sender.
+  const auto security = [&](int sender) {
+    return SoftSpokenSecurity{malicious,
+                              digest("privml softspoken", static_cast<u8>(sender), session, {})};
+  };
+  // The sender of a correlated OT is the receiver of its base OTs; both directions go in step.
   BaseOtReceiver base_receiver(session, peer, softspoken_base_choices(delta, k));
   base_receiver.write_request(channel, prg);
   auto key_pairs = base_ot_send(channel, session, rank, kBaseOts, prg);
-  auto receiver = make_softspoken_receiver(channel, k, prg.next_block(), key_pairs);
+  auto receiver = make_softspoken_receiver(channel, k, prg.next_block(), key_pairs, security(peer));
   auto keys = base_receiver.read_reply(channel);
-  auto sender = make_softspoken_sender(channel, k, delta, keys);
+  auto sender = make_softspoken_sender(channel, k, delta, keys, security(rank));
   wipe(key_pairs.data(), key_pairs.size() * sizeof(key_pairs[0]));
   wipe(keys.data(), keys.size() * sizeof(keys[0]));
   wipe(&delta, sizeof(delta));
@@ -119,12 +127,12 @@ std::unique_ptr<PartyResources> resources_of(Channel& channel, int rank, const O
   const auto key = [&](std::string_view label) {
     return first_block(digest(label, 0, session, {}));
   };
-  const bool silent = config.provider == "silent";
-  RcotPair pair =
-      softspoken_pair(channel, rank, silent ? kSilentBaseDegree : config.k, session, prg);
+  const bool silent = config.provider == "silent", malicious = is_malicious(config);
+  RcotPair pair = softspoken_pair(channel, rank, silent ? kSilentBaseDegree : config.k, malicious,
+                                  session, prg);
   if (silent) {
     const SilentKeys keys{key("privml silent OT trees"), key("privml silent OT code")};
-    pair = silent_bootstrap(channel, std::move(pair), keys, config.security == "malicious", prg);
+    pair = silent_bootstrap(channel, std::move(pair), keys, malicious, prg);
   }
   return std::make_unique<PartyResources>(
       channel, rank, CotPool(std::move(pair.sender)), CotPool(std::move(pair.receiver)), prg,
@@ -134,12 +142,16 @@ std::unique_ptr<PartyResources> resources_of(Channel& channel, int rank, const O
 }  // namespace
 
 RcotCost rcot_cost(const OtConfig& config) {
-  expect(config.security == "semi_honest", "OT security must be \"semi_honest\"");
+  expect(config.security == "semi_honest" || is_malicious(config),
+         "OT security must be \"semi_honest\" or \"malicious\"");
   if (config.provider == "ideal") return ideal_cost();
-  if (config.provider == "silent") return silent_cost(silent_main_parameters(false));
+  if (config.provider == "silent") {
+    expect(!is_malicious(config), "silent OT: security must be \"semi_honest\"");
+    return silent_cost(silent_main_parameters(false));
+  }
   expect(config.provider == "softspoken",
          "OT provider must be \"softspoken\", \"silent\" or \"ideal\"");
-  return softspoken_cost(config.k);
+  return softspoken_cost(config.k, is_malicious(config));
 }
 
 PartyResources::PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver,
@@ -180,12 +192,13 @@ void cost_party_resources(CostMeter& meter) {
   meter.exchange(kNonce, kNonce);  // commitments
   meter.exchange(kNonce, kNonce);  // openings
   constexpr i64 kRequest = kBaseOts * kBaseOtRequestBytes;
-  constexpr i64 kReply = kBaseOts * kBaseOtReplyBytes + kSoftSpokenSeedBytes;
+  const bool silent = meter.rcot.provider == "silent";
+  const bool malicious = silent ? meter.rcot.messages > 2 : meter.rcot.malicious;
+  const int k = silent ? kSilentBaseDegree : meter.rcot.k;
+  const i64 reply = kBaseOts * kBaseOtReplyBytes + softspoken_seed_bytes(k, malicious);
   meter.exchange(kRequest, kRequest);
-  meter.exchange(kReply, kReply);
-  if (meter.rcot.provider == "silent") {
-    cost_silent_bootstrap(meter, softspoken_cost(kSilentBaseDegree), meter.rcot.messages > 2);
-  }
+  meter.exchange(reply, reply);
+  if (silent) cost_silent_bootstrap(meter, softspoken_cost(k, malicious), malicious);
 }
 
 }  // namespace privml

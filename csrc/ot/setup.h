@@ -4,9 +4,9 @@
 // Functionality  the parties agree on a session id and the hash's key by committing to random
 //                nonces before opening them, so neither chooses them alone; then base_ot.h and
 //                softspoken.h; for silent OT silent_bootstrap.h after that.
-// Cost           64 bytes for the coin toss and 16384 for the base OTs and seeds per party; four
-//                exchanges. Silent OT: 129 KB and two exchanges besides. Nothing with the ideal
-//                provider.
+// Cost           64 bytes for the coin toss and 16384 for the base OTs and seeds per party, with
+//                malicious security 64 for each element of the offset; four exchanges. Silent OT:
+//                129 KB and two exchanges besides. Nothing with the ideal provider.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ namespace privml {
 
 struct OtConfig {
   std::string provider = "softspoken";   // or "silent", or "ideal": tests only, insecure
-  int k = 4;                             // SoftSpoken's field degree, 1..8; else ignored
+  int k = 4;                             // SoftSpoken's field degree, 1..10; else ignored
   std::string security = "semi_honest";  // or "malicious": a cheating peer ends in SecurityAbort
   // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
   // the same seed. The ideal provider needs it.
@@ -30,7 +30,7 @@ struct OtConfig {
   std::optional<Block> stored_offset{};
 };
 
-// The provider's extension cost. Throws InvalidArgument for an unknown provider or k outside 1..8.
+// The provider's extension cost. Throws InvalidArgument for an unknown provider or k outside 1..10.
 RcotCost rcot_cost(const OtConfig& config);
 
 // Owns what a Party refers to; secrets are wiped on destruction.
@@ -52,8 +52,8 @@ class PartyResources {
 
 // Both parties call it with ranks 0 and 1 and the same configuration; the channel must outlive the
 // result. Booked under Phase::setup. Throws InvalidArgument (configuration), ProtocolError
-// (malformed group element), SecurityAbort (the peer did not open what it committed to),
-// PeerDisconnected.
+// (malformed group element), SecurityAbort (the peer did not open what it committed to,
+// or its seeds are inconsistent), PeerDisconnected.
 std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
                                                      const OtConfig& config);
 void cost_party_resources(CostMeter& meter);

@@ -2,254 +2,226 @@
 #include "ot/softspoken.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "base/buffer.h"
 #include "base/error.h"
-#include "base/transpose.h"
 #include "base/wipe.h"
-#include "crypto/aes.h"
 #include "crypto/prg.h"
 #include "ot/ggm.h"
-#include "ot/vole_fold.h"
+#include "ot/softspoken_check.h"
 
 namespace privml {
 namespace {
 
-constexpr i64 kRows = 128;
-constexpr i64 kGranularity = 256;  // an even number of blocks per row
+constexpr i64 kGranularity = 256;
 // Bounds the bytes in flight (2 MB at k = 4, 8 MB at k = 1) and covers a wide-area round trip.
 constexpr i64 kTile = i64{1} << 19;
 
-// Correlations made at once: their rows stay in the second-level cache, and a key schedule is read
-// once for all of them. High degrees have many keys.
-constexpr i64 slice_size(int k) { return k <= 4 ? 4096 : 8192; }
+using KeyPairs = std::vector<std::array<Block, 2>>;
 
-// Element i of delta: bits [k * i, k * i + bits).
-struct Element {
-  int first_bit;
-  int bits;
+// The seeds' message: both sums of every level, hidden by the keys of its base OT; then the proofs.
+struct SeedsMessage {
+  SeedsMessage(int k, bool malicious)
+      : masked(kSoftSpokenRows), proofs(malicious ? offset_elements(k).size() : 0) {}
+
+  template <class Transfer>
+  void transfer(Transfer&& piece) {
+    piece(MutableBytes{reinterpret_cast<u8*>(masked.data()), masked.size() * sizeof(masked[0])});
+    piece(MutableBytes{reinterpret_cast<u8*>(proofs.data()), proofs.size() * sizeof(GgmProof)});
+  }
+  std::vector<u8> bytes() {
+    std::vector<u8> all;
+    transfer([&](Bytes piece) { all.insert(all.end(), piece.begin(), piece.end()); });
+    return all;
+  }
+
+  KeyPairs masked;
+  std::vector<GgmProof> proofs;
 };
 
-std::vector<Element> elements_of(int k) {
-  expect(1 <= k && k <= kSoftSpokenMaxDegree, "SoftSpoken OT: k must be in 1..8");
-  std::vector<Element> elements;
-  for (int bit = 0; bit < kRows; bit += k) {
-    elements.push_back({bit, std::min<int>(k, kRows - bit)});
-  }
-  return elements;
-}
-
-u64 element_value(Block delta, const Element& element) {
-  u64 value = 0;
-  for (int b = 0; b < element.bits; ++b) {
-    const int bit = element.first_bit + b;
-    value |= ((bit < 64 ? delta.lo >> bit : delta.hi >> (bit - 64)) & 1) << b;
-  }
-  return value;
-}
-
-// What both sides share: the expanded seeds and the rows of one slice.
-class Vole {
+// What both sides share: the rows of a slice, its message and the check.
+class SoftSpoken : public Rcot {
  public:
-  Vole(int k, bool punctured)
-      : elements_(elements_of(k)),
-        slice_(slice_size(k)),
-        punctured_(punctured),
-        expanded_((i64{1} << kFoldMaxDigit) * slice_ / 128),
-        totals_((i64{1} << (kSoftSpokenMaxDegree - kFoldMaxDigit)) * slice_ / 128),
-        rows_(kRows * slice_ / 128),
-        correction_((count() - 1) * slice_ / 128) {
-    i64 seeds = 0;
-    for (const Element& element : elements_) seeds += i64{1} << element.bits;
-    seeds_.reserve(seeds);
+  SoftSpoken(Channel& channel, int k) : channel_(channel), rows_(k) {
+    correction_.resize((rows_.count() - 1) * SoftSpokenRows::kSlice / 128);
   }
 
-  Vole(const Vole&) = delete;
+  i64 granularity() const override { return kGranularity; }
+  i64 tile() const override { return kTile; }
+  int messages() const override { return 1; }
 
-  i64 count() const { return std::ssize(elements_); }
-  i64 slice() const { return slice_; }
-  const Element& element(i64 i) const { return elements_[i]; }
-  Block* row(i64 index, i64 blocks) { return rows_.data() + index * blocks; }
-  Block* correction(i64 i, i64 blocks) { return correction_.data() + (i - 1) * blocks; }
-  MutableBytes correction_bytes(i64 blocks) {
-    return {reinterpret_cast<u8*>(correction_.data()),
-            static_cast<size_t>((count() - 1) * blocks * static_cast<i64>(sizeof(Block)))};
-  }
-
-  void add_seeds(const WipedVector<Block>& leaves) {
-    for (Block leaf : leaves) seeds_.emplace_back(leaf);
-  }
-
-  // Fills all rows of a slice; total(i) is called with u_i (meaningful at the receiver only).
-  template <class Total>
-  void expand(i64 blocks, Total&& total) {
-    std::fill(rows_.begin(), rows_.begin() + kRows * blocks, kZeroBlock);
-    const Aes128* seeds = seeds_.data();
-    for (i64 i = 0; i < count(); ++i) {
-      const int bits = elements_[i].bits;
-      Block* planes = row(elements_[i].first_bit, blocks);
-      const int low = std::min(bits, kFoldMaxDigit);
-      const i64 groups = i64{1} << (bits - low);
-      for (i64 group = 0; group < groups; ++group) {
-        for (i64 x = 0; x < i64{1} << low; ++x, ++seeds) {
-          Block* out = expanded_.data() + x * blocks;
-          if (punctured_ && group == 0 && x == 0) {
-            std::fill(out, out + blocks, kZeroBlock);  // the unknown leaf, whose factor is zero
-          } else {
-            seeds->encrypt_counter({position_, 0}, out, blocks);
-          }
-        }
-        vole_fold(expanded_.data(), low, blocks, totals_.data() + group * blocks, planes);
-      }
-      // The upper bits of x select whole groups.
-      if (groups > 1) {
-        vole_fold(totals_.data(), bits - low, blocks, expanded_.data(), planes + low * blocks);
-      }
-      total(i, groups > 1 ? expanded_.data() : totals_.data());
+  void step(int s, Block* out, i64 count) override {
+    expect(0 <= s && s <= messages() && role() == extension_role(s),
+           "SoftSpoken OT: the receiver takes step 0 of an extension, the sender step 1");
+    expect(count >= 0 && count <= kTile && count % kGranularity == 0,
+           "SoftSpoken OT: extend by a multiple of the granularity, at most one tile");
+    if (failed_) throw SecurityAbort("SoftSpoken OT: the peer has failed a consistency check");
+    if (count == 0) return;
+    const i64 hiding = check_ ? kSoftSpokenHidingColumns : 0;
+    if (check_) check_->begin();
+    for (i64 done = 0; done < hiding + count; done += SoftSpokenRows::kSlice) {
+      const i64 blocks = std::min(SoftSpokenRows::kSlice, hiding + count - done) / 128;
+      make_slice(blocks);
+      const i64 hidden = done == 0 ? hiding / 128 : 0;
+      rows_.transpose(hidden, blocks, out + (done == 0 ? 0 : done - hiding));
     }
-    position_ += blocks;
+    if (check_ && !finish_check()) {
+      failed_ = true;
+      wipe(out, static_cast<size_t>(count) * sizeof(Block));
+      channel_.close();
+      throw SecurityAbort("SoftSpoken OT: the peer's extension failed the consistency check");
+    }
   }
 
-  void transpose_rows(i64 blocks, Block* out) { transpose_128(rows_.data(), blocks, out); }
+ protected:
+  // All rows of the next `blocks` blocks, the first row's bits being those of q or t; writes or
+  // reads the slice's message.
+  virtual void make_slice(i64 blocks) = 0;
+  // Writes the proof, or reads it and says whether it holds.
+  virtual bool finish_check() = 0;
+
+  Block* correction(i64 i, i64 blocks) { return correction_.data() + (i - 1) * blocks; }
+  MutableBytes message(i64 blocks) {
+    return {reinterpret_cast<u8*>(correction_.data()),
+            static_cast<size_t>((rows_.count() - 1) * blocks) * sizeof(Block)};
+  }
+
+  Channel& channel_;
+  SoftSpokenRows rows_;
+  std::optional<SoftSpokenCheck> check_;  // with malicious security
+  bool failed_ = false;
 
  private:
-  std::vector<Element> elements_;
-  i64 slice_;
-  bool punctured_;
-  std::vector<Aes128> seeds_;  // element by element, 2^bits each
-  u64 position_ = 0;           // in blocks of 128 correlations
-  WipedVector<Block> expanded_;
-  WipedVector<Block> totals_;
-  WipedVector<Block> rows_;
   AlignedVector<Block> correction_;
 };
 
-void check_step(const Rcot& side, int s, i64 count) {
-  expect(0 <= s && s <= side.messages() && side.role() == extension_role(s),
-         "SoftSpoken OT: the receiver takes step 0 of an extension, the sender step 1");
-  expect(count >= 0 && count <= kTile && count % kGranularity == 0,
-         "SoftSpoken OT: extend by a multiple of the granularity, at most one tile");
-}
-
-class SoftSpokenSender final : public Rcot {
+class SoftSpokenSender final : public SoftSpoken {
  public:
-  SoftSpokenSender(Channel& channel, int k, Block delta, const std::vector<Block>& keys)
-      : channel_(channel), delta_(delta), vole_(k, true) {
-    expect(std::ssize(keys) == kRows, "SoftSpoken OT: needs 128 base OTs");
+  SoftSpokenSender(Channel& channel, int k, Block delta, const std::vector<Block>& keys,
+                   const SoftSpokenSecurity& security)
+      : SoftSpoken(channel, k), delta_(delta) {
+    expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
     expect(low_bit(delta) == 1, "SoftSpoken OT: the lowest bit of the offset must be 1");
-    std::vector<std::array<Block, 2>> masked(kRows);
-    channel.read({reinterpret_cast<u8*>(masked.data()), kSoftSpokenSeedBytes});
+    SeedsMessage seeds(k, security.malicious);
+    seeds.transfer([&](MutableBytes piece) { channel.read(piece); });
     const std::vector<u8> choices = softspoken_base_choices(delta, k);
-    for (i64 i = 0; i < vole_.count(); ++i) {
-      const Element& element = vole_.element(i);
-      std::vector<Block> sums(element.bits);
+    bool proven = true;
+    for (i64 i = 0; i < rows_.count(); ++i) {
+      const OffsetElement& element = rows_.elements()[i];
+      WipedVector<Block> sums(element.bits);
       for (int level = 0; level < element.bits; ++level) {
         const int j = element.first_bit + level;
-        sums[level] = keys[j] ^ masked[j][0] ^ select(choices[j], masked[j][0] ^ masked[j][1]);
+        const auto& [left, right] = seeds.masked[j];
+        sums[level] = keys[j] ^ left ^ select(choices[j], left ^ right);
       }
-      const WipedVector<Block> leaves = ggm_puncture(sums, element_value(delta, element));
-      vole_.add_seeds(leaves);
+      const u64 hole = element.value(delta);
+      WipedVector<Block> leaves = ggm_puncture(sums, hole);
+      if (security.malicious) proven &= ggm_verify(leaves, hole, seeds.proofs[i]);
+      rows_.add_seeds(leaves);
     }
+    if (!proven) {
+      channel.close();
+      throw SecurityAbort("SoftSpoken OT: the peer's seeds failed the consistency check");
+    }
+    if (security.malicious) check_.emplace(security.context, seeds.bytes());
   }
   ~SoftSpokenSender() override { wipe(&delta_, sizeof(delta_)); }
 
   OtRole role() const override { return OtRole::sender; }
   Block delta() const override { return delta_; }
-  i64 granularity() const override { return kGranularity; }
-  i64 tile() const override { return kTile; }
 
-  int messages() const override { return 1; }
-
-  void step(int s, Block* out, i64 count) override {
-    check_step(*this, s, count);
-    for (i64 done = 0; done < count; done += vole_.slice()) {
-      const i64 blocks = std::min(vole_.slice(), count - done) / 128;
-      vole_.expand(blocks, [](i64, const Block*) {});
-      channel_.read(vole_.correction_bytes(blocks));
-      for (i64 i = 1; i < vole_.count(); ++i) correct(i, blocks);
-      // Row 0 would differ from the receiver's by u_0: dropping it leaves lsb(q) = 0, lsb(t) =
-      // choice.
-      std::fill(vole_.row(0, blocks), vole_.row(0, blocks) + blocks, kZeroBlock);
-      vole_.transpose_rows(blocks, out + done);
+ protected:
+  void make_slice(i64 blocks) override {
+    channel_.read(message(blocks));
+    rows_.expand(blocks, [&](i64 i, const Block*) {
+      if (i == 0) return;
+      const OffsetElement& element = rows_.elements()[i];
+      const u64 value = element.value(delta_);
+      for (int b = 0; b < element.bits; ++b) {
+        xor_selected(value >> b & 1, correction(i, blocks), blocks,
+                     rows_.row(element.first_bit + b));
+      }
+    });
+    if (check_) {
+      check_->absorb(message(blocks), blocks);
+      check_->add_rows(rows_.row(0), rows_.stride());
     }
+    // Row 0 would differ from the receiver's by u_0: dropping it leaves lsb(q) = 0, lsb(t) =
+    // choice.
+    std::fill_n(rows_.row(0), blocks, kZeroBlock);
+  }
+
+  bool finish_check() override {
+    SoftSpokenProof proof;
+    channel_.read({reinterpret_cast<u8*>(&proof), sizeof(proof)});
+    return check_->verify(proof, delta_);
   }
 
  private:
-  void correct(i64 i, i64 blocks) {
-    const Element& element = vole_.element(i);
-    const u64 value = element_value(delta_, element);
-    const Block* correction = vole_.correction(i, blocks);
-    for (int b = 0; b < element.bits; ++b) {
-      const u8 bit = value >> b & 1;
-      Block* row = vole_.row(element.first_bit + b, blocks);
-      for (i64 j = 0; j < blocks; ++j) row[j] ^= select(bit, correction[j]);
-    }
-  }
-
-  Channel& channel_;
   Block delta_;
-  Vole vole_;
 };
 
-class SoftSpokenReceiver final : public Rcot {
+class SoftSpokenReceiver final : public SoftSpoken {
  public:
-  SoftSpokenReceiver(Channel& channel, int k, Block root,
-                     const std::vector<std::array<Block, 2>>& keys)
-      : channel_(channel), vole_(k, false), choices_(vole_.slice() / 128) {
-    expect(std::ssize(keys) == kRows, "SoftSpoken OT: needs 128 base OTs");
+  SoftSpokenReceiver(Channel& channel, int k, Block root, const KeyPairs& keys,
+                     const SoftSpokenSecurity& security)
+      : SoftSpoken(channel, k), choices_(SoftSpokenRows::kSlice / 128) {
+    expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
     Prg roots(root);
-    std::vector<std::array<Block, 2>> masked(kRows);
-    for (i64 i = 0; i < vole_.count(); ++i) {
-      const Element& element = vole_.element(i);
-      const GgmTree tree = ggm_expand(roots.next_block(), element.bits);
+    SeedsMessage seeds(k, security.malicious);
+    for (i64 i = 0; i < rows_.count(); ++i) {
+      const OffsetElement& element = rows_.elements()[i];
+      GgmTree tree = ggm_expand(roots.next_block(), element.bits);
       for (int level = 0; level < element.bits; ++level) {
         const int j = element.first_bit + level;
-        for (int side : {0, 1}) masked[j][side] = keys[j][side] ^ tree.sums[level][side];
+        for (int side : {0, 1}) seeds.masked[j][side] = keys[j][side] ^ tree.sums[level][side];
       }
-      vole_.add_seeds(tree.leaves);
+      if (security.malicious) seeds.proofs[i] = ggm_prove(tree.leaves);
+      rows_.add_seeds(tree.leaves);
     }
-    channel.write({reinterpret_cast<const u8*>(masked.data()), kSoftSpokenSeedBytes});
+    seeds.transfer([&](Bytes piece) { channel.write(piece); });
+    if (security.malicious) check_.emplace(security.context, seeds.bytes());
   }
 
   OtRole role() const override { return OtRole::receiver; }
   Block delta() const override {
     throw InvalidArgument("delta: only the sender of a correlated OT knows the offset");
   }
-  i64 granularity() const override { return kGranularity; }
-  i64 tile() const override { return kTile; }
 
-  int messages() const override { return 1; }
-
-  void step(int s, Block* out, i64 count) override {
-    check_step(*this, s, count);
-    for (i64 done = 0; done < count; done += vole_.slice()) {
-      const i64 blocks = std::min(vole_.slice(), count - done) / 128;
-      vole_.expand(blocks, [&](i64 i, const Block* u) {
-        if (i == 0) {
-          std::copy(u, u + blocks, choices_.begin());
-          return;
-        }
-        Block* correction = vole_.correction(i, blocks);
-        for (i64 j = 0; j < blocks; ++j) correction[j] = u[j] ^ choices_[j];
-      });
-      channel_.write(vole_.correction_bytes(blocks));
-      std::copy(choices_.begin(), choices_.begin() + blocks, vole_.row(0, blocks));
-      vole_.transpose_rows(blocks, out + done);
+ protected:
+  void make_slice(i64 blocks) override {
+    rows_.expand(blocks, [&](i64 i, const Block* u) {
+      if (i == 0) {
+        std::copy_n(u, blocks, choices_.begin());
+      } else {
+        xor_blocks(u, choices_.data(), blocks, correction(i, blocks));
+      }
+    });
+    channel_.write(message(blocks));
+    if (check_) {
+      check_->absorb(message(blocks), blocks);
+      check_->add_rows(rows_.row(0), rows_.stride());
+      check_->add_choices(choices_.data());
     }
+    std::copy_n(choices_.begin(), blocks, rows_.row(0));
+  }
+
+  bool finish_check() override {
+    const SoftSpokenProof proof = check_->prove();
+    channel_.write({reinterpret_cast<const u8*>(&proof), sizeof(proof)});
+    return true;
   }
 
  private:
-  Channel& channel_;
-  Vole vole_;
   WipedVector<Block> choices_;  // u_0
 };
 
 }  // namespace
 
 std::vector<u8> softspoken_base_choices(Block delta, int k) {
-  std::vector<u8> choices(kRows);
-  for (const Element& element : elements_of(k)) {
-    const u64 value = element_value(delta, element);
+  std::vector<u8> choices(kSoftSpokenRows);
+  for (const OffsetElement& element : offset_elements(k)) {
+    const u64 value = element.value(delta);
     for (int level = 0; level < element.bits; ++level) {
       choices[element.first_bit + level] = ~(value >> (element.bits - 1 - level)) & 1;
     }
@@ -258,18 +230,26 @@ std::vector<u8> softspoken_base_choices(Block delta, int k) {
 }
 
 std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delta,
-                                             const std::vector<Block>& keys) {
-  return std::make_unique<SoftSpokenSender>(channel, k, delta, keys);
+                                             const std::vector<Block>& keys,
+                                             const SoftSpokenSecurity& security) {
+  return std::make_unique<SoftSpokenSender>(channel, k, delta, keys, security);
 }
 
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
-                                               const std::vector<std::array<Block, 2>>& keys) {
-  return std::make_unique<SoftSpokenReceiver>(channel, k, root, keys);
+                                               const KeyPairs& keys,
+                                               const SoftSpokenSecurity& security) {
+  return std::make_unique<SoftSpokenReceiver>(channel, k, root, keys, security);
 }
 
-RcotCost softspoken_cost(int k) {
-  elements_of(k);
-  return {"softspoken", k, kGranularity, kTile, 1};
+i64 softspoken_seed_bytes(int k, bool malicious) {
+  const i64 proofs = malicious ? std::ssize(offset_elements(k)) : 0;
+  return 2 * kSoftSpokenRows * static_cast<i64>(sizeof(Block)) +
+         proofs * static_cast<i64>(sizeof(GgmProof));
+}
+
+RcotCost softspoken_cost(int k, bool malicious) {
+  offset_elements(k);
+  return {"softspoken", k, kGranularity, kTile, 1, malicious};
 }
 
 }  // namespace privml

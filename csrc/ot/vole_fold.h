@@ -3,14 +3,35 @@
 // r_x and for each bit b of x the plane XOR_{x: bit b of x is 1} r_x.
 #pragma once
 
-#include "crypto/block.h"
+#include "crypto/aes.h"
 
 namespace privml {
 
 inline constexpr int kFoldMaxDigit = 4;  // 16 rows fit the vector registers
+inline constexpr i64 kFoldBlocks = 4;    // rows come in whole vectors of the widest kind
 
-// rows: 2^digit rows of `blocks` blocks (an even number), 0 <= digit <= kFoldMaxDigit. Writes total
-// (one row) and XORs into planes (`digit` rows), both with the same row length.
-void vole_fold(const Block* rows, int digit, i64 blocks, Block* total, Block* planes);
+// `digit` planes, `stride` blocks apart. With `add` the sums are XORed into what stands there, else
+// they replace it.
+struct FoldPlanes {
+  Block* first;
+  i64 stride;
+  bool add;
+};
+
+// rows: 2^digit rows of `blocks` blocks (a multiple of kFoldBlocks), 0 <= digit <= kFoldMaxDigit.
+// Writes total, one row; `total` may be the first of the rows.
+void vole_fold(const Block* rows, int digit, i64 blocks, Block* total, const FoldPlanes& planes);
+
+// The same with r_x = AES_{seeds[x]}(position + i), i = 0 .. blocks - 1, position + blocks < 2^64;
+// `scratch` holds 2^digit rows.
+void vole_expand(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
+                 Block* total, const FoldPlanes& planes);
+
+// The kernels of vole_expand(): any machine, and x86-64 with VAES and AVX-512. There the round keys
+// of seed x stand `key_stride` blocks after those of seed x - 1, and digit >= 1.
+void vole_expand_portable(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
+                          Block* total, const FoldPlanes& planes);
+void vole_expand_vaes512(const Block* round_keys, i64 key_stride, int digit, u64 position,
+                         i64 blocks, Block* total, const FoldPlanes& planes);
 
 }  // namespace privml

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from privml.errors import ConfigError
 
 PROVIDERS = ("softspoken", "silent", "ideal")
-SOFTSPOKEN_DEGREES = (1, 2, 4, 8)
-SECURITIES = ("semi_honest",)
+SOFTSPOKEN_DEGREES = range(1, 11)
+SECURITIES = ("semi_honest", "malicious")
 REFILLS = ("none", "background")
 
 
 @dataclass(frozen=True, slots=True)
 class OtChoice:
-    """``provider``: "softspoken", "silent", or "ideal" (tests only). ``k``: SoftSpoken's field degree, 0 for other
-    providers. ``security``: "semi_honest". ``refill``: "none", or "background" where each lane's correlations are made
-    by a thread and on a connection of their own. Raises ConfigError for what does not exist."""
+    """``provider``: "softspoken", "silent", or "ideal" (tests only). ``k``: SoftSpoken's field degree (1 to 10),
+    0 for other providers. ``security``: "semi_honest", or "malicious" (SoftSpoken): a peer that deviates while
+    transfers are made ends in SecurityAbort. ``refill``: "none", or "background" where each lane's correlations are
+    made by a thread and on a connection of their own. Raises ConfigError for what does not exist."""
 
     provider: str = "softspoken"
     k: int = 4
@@ -31,10 +32,12 @@ class OtChoice:
             raise ConfigError(f"ot.security must be one of {', '.join(SECURITIES)}, got {self.security!r}")
         if self.refill not in REFILLS:
             raise ConfigError(f"ot.refill must be one of {', '.join(REFILLS)}, got {self.refill!r}")
+        if self.provider == "silent" and self.security == "malicious":
+            raise ConfigError("ot=silent has no malicious security; choose ot=softspoken")
         if self.provider != "softspoken":
             object.__setattr__(self, "k", 0)
         elif self.k not in SOFTSPOKEN_DEGREES:
-            raise ConfigError(f"k must be one of {SOFTSPOKEN_DEGREES}, got {self.k!r}")
+            raise ConfigError(f"k must lie in 1..10, got {self.k!r}")
 
     @property
     def in_background(self) -> bool:

@@ -81,17 +81,27 @@ def without_seconds(counters):
     }
 
 
-SETTINGS = [("ideal", 4, 1), ("softspoken", 4, 1), ("softspoken", 2, 1), ("silent", 0, 1)]
-SETTINGS += [("ideal", 4, 3), ("softspoken", 4, 2), ("silent", 0, 2)]
-SETTINGS += [("softspoken", 4, 1, "background"), ("softspoken", 4, 2, "background"), ("silent", 0, 1, "background")]
+SETTINGS = [
+    (OtChoice("ideal"), 1),
+    (OtChoice(), 1),
+    (OtChoice(k=2), 1),
+    (OtChoice(k=3, security="malicious"), 1),
+    (OtChoice("silent"), 1),
+    (OtChoice("ideal"), 3),
+    (OtChoice(), 2),
+    (OtChoice("silent"), 2),
+    (OtChoice(refill="background"), 1),
+    (OtChoice(security="malicious", refill="background"), 2),
+    (OtChoice("silent", refill="background"), 1),
+]
 
 
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
-    ot, k, threads, refill = (*request.param, "none")[:4]
-    made = joint.create(ot=ot, k=k, threads=threads, refill=refill)
-    yield made, [twopc.meter(rank, OtChoice(ot, k, refill=refill), threads) for rank in range(2)]
+    choice, threads = request.param
+    made = joint.create(ot=choice.provider, k=choice.k, security=choice.security, threads=threads, refill=choice.refill)
+    yield made, [twopc.meter(rank, choice, threads) for rank in range(2)]
     made.close()
 
 

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ot/softspoken_check.h"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+#include <string_view>
+
+#include "crypto/aes.h"
+#include "crypto/lane_digest.h"
+
+namespace privml {
+namespace {
+
+Bytes text(std::string_view label) {
+  return {reinterpret_cast<const u8*>(label.data()), label.size()};
+}
+
+// The parts have lengths that the label determines.
+CheckDigest hash(std::string_view label, std::initializer_list<Bytes> parts) {
+  crypto_generichash_state state;
+  CheckDigest out;
+  crypto_generichash_init(&state, nullptr, 0, out.size());
+  crypto_generichash_update(&state, text(label).data(), label.size());
+  for (Bytes part : parts) crypto_generichash_update(&state, part.data(), part.size());
+  crypto_generichash_final(&state, out.data(), out.size());
+  return out;
+}
+
+}  // namespace
+
+SoftSpokenCheck::SoftSpokenCheck(Bytes context, Bytes seeds)
+    : chain_(hash("privml softspoken", {context, lane_digest(seeds)})), rows_(kSoftSpokenRows) {}
+
+void SoftSpokenCheck::begin() {
+  std::fill(rows_.begin(), rows_.end(), WideProduct{});
+  choices_ = {};
+  first_ = true;
+}
+
+void SoftSpokenCheck::absorb(Bytes message, i64 blocks) {
+  chain_ = hash("privml softspoken slice", {chain_, lane_digest(message)});
+  std::array<Block, 2> seed;
+  std::memcpy(&seed, chain_.data(), sizeof(seed));
+  coefficients_.resize(blocks);
+  Aes128(seed[0]).encrypt_counter(seed[1], coefficients_.data(), blocks);
+  if (first_) coefficients_[0] = {1, 0};
+  first_ = false;
+}
+
+void SoftSpokenCheck::add_rows(const Block* rows, i64 stride) {
+  gf128_inner_products(rows, kSoftSpokenRows, stride, coefficients_.data(),
+                       std::ssize(coefficients_), rows_.data());
+}
+
+void SoftSpokenCheck::add_choices(const Block* choices) {
+  const i64 blocks = std::ssize(coefficients_);
+  gf128_inner_products(choices, 1, blocks, coefficients_.data(), blocks, &choices_);
+}
+
+SoftSpokenProof SoftSpokenCheck::prove() {
+  WipedVector<Block> hashes(kSoftSpokenRows);
+  std::transform(rows_.begin(), rows_.end(), hashes.begin(), gf128_reduce);
+  const SoftSpokenProof proof{gf128_reduce(choices_), digest(hashes)};
+  absorb_proof(proof);
+  return proof;
+}
+
+bool SoftSpokenCheck::verify(const SoftSpokenProof& proof, Block delta) {
+  WipedVector<Block> hashes(kSoftSpokenRows);
+  for (int r = 0; r < kSoftSpokenRows; ++r) {
+    const u64 word = r < 64 ? delta.lo : delta.hi;
+    hashes[r] =
+        gf128_reduce(rows_[r]) ^ select(static_cast<u8>(word >> (r % 64) & 1), proof.choices);
+  }
+  const CheckDigest expected = digest(hashes);
+  absorb_proof(proof);
+  return sodium_memcmp(expected.data(), proof.digest.data(), expected.size()) == 0;
+}
+
+CheckDigest SoftSpokenCheck::digest(std::span<const Block> hashes) const {
+  return hash("privml softspoken rows",
+              {chain_, {reinterpret_cast<const u8*>(hashes.data()), hashes.size_bytes()}});
+}
+
+void SoftSpokenCheck::absorb_proof(const SoftSpokenProof& proof) {
+  chain_ = hash("privml softspoken proof",
+                {chain_, {reinterpret_cast<const u8*>(&proof), sizeof(proof)}});
+}
+
+}  // namespace privml
