@@ -15,8 +15,8 @@ OtConfig ot_config(const std::string& provider, int k, const std::string& securi
   return config;
 }
 
-// Correlations drawn at a time by draw_and_discard.
-constexpr i64 kDiscardPiece = i64{1} << 18;
+// Correlations drawn at a time by draw_and_discard; they stay in the second-level cache.
+constexpr i64 kDiscardPiece = i64{1} << 15;
 
 void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
   expect(sender == 0 || sender == 1, "sender must be 0 or 1");

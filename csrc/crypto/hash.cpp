@@ -5,6 +5,27 @@
 #include <array>
 
 namespace privml {
+namespace {
+
+// tile[i * blocks + j] = seeds[i] ^ j; `constant` is `blocks` where that is known while compiling.
+template <i64 constant>
+[[gnu::always_inline]] inline void spread_seeds(const Block* seeds, i64 count, i64 blocks,
+                                                Block* tile) {
+  const i64 each = constant > 0 ? constant : blocks;
+  for (i64 i = 0; i < count; ++i) {
+    for (i64 j = 0; j < each; ++j) {
+      tile[i * each + j] = seeds[i] ^ Block { static_cast<u64>(j), 0 };
+    }
+  }
+}
+
+void spread(const Block* seeds, i64 count, i64 blocks, Block* tile) {
+  if (blocks == 2) return spread_seeds<2>(seeds, count, blocks, tile);
+  if (blocks == 4) return spread_seeds<4>(seeds, count, blocks, tile);
+  spread_seeds<0>(seeds, count, blocks, tile);
+}
+
+}  // namespace
 
 CorrelationRobustHash::CorrelationRobustHash(Block session_key) : permutation_(session_key) {}
 
@@ -23,11 +44,7 @@ void CorrelationRobustHash::expand(const Block* in, i64 count, i64 blocks, Block
     const i64 n = std::min(tile_size, count - done);
     hash(in + done, seeds.data(), n);
     Block* tile = out + done * blocks;
-    for (i64 i = 0; i < n; ++i) {
-      for (i64 j = 0; j < blocks; ++j) {
-        tile[i * blocks + j] = {seeds[i].lo ^ static_cast<u64>(j), seeds[i].hi};
-      }
-    }
+    spread(seeds.data(), n, blocks, tile);
     hash(tile, tile, n * blocks);
   }
 }

@@ -249,7 +249,9 @@ i64 softspoken_seed_bytes(int k, bool malicious) {
 
 RcotCost softspoken_cost(int k, bool malicious) {
   offset_elements(k);
-  return {"softspoken", k, kGranularity, kTile, 1, malicious};
+  RcotCost cost{"softspoken", k, kGranularity, kTile, 1};
+  cost.malicious = malicious;
+  return cost;
 }
 
 }  // namespace privml
