@@ -109,6 +109,11 @@ def encode_constant(value: torch.Tensor | float, bits: int, scale: int, headroom
     return torch.where(mask, torch.where(real > 0, saturated, -saturated), finite.to(torch.int64))
 
 
+def is_mask(value: torch.Tensor) -> bool:
+    """Whether a tensor that a model keeps holds minus infinity, or what stands for it: no weight does, masks do."""
+    return value.dtype.is_floating_point and bool((value.detach() <= -_LARGE).any())
+
+
 def is_never(value: torch.Tensor, bits: int, scale: int) -> torch.Tensor:
     """Where a public real tensor holds what means plus or minus infinity in a ring of ``bits`` at ``scale``."""
     size = value.detach().double().abs()

@@ -10,7 +10,7 @@ import torch
 
 import privml.ops  # noqa: F401 - fills the operator table
 from privml.context import Session, current_session
-from privml.encoding import decode, encode_input, format_for
+from privml.encoding import decode, encode_input, format_for, is_mask
 from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint, Format, Owned
 from privml.ops.creation import filled
@@ -112,8 +112,9 @@ def secret(
 ) -> torch.nn.Module:
     """Replaces parameters and floating buffers of ``module`` by SecretTensors of party ``owner``, in place.
 
-    Parties other than the owner pass a module of the same architecture; its values are ignored. Tied
-    parameters stay tied. ``format`` defaults to the session's weight format. Returns ``module``.
+    Parties other than the owner pass a module of the same architecture; its values are ignored. Tied parameters
+    stay tied. Buffers that hold minus infinity are masks and stay public. ``format`` defaults to the session's
+    weight format. Returns ``module``.
     """
     session = session or current_session()
     fmt = format or session.weight
@@ -124,6 +125,8 @@ def secret(
         for table in (part._parameters, part._buffers):
             for key, tensor in list(table.items()):
                 if tensor is None or isinstance(tensor, SecretTensor) or not tensor.dtype.is_floating_point:
+                    continue
+                if table is part._buffers and is_mask(tensor):
                     continue
                 if id(tensor) not in done:
                     kind = fmt if table is part._parameters else buffer_format

@@ -15,14 +15,13 @@ import torch
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "model")]
 
-from onnx_backend import Case, cases, convert, differences, run, run_secret  # noqa: E402
+from onnx_backend import Case, cases, convert, differences, is_finite, run, run_secret, tolerance  # noqa: E402
 
 import privml  # noqa: E402
 from privml.errors import InvalidInput, UnsupportedOperator  # noqa: E402
 from privml.frontend.onnx import TARGET_OPSET, supported_operators  # noqa: E402
 from privml.frontend.onnx.refused import REASONS  # noqa: E402
 
-TOLERANCE = 1e-3
 HEADER = f"""# ONNX operators
 
 `OnnxModule` turns an ONNX model into a PyTorch module. Models of opsets before {TARGET_OPSET} are brought to opset
@@ -32,15 +31,16 @@ The tables count the node tests that the onnx package ({onnx.__version__}) bring
 
 - **in the clear**: right on ordinary tensors, of all there are. The others are refused when the model is converted,
   mostly for an element type (strings, 4-bit and 8-bit floats, unsigned 16 to 64 bits) that torch does not compute with.
-- **secret**: right on secret inputs in fixed point (64 bits, 16 of them fractional) to within {TOLERANCE}, of those
-  whose numbers can be shared (no infinities, no NaN). The others raise `UnsupportedOperator` when they are run.
+- **secret**: right on secret inputs in fixed point (64 bits, 16 of them fractional) to within 0.001 (LpPool: 2^-8), of
+  those whose inputs and results can be shared (no infinities, no NaN). The others raise `UnsupportedOperator` when they
+  are run.
 
 A result that is wrong would fail the tests of this project. Written by `scripts/list_onnx_operators.py`.
 """
 NOTES = {
     "Constant": "single numbers stay public, arrays become parameters",
     "CumProd": "one product after the other",
-    "Div": "a divisor of the model becomes a factor",
+    "Div": "a divisor of the model becomes a factor; by a secret through an inverse root",
     "Dropout": "for inference only",
     "GRU": "sequence_lens must be constants; no activations with parameters (alpha, beta)",
     "If": "the condition must be known at conversion",
@@ -70,9 +70,11 @@ def measure(case: Case) -> str:
         return "wrong"
     if not module.input_names:
         return "public"
+    if not is_finite(case):
+        return "unshareable"
     try:
         with privml.local("plain"):
-            problems = list(differences(case, run_secret(case, module), TOLERANCE, TOLERANCE))
+            problems = list(differences(case, run_secret(case, module), tolerance(case), tolerance(case)))
     except InvalidInput:
         return "unshareable"
     except UnsupportedOperator:

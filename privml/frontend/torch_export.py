@@ -14,8 +14,9 @@ from torch import fx
 from torch._ops import OpOverload
 
 from privml.dispatch import HINTS
+from privml.encoding import is_mask
 from privml.errors import InvalidInput, UnsupportedOperator
-from privml.graph import calls, is_allowed, mark_secrets, operators, source_line
+from privml.graph import attribute, calls, is_allowed, mark_secrets, operators, source_line
 
 aten = torch.ops.aten
 
@@ -38,9 +39,9 @@ def export(
 ) -> fx.GraphModule:
     """``module`` in evaluation mode as an ``fx.GraphModule`` in the form that ``privml.graph`` describes.
 
-    Parameters and floating-point buffers are secret attributes, integers, masks and numbers written in the
-    model's code public ones. With ``dynamic_batch`` the first dimension of every input may vary where the model
-    allows it. The graph returns a flat tuple.
+    Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones) and numbers
+    written in the model's code public ones. With ``dynamic_batch`` the first dimension of every input may vary
+    where the model allows it. The graph returns a flat tuple.
 
     Raises UnsupportedOperator naming every operator that has no secure implementation, InvalidInput when the
     model cannot be run or traced.
@@ -56,13 +57,16 @@ def export(
 
 @contextlib.contextmanager
 def _evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """All parts in evaluation mode, and afterwards as they were."""
+    """All parts in evaluation mode, attention made of single operators, and afterwards everything as it was."""
     modes = {part: part.training for part in module.modules()}
     module.eval()
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
     try:
         with torch.no_grad():
             yield
     finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
         for part, mode in modes.items():
             part.training = mode
 
@@ -159,12 +163,14 @@ def _flatten_output(graph: fx.Graph) -> None:
 def _mark_weights(module: fx.GraphModule, exported: Any) -> None:
     """Trained values are secret; constants of the model's code (and indices, masks) are public."""
     signature = exported.graph_signature
-    trained = set(signature.inputs_to_parameters.values()) | set(signature.inputs_to_buffers.values())
+    buffers = set(signature.inputs_to_buffers.values())
+    trained = set(signature.inputs_to_parameters.values()) | buffers
     for node in module.graph.nodes:
         if node.op == "get_attr":
             tensor = node.meta.get("val")
             floating = isinstance(tensor, torch.Tensor) and tensor.dtype.is_floating_point
-            node.meta["secret"] = floating and node.target in trained
+            secret = floating and node.target in trained
+            node.meta["secret"] = secret and not (node.target in buffers and is_mask(attribute(module, node.target)))
 
 
 def _refuse_unknown(graph: fx.Graph) -> None:

@@ -24,7 +24,9 @@ _DECOMPOSED = (
     aten.huber_loss_backward, aten.hardsigmoid_backward, aten.hardswish_backward, aten._prelu_kernel_backward,
     aten.upsample_nearest2d_backward, aten.reflection_pad1d,
     aten.reflection_pad2d, aten.replication_pad1d, aten.replication_pad2d, aten.trace, aten.addr,
-    aten.square, aten.linalg_vector_norm, aten.diagonal_copy,
+    aten.square, aten.diagonal_copy, aten.native_layer_norm_backward, aten.native_group_norm_backward,
+    aten.native_batch_norm_backward, aten.addcdiv, aten.binary_cross_entropy, aten.binary_cross_entropy_backward,
+    aten._fused_rms_norm_backward,
 )  # fmt: skip
 _DECOMPOSITIONS = get_decompositions(_DECOMPOSED)
 
@@ -116,21 +118,13 @@ for _function in (
     _recurrent(_function)
 
 _NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
-for _name in (
-    "log", "log2", "log10", "log1p", "sigmoid", "tanh", "gelu", "silu", "elu", "erf",
-    "softplus", "mish", "sqrt", "rsqrt", "reciprocal", "tan", "_softmax", "_log_softmax",
-    "_safe_softmax", "native_layer_norm", "native_group_norm",
-):  # fmt: skip
+for _name in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfinv"):
     HINTS[_name] = _NONLINEAR
-HINTS["div"] = "division by a public number or tensor is supported, by a secret not yet"
-HINTS["native_batch_norm"] = HINTS["_native_batch_norm_legit"] = HINTS["batch_norm"] = (
-    "batch normalization is supported in eval mode; call model.eval()"
-)
-HINTS["pow"] = "only constant nonnegative integer exponents, and public bases, are supported"
+HINTS["div"] = "division with a rounding mode needs a public divisor"
+HINTS["pow"] = "either base or exponent must be public"
 for _name in ("floor_divide", "remainder", "fmod", "round", "frac"):
     HINTS[_name] = "of the roundings floor, ceil, trunc and .long() are supported"
-for _name in ("std", "std_mean"):
-    HINTS[_name] = "square roots of shared values need a protocol that no engine offers yet"
+HINTS["nll_loss_forward"] = "with secret classes every class weighs the same, and none is ignored"
 for _name in ("sort", "topk", "kthvalue", "median", "mode"):
     HINTS[_name] = "order statistics other than the maximum and minimum are not supported"
 for _name in ("gather", "index", "index_select", "embedding", "scatter", "scatter_add", "index_put", "take"):

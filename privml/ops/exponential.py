@@ -14,9 +14,9 @@ import torch
 from privml.dispatch import implements
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
-from privml.ops.fixed import WIDEST, asked, cast, evaluate, integer_bits, real, scaled, settled, shifted, target_of
+from privml.ops.fixed import WIDEST, asked, evaluate, integer_bits, real, scaled, settled, shifted, target_of
 from privml.ops.maximum import rectify
-from privml.ops.values import engine_of, narrowed, ring_format, width
+from privml.ops.values import engine_of, ring_format, width
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -35,24 +35,8 @@ def decay(z: SecretTensor, target: FixedPoint) -> SecretTensor:
 
 
 def exponential(x: SecretTensor, wanted: FixedPoint) -> SecretTensor:
-    """exp(x) for x of either sign, as exp(min(x - k log 2, 0)) * 2^k: a format of numbers below 2^(k + 1) saturates at
-    2^k."""
-    target = target_of(None, wanted)
-    power = target.bits - 2 - target.scale
-    fmt = narrowed(x.format)
-    limit, largest = round(power * math.log(2.0) * 2.0**fmt.scale), 1 << (fmt.bits - 1)
-    bits = fmt.bits if 2 * limit < largest else max(limit.bit_length() + 1, fmt.bits) + 1
-    x = cast(x, min(bits, WIDEST + 1), fmt.scale)
-    engine, bits = engine_of(x), x.format.bits
-    share = engine.add_public(x.share, -limit, bits)
-    if limit < largest:
-        excess, _ = engine.relu(share, bits)
-        share = engine.subtract(share, excess, bits)
-    below = SecretTensor(share, ring_format(bits, fmt.scale, True), x.placement, x.session, x.dtype)
-    value = evaluate(below, "exp_negative", FixedPoint(target.bits, target.bits - 2))
-    return SecretTensor(
-        value.share, ring_format(target.bits, target.scale, True, True), x.placement, x.session, x.dtype
-    )
+    """exp(x) for x of either sign, saturating at ``wanted``."""
+    return evaluate(x, "exp", target_of(None, wanted))
 
 
 @implements(aten.exp.default)

@@ -27,6 +27,7 @@ from privml.ops.values import (
     join,
     narrowed,
     operand,
+    promised,
     rescaled,
     ring_format,
     ring_value,
@@ -42,7 +43,7 @@ SLACK = 16
 # The largest scale of a result whose size nobody knows: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, and those that stay below a bound.
-_NONNEGATIVE = {"exp_negative", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
+_NONNEGATIVE = {"exp_negative", "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
 _BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "log": 32}
 
 
@@ -88,8 +89,10 @@ def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
 def settled(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
     """``x`` in the format that the current node asks for, else the working one."""
     target = asked(x.session)
-    result = cast(x, target.bits, target.scale)
-    return SecretTensor(result.share, result.format, x.placement, x.session, dtype or x.dtype)
+    fmt = promised(engine_of(x), x.share, x.format, target)
+    share = convert(engine_of(x), x.share, fmt, target)
+    to = rescaled(fmt, ring_format(target.bits, target.scale, True))
+    return SecretTensor(share, to, x.placement, x.session, dtype or x.dtype)
 
 
 def known(x: SecretTensor, bound: float | None = None, nonnegative: bool = False) -> SecretTensor:
@@ -157,8 +160,8 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
     value, shift = encode_factor(factor, 22, 62)
     low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
     size = max(abs(low), abs(high))
-    if size == 1 and low == high == 1:
-        exact = ring_format(min(fmt.bits + shift, 64), fmt.scale + shift, True, fmt.nonnegative, fmt.bound)
+    if low == high == 1:  # a power of two
+        exact = ring_format(fmt.bits, fmt.scale + shift, True, fmt.nonnegative, fmt.bound)
         return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
     bits = min(fmt.bits + size.bit_length(), 64)
     share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound) if bits > fmt.bits else share

@@ -220,20 +220,6 @@ def _broadcast_factor(share: Share, value: torch.Tensor | int) -> tuple[Share, t
     return share, value
 
 
-@implements(aten.div.Tensor, aten.div.Scalar)
-def div(a: Any, b: Any) -> Any:
-    if is_secret(b):
-        return NotImplemented
-    dtype = result_dtype(a, b)
-    dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
-    b = as_number(b)
-    if isinstance(b, torch.Tensor):
-        return scale_public(a, 1.0 / b.double(), dtype)
-    if b == 0:
-        raise InvalidInput("division of a secret tensor by the public number 0")
-    return scale_public(a, 1.0 / b, dtype)
-
-
 @implements(aten.mul.Scalar)
 def mul_scalar(x: SecretTensor, factor: Number) -> SecretTensor:
     return scale_public(x, factor, result_dtype(x, factor))

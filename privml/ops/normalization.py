@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +10,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.encoding import encode_factor
-from privml.ops.linear import dims_of, mean
+from privml.ops.layer_norm import batch_statistics
 from privml.ops.owner import in_clear, sole_owner
 from privml.ops.product import add_bias
 from privml.ops.values import (
@@ -94,8 +93,10 @@ def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
 def normalize(
     x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
 ) -> Any:
-    if training or mean is None or not is_secret(x):
+    if not is_secret(x):
         return NotImplemented
+    if training or mean is None:
+        return batch_statistics(x, weight, bias, mean, variance, momentum, eps)[0]
     return affine_per_channel(x, *_coefficients(weight, bias, mean, variance, eps, x))
 
 
@@ -118,7 +119,9 @@ def batch_norm(
 def native_batch_norm(
     x: Any, weight: Any, bias: Any, mean: Any, variance: Any, training: bool, momentum: float, eps: float
 ) -> Any:
-    """With the statistics empty, as in torch outside training."""
+    """With the statistics empty outside training, as in torch."""
+    if is_secret(x) and (training or mean is None):
+        return batch_statistics(x, weight, bias, mean, variance, momentum, eps)
     result = normalize(x, weight, bias, mean, variance, training, momentum, eps)
     return result if result is NotImplemented else (result, torch.empty(0), torch.empty(0))
 
@@ -134,21 +137,3 @@ def native_batch_norm_no_training(
 def batch_norm_no_update(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float) -> Any:
     result = native_batch_norm(x, weight, bias, mean, variance, False, momentum, eps)
     return result if result is NotImplemented else (*result, torch.empty(0, dtype=torch.uint8))
-
-
-# ---- moments
-@implements(aten.var_mean.correction)
-def var_mean(
-    x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
-) -> tuple[SecretTensor, SecretTensor]:
-    dims = dims_of(x, dim)
-    count = math.prod(x.shape[d] for d in dims)
-    center = mean(x, dims, True)
-    total = torch.sum(torch.square(x - center), dims, keepdim)
-    divisor = max(count - (1 if correction is None else correction), 0)
-    return total / divisor, center if keepdim else center.squeeze(dims)
-
-
-@implements(aten.var.correction)
-def var(x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> SecretTensor:
-    return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]

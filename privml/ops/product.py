@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements
+from privml.dispatch import implements, intercepts
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
 from privml.formats import Placement
@@ -93,11 +93,9 @@ def select(bit: SecretTensor, x: SecretTensor, dtype: torch.dtype) -> SecretTens
     )
 
 
-@implements(aten.pow.Tensor_Scalar)
-def power(x: SecretTensor, exponent: float) -> Any:
-    if not float(exponent).is_integer() or exponent < 0:
-        return NotImplemented
-    remaining, square, result = int(exponent), x, None
+def power(x: SecretTensor, exponent: int) -> SecretTensor:
+    """``x`` to a nonnegative whole power, by repeated squaring."""
+    remaining, square, result = exponent, x, None
     if remaining == 0:
         return torch.ones_like(x)
     while remaining:
@@ -195,6 +193,12 @@ def linear(x: Any, weight: Any, bias: Any = None) -> SecretTensor:
     flat = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
     result = affine(flat, weight.t(), bias)
     return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])
+
+
+@intercepts(torch.nn.functional.linear, aten.linear.default)
+def whole_linear(input: Any, weight: Any, bias: Any = None) -> Any:
+    """torch would add the bias of some layouts after the truncation."""
+    return NotImplemented if torch.is_grad_enabled() else linear(input, weight, bias)
 
 
 @implements(aten.mv.default)

@@ -245,7 +245,7 @@ def _annotate(
         else:
             node.meta["format"] = FixedPoint(rings.of(("out", node)), plan.scale[node])
             _request(node, plan, rings, precision)
-            if precision.bounds == "calibrated" and "request" in node.meta:
+            if precision.bounds == "calibrated" and "request" in node.meta and not ranges[node].hides:
                 node.meta["request"] = _bounded(node.meta["request"], ranges[node].largest * precision.margin)
 
 
@@ -260,6 +260,9 @@ def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) ->
         node.meta["working"] = FixedPoint(rings.of(("in", node)), plan.working)
         node.meta["request"] = node.meta["format"]
     elif kind is Kind.CARRIER and plan.truncates(node):
+        node.meta["request"] = node.meta["format"]
+    elif kind is Kind.FUNCTION:
+        node.meta["working"] = FixedPoint(min(rings.of(("in", node)), precision.bits), plan.working)
         node.meta["request"] = node.meta["format"]
     elif kind is Kind.OTHER:
         node.meta["working"] = FixedPoint(precision.bits, plan.working)

@@ -20,13 +20,15 @@ aten = torch.ops.aten
 class Kind(Enum):
     """PRODUCT: scales add, the result may stay untruncated. SCALED: product with a public factor. CARRIER: keeps the
     scale, truncates on request. STRUCTURAL: keeps the scale, cannot truncate. COMPARISON: keeps nothing, takes any
-    scale. OTHER: takes and gives the working format."""
+    scale. FUNCTION: takes the working scale in a ring of any width and gives it in the ring asked for. OTHER: takes
+    and gives the working format."""
 
     PRODUCT = auto()
     SCALED = auto()
     CARRIER = auto()
     STRUCTURAL = auto()
     COMPARISON = auto()
+    FUNCTION = auto()
     OTHER = auto()
 
 
@@ -62,6 +64,28 @@ DIFFERENCES = _COMPARISONS | {
     aten.minimum.default, aten.amax.default, aten.amin.default, aten.max_pool2d_with_indices.default,
     aten.adaptive_max_pool2d.default,
 }  # fmt: skip
+# Functions whose values stay below a bound, and others, of any size.
+_BOUNDED = dict.fromkeys(
+    (
+        aten.sigmoid.default, aten.tanh.default, aten.erf.default, aten._softmax.default, aten._safe_softmax.default,
+        aten.softmax.int,
+    ),
+    1.0,
+)  # fmt: skip
+# These subtract a maximum, a mean or a limit before they start.
+_CENTERED = {
+    aten._softmax.default, aten._safe_softmax.default, aten.softmax.int, aten._log_softmax.default,
+    aten.log_softmax.int, aten.logsumexp.default, aten.layer_norm.default, aten.native_layer_norm.default,
+    aten.group_norm.default, aten.native_group_norm.default, aten.std.correction,
+}  # fmt: skip
+_FUNCTIONS = _BOUNDED.keys() | _CENTERED | {
+    aten.exp.default, aten.exp2.default, aten.expm1.default, aten.pow.Scalar, aten.log.default, aten.log2.default,
+    aten.log10.default, aten.log1p.default, aten.sqrt.default, aten.rsqrt.default, aten.reciprocal.default,
+    aten.gelu.default, aten.silu.default, aten.softplus.default, aten.elu.default, aten.celu.default,
+    aten.mish.default, aten.glu.default, aten.log_sigmoid.default, aten.erfc.default, aten.rms_norm.default,
+    aten._fused_rms_norm.default, aten.linalg_vector_norm.default,
+}  # fmt: skip
+_QUOTIENTS = {aten.div.Tensor, aten.div.Scalar}
 SUMS = {aten.add.Tensor, aten.sub.Tensor, aten.rsub.Tensor, aten.rsub.Scalar, aten.add.Scalar, aten.sub.Scalar}
 _BY_NUMBER = {aten.mul.Scalar, aten.mul.Tensor, aten.div.Tensor, aten.div.Scalar}
 _MEANS = {aten.mean.dim, aten.mean.default}
@@ -91,6 +115,10 @@ def kind_of(node: fx.Node, module: fx.GraphModule) -> Kind:
         return Kind.OTHER if scaled or not all(map(is_secret, factors(node))) else Kind.PRODUCT
     if target is aten.mul.Tensor and all(is_secret(a) and is_float(a) for a in node.args[:2]):
         return Kind.PRODUCT
+    if target in _FUNCTIONS or target in _QUOTIENTS and is_secret(node.args[1]):
+        return Kind.FUNCTION
+    if target is aten.pow.Tensor_Scalar and not (float(node.args[1]).is_integer() and node.args[1] >= 0):
+        return Kind.FUNCTION
     if target in _BY_NUMBER | _MEANS | _POOLS | _ADAPTIVE:
         return Kind.SCALED if factor_of(node, module) is not None else Kind.OTHER
     if target in _CARRIERS:
@@ -118,7 +146,12 @@ def summands(node: fx.Node) -> list[Any]:
 
 
 def takes_differences(node: fx.Node) -> bool:
-    return node.target in DIFFERENCES
+    return node.target in DIFFERENCES or node.target in _CENTERED
+
+
+def bound_of(node: fx.Node) -> float:
+    """What the absolute values of a FUNCTION never exceed (infinity for most)."""
+    return _BOUNDED.get(node.target, math.inf)
 
 
 def factor_of(node: fx.Node, module: fx.GraphModule) -> tuple[Any, int] | None:

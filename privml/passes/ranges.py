@@ -17,16 +17,19 @@ from privml.graph import attribute, shape_of, tensor_of
 # Fractional bits up to which inputs count as exact fixed-point numbers (pixels / 256 and the like).
 FINEST = 12
 _CHUNK = 32
+# What a public mask adds or writes where nothing shall be chosen is at most this.
+NEVER = -1e9
 
 
 @dataclass(slots=True)
 class Range:
     """``largest``: max |x| seen; ``negative``: some value was below zero; ``grain``: smallest k for which all values
-    are multiples of 2^-k, or None."""
+    are multiples of 2^-k, or None; ``hides``: a public mask has put minus infinity in places, which do not count."""
 
     largest: float = 0.0
     negative: bool = False
     grain: int | None = 0
+    hides: bool = False
 
 
 def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dict[fx.Node, Range], list[torch.Tensor]]:
@@ -38,15 +41,31 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
     check_shapes(inputs, data)
     attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     ranges: dict[fx.Node, Range] = {}
+    hiding: set[fx.Node] = set()
 
     def observe(node: fx.Node, value: Any) -> None:
         if isinstance(value, (tuple, list)):
             value = value[0]
         if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.numel():
-            _widen(ranges.setdefault(node, Range()), node, value)
+            known = ranges.setdefault(node, Range())
+            if _hides(node, hiding, value):
+                hiding.add(node)
+                known.hides = True
+                value = value[value > NEVER] if node.meta.get("secret") else value
+            if value.numel():
+                _widen(known, node, value)
 
     outputs = [execute(module.graph, chunk, attributes, None, observe) for chunk in chunks(inputs, data)]
     return ranges, [torch.cat(parts) for parts in zip(*outputs, strict=True)]
+
+
+def _hides(node: fx.Node, hiding: set[fx.Node], value: torch.Tensor) -> bool:
+    """Whether a node's value holds minus infinities (or what stands for them) that a public mask has put there."""
+    if not bool((value <= NEVER).any()):
+        return False
+    numbers = [a for a in node.args if isinstance(a, (int, float)) and not isinstance(a, bool)]
+    secret = bool(node.meta.get("secret"))
+    return not secret or any(a <= NEVER for a in numbers) or any(a in hiding for a in node.all_input_nodes)
 
 
 def chunks(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:

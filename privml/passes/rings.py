@@ -14,7 +14,17 @@ import torch
 from torch import fx
 
 from privml.graph import attribute, calls
-from privml.passes.kinds import Kind, bias_of, factor_of, factors, is_float, is_secret, summands, takes_differences
+from privml.passes.kinds import (
+    Kind,
+    bias_of,
+    bound_of,
+    factor_of,
+    factors,
+    is_float,
+    is_secret,
+    summands,
+    takes_differences,
+)
 from privml.passes.ranges import Range
 from privml.passes.scales import Scales, bits_for, weight_of
 
@@ -127,9 +137,19 @@ def _connect(
         largest = max([seen] + [_seen(ranges, source) * margin for source in sources])
         largest = max([largest] + [_size_of(a, module) for a in summands(node) if a not in sources])
         _require(rings, inside, node, scale, largest, reserve)
+    elif kind is Kind.FUNCTION:
+        for source in sources:
+            rings.join(inside, ("out", source))
+            _require(rings, inside, node, plan.scale[source], _seen(ranges, source) * margin, reserve)
+        if node in plan.scale:
+            # one more for functions that reach their bound
+            _require(rings, outside, node, plan.scale[node], min(seen, bound_of(node)) + 2.0 ** -plan.scale[node])
+        return
     else:
         for source in sources:
             rings.join(FULL, ("out", source))
+            # clamps, selections and the like compare it
+            _require(rings, ("out", source), node, plan.scale[source], _seen(ranges, source) * margin, 1)
         if node in plan.scale:
             rings.join(FULL, outside)
             _require(rings, outside, node, plan.scale[node], seen)

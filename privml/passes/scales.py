@@ -178,7 +178,7 @@ def is_multiplied(node: fx.Node, plan: Scales, module: fx.GraphModule) -> bool:
         elif kind is Kind.PRODUCT:
             if any(node is operand for operand in factors(user)):
                 return True
-        elif kind is Kind.OTHER or (kind is Kind.SCALED and not keeps_scale(user, module)):
+        elif kind in (Kind.FUNCTION, Kind.OTHER) or (kind is Kind.SCALED and not keeps_scale(user, module)):
             return True
     return False
 

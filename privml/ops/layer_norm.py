@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Normalization by statistics of the secret itself: layer, group, batch (in training) and root mean square norms.
+
+y = (x - mean) * rsqrt(var + eps), with one inverse root per group of values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements, intercepts
+from privml.ops.fixed import asked, known, real, scaled, settled, times
+from privml.ops.moments import centered, inverse_deviation, mean_square, norm_bound, var_mean
+from privml.ops.values import is_secret
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+def standardized(x: SecretTensor, dims: list[int], eps: float) -> tuple[SecretTensor, SecretTensor, SecretTensor]:
+    """(x - mean) / sqrt(var + eps) over ``dims``, the mean, and the inverse root; keeping the dimensions."""
+    wanted, count = asked(x.session), math.prod(x.shape[d] for d in dims)
+    values, mean = centered(real(x, 1), dims)
+    inverse = inverse_deviation(mean_square(values, dims, count), eps)
+    return known(times(values, inverse, wanted.scale), norm_bound(count)), mean, inverse
+
+
+def _affine(y: SecretTensor, weight: Any, bias: Any) -> SecretTensor:
+    """y * weight + bias in the asked format; the parameters broadcast to ``y``."""
+    if weight is not None:
+        scale = asked(y.session).scale
+        y = times(y, weight, scale) if is_secret(weight) else scaled(y, weight, scale)
+    y = settled(y)
+    if bias is None:
+        return y
+    return y + bias
+
+
+@implements(aten.native_layer_norm.default)
+def native_layer_norm(x: Any, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    if not is_secret(x):
+        return NotImplemented
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    y, mean, inverse = standardized(x, dims, eps)
+    return _affine(y, weight, bias), mean, inverse
+
+
+@implements(aten.layer_norm.default)
+def layer_norm(
+    x: Any, shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
+) -> Any:
+    result = native_layer_norm(x, shape, weight, bias, eps)
+    return result if result is NotImplemented else result[0]
+
+
+def _per_channel(value: Any, rank: int) -> Any:
+    return None if value is None else value.reshape([1, -1] + [1] * (rank - 2))
+
+
+@implements(aten.native_group_norm.default)
+def native_group_norm(
+    x: Any, weight: Any, bias: Any, batch: int, channels: int, size: int, groups: int, eps: float
+) -> Any:
+    if not is_secret(x):
+        return NotImplemented
+    y, mean, inverse = standardized(x.reshape(batch, groups, -1), [2], eps)
+    result = _affine(y.reshape(x.shape), _per_channel(weight, x.dim()), _per_channel(bias, x.dim()))
+    return result, mean.squeeze(2), inverse.squeeze(2)
+
+
+@implements(aten.group_norm.default)
+def group_norm(
+    x: Any, groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enabled: bool = True
+) -> Any:
+    result = native_group_norm(x, weight, bias, x.shape[0], x.shape[1], math.prod(x.shape[2:]), groups, eps)
+    return result if result is NotImplemented else result[0]
+
+
+def batch_statistics(
+    x: SecretTensor, weight: Any, bias: Any, mean: Any, variance: Any, momentum: float, eps: float
+) -> tuple[SecretTensor, SecretTensor, SecretTensor]:
+    """Batch normalization in training: (result, mean, inverse deviation); running statistics are brought up to date."""
+    dims = [d for d in range(x.dim()) if d != 1]
+    y, center, inverse = standardized(x, dims, eps)
+    result = _affine(y, _per_channel(weight, x.dim()), _per_channel(bias, x.dim()))
+    center, inverse = center.reshape(-1), inverse.reshape(-1)
+    if mean is not None:
+        spread, exact = var_mean(x.detach(), dims, correction=1)
+        mean.copy_(mean * (1 - momentum) + exact * momentum)
+        variance.copy_(variance * (1 - momentum) + spread * momentum)
+    return result, center, inverse
+
+
+@implements(aten._fused_rms_norm.default)
+def fused_rms_norm(x: Any, shape: Sequence[int], weight: Any, eps: float | None) -> Any:
+    if not is_secret(x):
+        return NotImplemented
+    dims = list(range(x.dim() - len(shape), x.dim()))
+    count = math.prod(shape)
+    values = real(x)
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    inverse = inverse_deviation(mean_square(values, dims, count), eps)
+    y = known(times(values, inverse, asked(x.session).scale), norm_bound(count))
+    return _affine(y, weight, None), inverse
+
+
+@intercepts(torch.nn.functional.rms_norm, torch.rms_norm, aten.rms_norm.default)
+def whole_rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+    """torch would take it apart before it gets here."""
+    if not is_secret(input) or torch.is_grad_enabled():
+        return NotImplemented
+    return rms_norm(input, normalized_shape, weight, eps)
+
+
+@implements(aten.rms_norm.default)
+def rms_norm(x: Any, shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
+    result = fused_rms_norm(x, shape, weight, eps)
+    return result if result is NotImplemented else result[0]

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Smooth activation functions and their gradients."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.ops.exponential import decay
+from privml.ops.fixed import (
+    added,
+    asked,
+    evaluate,
+    integer_bits,
+    less,
+    real,
+    scaled,
+    settled,
+    shifted,
+    target_of,
+    times,
+)
+from privml.ops.linear import scale_public
+from privml.ops.maximum import rectified, rectify
+from privml.ops.values import engine_of, is_secret
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+def _function(name: str, x: SecretTensor, size: int | None) -> SecretTensor:
+    return settled(evaluate(real(x), name, target_of(size, asked(x.session))))
+
+
+@implements(aten.sigmoid.default)
+def sigmoid(x: SecretTensor) -> SecretTensor:
+    return _function("sigmoid", x, 1)
+
+
+@implements(aten.tanh.default)
+def tanh(x: SecretTensor) -> SecretTensor:
+    return _function("tanh", x, 1)
+
+
+def _linear(name: str, x: SecretTensor, more: int = 0) -> SecretTensor:
+    """A function that grows like its argument, in a format that holds what the argument's format holds."""
+    x = real(x)
+    return evaluate(x, name, target_of(min(max(integer_bits(x), 0) + more, 20), asked(x.session)))
+
+
+@implements(aten.silu.default)
+def silu(x: SecretTensor) -> SecretTensor:
+    return settled(_linear("silu", x))
+
+
+@implements(aten.gelu.default)
+def gelu(x: SecretTensor, approximate: str = "none") -> SecretTensor:
+    if approximate == "none":
+        return settled(_linear("gelu", x))
+    x, scale = real(x), asked(x.session).scale
+    gate = evaluate(_cubic(x, scale), "sigmoid", target_of(1, asked(x.session)))
+    return settled(times(x, gate, scale))
+
+
+def _cubic(x: SecretTensor, scale: int) -> SecretTensor:
+    """2 sqrt(2 / pi) (x + 0.044715 x^3), the argument of a sigmoid that is (1 + tanh(...)) / 2."""
+    factor = 2.0 * math.sqrt(2.0 / math.pi)
+    square = scaled(times(x, x, scale), 0.044715 * factor, scale)
+    return times(x, shifted(square, factor), max(scale - 2, 0))  # a larger x fits the function's 32 bits
+
+
+@implements(aten.softplus.default)
+def softplus(x: SecretTensor, beta: float = 1, threshold: float = 20) -> SecretTensor:
+    """log(1 + exp(beta x)) / beta everywhere: beyond torch's threshold it differs from x by less than 1e-8."""
+    x = real(x)
+    argument = x if beta == 1 else scaled(x, beta, x.format.scale)
+    value = _linear("softplus", argument, 1)
+    return settled(value if beta == 1 else scaled(value, 1.0 / beta, value.format.scale))
+
+
+@implements(aten.log_sigmoid_forward.default)
+def log_sigmoid_forward(x: SecretTensor) -> tuple[SecretTensor, torch.Tensor]:
+    x = real(x)
+    value = _linear("softplus", scaled(x, -1.0, x.format.scale), 1)
+    return settled(scaled(value, -1.0, value.format.scale)), torch.empty(0)
+
+
+@implements(aten.log_sigmoid.default)
+def log_sigmoid(x: SecretTensor) -> SecretTensor:
+    return log_sigmoid_forward(x)[0]
+
+
+@implements(aten.mish.default)
+def mish(x: SecretTensor) -> SecretTensor:
+    x, wanted = real(x), asked(x.session)
+    gate = evaluate(_linear("softplus", x, 1), "tanh", target_of(1, wanted))
+    return settled(times(x, gate, wanted.scale))
+
+
+@implements(aten.elu.default)
+def elu(x: SecretTensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> SecretTensor:
+    """scale * (relu(x) + alpha * (exp(input_scale * min(x, 0)) - 1)): one comparison, one exponential."""
+    x, wanted = real(x), asked(x.session)
+    positive = SecretTensor(
+        rectify(engine_of(x), x.share, x.format)[0], rectified(x.format), x.placement, x.session, x.dtype
+    )
+    negative = less(x, positive)
+    if input_scale != 1:
+        negative = scaled(negative, input_scale, negative.format.scale)
+    power = shifted(decay(negative, target_of(1, wanted)), -1.0)
+    power = scaled(power, alpha * scale, power.format.scale)
+    positive = positive if scale == 1 else scaled(positive, scale, positive.format.scale)
+    return added(settled(positive), settled(power))
+
+
+@implements(aten.celu.default)
+def celu(x: SecretTensor, alpha: float = 1.0) -> SecretTensor:
+    return elu(x, alpha, 1.0, 1.0 / alpha)
+
+
+@implements(aten.glu.default)
+def glu(x: SecretTensor, dim: int = -1) -> SecretTensor:
+    value, gate = x.chunk(2, dim)
+    return settled(
+        times(real(value), evaluate(real(gate), "sigmoid", target_of(1, asked(x.session))), asked(x.session).scale)
+    )
+
+
+# ---- gradients
+@implements(aten.sigmoid_backward.default)
+def sigmoid_backward(grad: Any, y: Any) -> SecretTensor:
+    return grad * (y * (1 - y))
+
+
+@implements(aten.tanh_backward.default)
+def tanh_backward(grad: Any, y: Any) -> SecretTensor:
+    return grad * (1 - y * y)
+
+
+@implements(aten.silu_backward.default)
+def silu_backward(grad: Any, x: Any) -> SecretTensor:
+    gate = torch.sigmoid(x)
+    return grad * (gate + x * (gate * (1 - gate)))
+
+
+@implements(aten.softplus_backward.default)
+def softplus_backward(grad: Any, x: Any, beta: float, threshold: float) -> SecretTensor:
+    return grad * torch.sigmoid(x * beta)
+
+
+@implements(aten.log_sigmoid_backward.default)
+def log_sigmoid_backward(grad: Any, x: Any, buffer: Any) -> SecretTensor:
+    return grad * torch.sigmoid(-x)
+
+
+@implements(aten.gelu_backward.default)
+def gelu_backward(grad: Any, x: Any, approximate: str = "none") -> SecretTensor:
+    if approximate == "tanh":
+        factor = 2.0 * math.sqrt(2.0 / math.pi)
+        square = x * x
+        gate = torch.sigmoid(x * (square * (0.044715 * factor) + factor))
+        slope = square * (3 * 0.044715 * factor) + factor
+        return grad * (gate + (x * gate) * (slope * (1 - gate)))
+    distribution = torch.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
+    if not is_secret(x):
+        return grad * (distribution + x * torch.exp(-0.5 * x * x) * (0.5 * math.sqrt(2 / math.pi)))
+    density = settled(decay(x * x * -0.5, target_of(1, asked(x.session))))
+    return grad * (distribution + x * scale_public(density, 1.0 / math.sqrt(2 * math.pi), x.dtype))
+
+
+@implements(aten.mish_backward.default)
+def mish_backward(grad: Any, x: Any) -> SecretTensor:
+    gate, slope = torch.tanh(torch.nn.functional.softplus(x)), torch.sigmoid(x)
+    return grad * (gate + x * (slope * (1 - gate * gate)))
+
+
+@implements(aten.elu_backward.default)
+def elu_backward(
+    grad: Any, alpha: float, scale: float, input_scale: float, is_result: bool, value: Any
+) -> SecretTensor:
+    positive = value > 0
+    if is_result:
+        slope = (value + alpha * scale) * input_scale
+    else:
+        slope = torch.exp(torch.clamp(value, max=0) * input_scale) * (alpha * scale * input_scale)
+    return torch.where(positive, grad * scale, grad * slope)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax and its kin: the maximum subtracted, exponentials of what is not positive, a sum, one reciprocal per row.
+
+The sum of n exponentials gets ceil(log2 n) bits more than they have, within the 32 bits that a reciprocal takes.
+Elements that a public mask hides count as minus infinity; a row of which nothing is left becomes zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements
+from privml.formats import FixedPoint
+from privml.ops.elementary import logarithm
+from privml.ops.exponential import decay
+from privml.ops.fixed import (
+    WIDEST,
+    added,
+    asked,
+    cast,
+    evaluate,
+    known,
+    less,
+    real,
+    settled,
+    shifted,
+    times,
+    total,
+)
+from privml.ops.linear import dims_of
+from privml.ops.masks import mask_of
+from privml.ops.maximum import keep, last_dims
+from privml.ops.values import engine_of, is_secret, like, ring_format
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True, slots=True)
+class Exponentials:
+    """Left on a result of log_softmax: the exponentials and their sum, for the backward operator."""
+
+    powers: SecretTensor
+    sum: SecretTensor
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """``top``: the maximum over the dimensions, ``below``: x - top, ``powers``: exp(below), ``sum`` of these."""
+
+    top: SecretTensor
+    below: SecretTensor
+    powers: SecretTensor
+    sum: SecretTensor
+
+
+def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
+    hidden = mask_of(x)
+    x = real(x, 1)
+    engine, fmt, share = engine_of(x), x.format, x.share
+    if hidden is not None:  # lower than any number that can be compared
+        lowest = engine.public(torch.full((), 1 - (1 << (fmt.bits - 2))).expand(x.shape), fmt.bits)
+        share = tuple(torch.where(hidden, low, c) for low, c in zip(lowest, share, strict=True))
+        fmt = ring_format(fmt.bits, fmt.scale, True)
+        x = like(x, share, fmt)
+    largest, _ = engine.max_last(last_dims(share, x, dims), fmt.bits)
+    top = like(x, keep(largest, x, dims, True), fmt)
+    below = less(x, top)
+    if hidden is not None:
+        below = like(below, tuple(c.masked_fill(hidden, 0) for c in below.share))
+    count = max(torch.Size([x.shape[d] for d in dims]).numel(), 1)
+    more = (count - 1).bit_length()
+    power_scale = max(min(scale + more, WIDEST - 2 - more), 6)
+    target = FixedPoint(min(max(power_scale + more + 2, 8), WIDEST), power_scale)
+    powers = decay(below, target)
+    if hidden is not None:
+        shown = (~hidden).to(torch.int64)
+        powers = like(powers, engine.multiply_public(powers.share, shown, powers.format.bits))
+    row = total(powers, dims)
+    if hidden is not None:  # nothing to divide by
+        row = shifted(row, hidden.all(tuple(dims), keepdim=True).double())
+    return _Parts(top, below, powers, row)
+
+
+def _quotient(powers: SecretTensor, row: SecretTensor, scale: int) -> SecretTensor:
+    """powers / row for 0 <= powers <= row, row >= 1."""
+    inverse_scale = min(scale + 2, WIDEST - 2)
+    inverse = known(evaluate(row, "reciprocal", FixedPoint(max(inverse_scale + 2, 8), inverse_scale)), 1.0)
+    return known(times(powers, inverse, scale), 1.0)
+
+
+@implements(aten._softmax.default, aten._safe_softmax.default)
+def softmax(x: SecretTensor, dim: int, half_to_float: Any = False) -> SecretTensor:
+    if x.dim() == 0:
+        return torch.ones_like(x)
+    scale = asked(x.session).scale
+    parts = _parts(x, dims_of(x, dim), scale)
+    return settled(_quotient(parts.powers, parts.sum, scale))
+
+
+@implements(aten.softmax.int)
+def softmax_int(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> SecretTensor:
+    return softmax(x, dim)
+
+
+@implements(aten._log_softmax.default)
+def log_softmax(x: SecretTensor, dim: int, half_to_float: bool = False) -> SecretTensor:
+    if x.dim() == 0:
+        return torch.zeros_like(x)
+    wanted = asked(x.session)
+    parts = _parts(x, dims_of(x, dim), wanted.scale)
+    below = cast(parts.below, max(parts.below.format.bits, wanted.bits), wanted.scale)
+    row = cast(logarithm(parts.sum, wanted.scale), below.format.bits, wanted.scale)
+    result = settled(less(below, row))
+    result.aux = Exponentials(parts.powers, parts.sum)
+    return result
+
+
+@implements(aten.log_softmax.int)
+def log_softmax_int(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> SecretTensor:
+    return log_softmax(x, dim)
+
+
+@implements(aten.logsumexp.default)
+def logsumexp(x: SecretTensor, dim: Any, keepdim: bool = False) -> Any:
+    wanted, dims = asked(x.session), dims_of(x, dim)
+    if x.numel() == 0:
+        return NotImplemented  # minus infinity
+    if not dims:
+        return settled(real(x))
+    parts = _parts(x, dims, wanted.scale)
+    result = added(settled(parts.top), settled(logarithm(parts.sum, wanted.scale)))
+    return result if keepdim else result.squeeze(dims)
+
+
+# ---- gradients
+@implements(aten._softmax_backward_data.default)
+def softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> SecretTensor:
+    weighted = grad * y
+    return weighted - y * torch.sum(weighted, [dim], True)
+
+
+@implements(aten._log_softmax_backward_data.default)
+def log_softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> SecretTensor:
+    aux = y.aux if is_secret(y) else None
+    if isinstance(aux, Exponentials):
+        shares = settled(_quotient(aux.powers, aux.sum, asked(y.session).scale))
+    else:
+        shares = torch.exp(y)
+    return grad - shares * torch.sum(grad, [dim], True)
