@@ -44,7 +44,7 @@ SLACK = 16
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, and those that stay below a bound.
 _NONNEGATIVE = {"exp_negative", "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
-_BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "log": 32}
+_BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32}
 
 
 def float_dtype(x: torch.Tensor) -> torch.dtype:
@@ -125,7 +125,7 @@ def target_of(integer_bits: int | None, wanted: FixedPoint) -> FixedPoint:
         integer_bits = max(wanted.bits - wanted.scale - 1, 0)
         if wanted.bits > WIDEST:
             integer_bits = WIDEST - 1 - min(wanted.scale, UNBOUNDED_SCALE)
-    integer_bits = min(integer_bits, WIDEST - 2)
+    integer_bits = min(max(integer_bits, 1), WIDEST - 2)  # 1 is a number of every format
     scale = max(min(wanted.scale, WIDEST - 1 - integer_bits), 0)
     bits = min(max(scale + integer_bits + 1, NARROWEST), WIDEST)
     return FixedPoint(bits, min(scale, bits - 2))

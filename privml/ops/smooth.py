@@ -9,8 +9,11 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements
+from privml.formats import FixedPoint
 from privml.ops.exponential import decay
 from privml.ops.fixed import (
+    UNBOUNDED_SCALE,
+    WIDEST,
     added,
     asked,
     evaluate,
@@ -25,7 +28,7 @@ from privml.ops.fixed import (
 )
 from privml.ops.linear import scale_public
 from privml.ops.maximum import rectified, rectify
-from privml.ops.values import engine_of, is_secret
+from privml.ops.values import engine_of, is_secret, signless
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -51,6 +54,11 @@ def _linear(name: str, x: SecretTensor, more: int = 0) -> SecretTensor:
     return evaluate(x, name, target_of(min(max(integer_bits(x), 0) + more, 20), asked(x.session)))
 
 
+def _gate(name: str, x: SecretTensor, scale: int) -> SecretTensor:
+    """A function of values up to 1 that will be multiplied: with four bits more than the product is to have."""
+    return evaluate(x, name, target_of(1, FixedPoint(64, scale + 4)))
+
+
 @implements(aten.silu.default)
 def silu(x: SecretTensor) -> SecretTensor:
     return settled(_linear("silu", x))
@@ -61,8 +69,7 @@ def gelu(x: SecretTensor, approximate: str = "none") -> SecretTensor:
     if approximate == "none":
         return settled(_linear("gelu", x))
     x, scale = real(x), asked(x.session).scale
-    gate = evaluate(_cubic(x, scale), "sigmoid", target_of(1, asked(x.session)))
-    return settled(times(x, gate, scale))
+    return settled(times(x, _gate("sigmoid", _cubic(x, scale), scale), scale))
 
 
 def _cubic(x: SecretTensor, scale: int) -> SecretTensor:
@@ -95,9 +102,17 @@ def log_sigmoid(x: SecretTensor) -> SecretTensor:
 
 @implements(aten.mish.default)
 def mish(x: SecretTensor) -> SecretTensor:
-    x, wanted = real(x), asked(x.session)
-    gate = evaluate(_linear("softplus", x, 1), "tanh", target_of(1, wanted))
-    return settled(times(x, gate, wanted.scale))
+    """x * tanh(softplus(x)), the latter with four bits more than the result, of x cut off at 2^10 in a wide ring."""
+    x, scale = real(x), asked(x.session).scale
+    size, argument = max(integer_bits(x), 0) + 1, x
+    if size > WIDEST - 1 - UNBOUNDED_SCALE:
+        fmt, engine, limit = x.format, engine_of(x), 1 << (x.format.scale + 10)
+        excess, _ = rectify(engine, engine.add_public(x.share, -limit, fmt.bits), fmt)
+        share = engine.subtract(x.share, excess, fmt.bits)
+        argument = SecretTensor(share, signless(fmt), x.placement, x.session, x.dtype)
+        size = WIDEST - 1 - UNBOUNDED_SCALE
+    inner = evaluate(argument, "softplus", target_of(size, FixedPoint(64, scale + 4)))
+    return settled(times(x, _gate("tanh", inner, scale), scale))
 
 
 @implements(aten.elu.default)
@@ -123,10 +138,8 @@ def celu(x: SecretTensor, alpha: float = 1.0) -> SecretTensor:
 
 @implements(aten.glu.default)
 def glu(x: SecretTensor, dim: int = -1) -> SecretTensor:
-    value, gate = x.chunk(2, dim)
-    return settled(
-        times(real(value), evaluate(real(gate), "sigmoid", target_of(1, asked(x.session))), asked(x.session).scale)
-    )
+    (value, gate), scale = x.chunk(2, dim), asked(x.session).scale
+    return settled(times(real(value), _gate("sigmoid", real(gate), scale), scale))
 
 
 # ---- gradients

@@ -67,7 +67,8 @@ DIFFERENCES = _COMPARISONS | {
 # Functions whose values stay below a bound, and others, of any size.
 _BOUNDED = dict.fromkeys(
     (
-        aten.sigmoid.default, aten.tanh.default, aten.erf.default, aten._softmax.default, aten._safe_softmax.default,
+        aten.sigmoid.default, aten.tanh.default, aten.erf.default, aten.sin.default,
+        aten.cos.default, aten._softmax.default, aten._safe_softmax.default,
         aten.softmax.int,
     ),
     1.0,

@@ -54,6 +54,47 @@ GRADIENTS = {
     "mse_loss": gradient_case(F.mse_loss, real(3, 4), real(3, 4)),
     "huber_loss": gradient_case(F.huber_loss, real(3, 4), real(3, 4)),
     "pow": gradient_case(lambda x: x**3, real(5, size=2.0)),
+    "exp": gradient_case(torch.exp, real(5, size=2.0)),
+    "log": gradient_case(torch.log, real(5).abs() + 0.5),
+    "sqrt": gradient_case(torch.sqrt, real(5).abs() + 0.5),
+    "rsqrt": gradient_case(torch.rsqrt, real(5).abs() + 0.5),
+    "div": gradient_case(lambda x, y: x / y, real(5), real(5).abs() + 0.5),
+    "reciprocal": gradient_case(torch.reciprocal, real(5).abs() + 0.5),
+    "pow_half": gradient_case(lambda x: x**1.5, real(5).abs() + 0.5),
+    "sigmoid": gradient_case(torch.sigmoid, real(9)),
+    "tanh": gradient_case(torch.tanh, real(9)),
+    "erf": gradient_case(torch.erf, real(9)),
+    "sin": gradient_case(torch.sin, real(9)),
+    "silu": gradient_case(F.silu, real(9)),
+    "gelu": gradient_case(F.gelu, real(9)),
+    "gelu_tanh": gradient_case(lambda x: F.gelu(x, approximate="tanh"), real(9)),
+    "softplus": gradient_case(F.softplus, real(9)),
+    "logsigmoid": gradient_case(F.logsigmoid, real(9)),
+    "elu": gradient_case(F.elu, real(9) + 2**-10),
+    "elu_in_place": gradient_case(lambda x: F.elu(x * 1.5, 0.5, inplace=True), real(9) + 2**-10),
+    "mish": gradient_case(F.mish, real(9)),
+    "softmax": gradient_case(lambda x: x.softmax(1), real(3, 4)),
+    "log_softmax": gradient_case(lambda x: x.log_softmax(1), real(3, 4)),
+    "logsumexp": gradient_case(lambda x: x.logsumexp(1), real(3, 4)),
+    "cross_entropy": gradient_case(lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3])), real(3, 4)),
+    "binary_cross_entropy": gradient_case(
+        lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor([0.0, 1.0, 0.25])), real(3)
+    ),
+    "attention": gradient_case(
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v), real(1, 3, 4), real(1, 3, 4), real(1, 3, 4)
+    ),
+    "layer_norm": gradient_case(
+        lambda x, w, b: F.layer_norm(x, (4,), w, b), real(3, 4), real(4), real(4), tolerance=5e-3
+    ),
+    "group_norm": gradient_case(
+        lambda x, w, b: F.group_norm(x, 2, w, b), real(2, 4, 3), real(4), real(4), tolerance=5e-3
+    ),
+    "batch_norm": gradient_case(
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True), real(4, 3, 2), real(3), real(3), tolerance=5e-3
+    ),
+    "rms_norm": gradient_case(lambda x, w: F.rms_norm(x, (4,), w), real(3, 4), real(4), tolerance=5e-3),
+    "normalize": gradient_case(lambda x: F.normalize(x, dim=1), real(3, 4), tolerance=5e-3),
+    "std": gradient_case(lambda x: x.std(1), real(3, 4)),
     "dropout": gradient_case(lambda x: F.dropout(x * 1.0, 0.5, training=False), real(5)),
 }
 
