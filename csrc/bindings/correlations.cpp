@@ -149,6 +149,12 @@ void define_correlations(py::module_& m) {
            "Moves the next `count` into the pool of a session's first lane, behind its stock.");
   m.def("seal_correlations", &seal_correlations, "session"_a, "seal"_a, "as_sender"_a, "count"_a,
         "context"_a, "Takes `count` out of the pool of a session's first lane, for good.");
+  m.def(
+      "ot_granularity",
+      [](const std::string& provider, int k, const std::string& security) {
+        return rcot_cost(OtConfig{provider, k, security, std::nullopt}).granularity;
+      },
+      "provider"_a, "k"_a, "security"_a, "Correlations come in multiples of this number.");
   m.def("seal_offset", &seal_offset, "session"_a, "seal"_a, "context"_a);
   m.def("stored_session", &stored_session, "channels"_a, "rank"_a, "seal"_a, "sealed_offset"_a,
         "context"_a, "provider"_a, "k"_a, "security"_a, "test_seed"_a = py::none(),

@@ -38,6 +38,8 @@ def run(config: DictConfig) -> None:
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
     ot = ot_of(config)
+    if not ot.decided:
+        raise ConfigError("ot=auto chooses for a query; name the provider to measure")
     return {
         "suite": config.suite.name,
         "op": name,

@@ -9,8 +9,10 @@ from privml.cli import console
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
+from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.program import Program
+from privml.service.choose_ot import LinkProfile, forecasts
 from privml.session.ledger import Ledger
 
 
@@ -19,6 +21,8 @@ def run(config: DictConfig) -> None:
         raise ConfigError(f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc")
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
     ot = ot_of(config)
+    if not ot.decided:
+        ot = chosen(config, program, ot.security)
     ledger = program.cost(*program.shapes(config.batch), ot=ot, threads=config.threads)
     lanes = f", {config.threads} threads" if config.threads > 1 else ""
     title = f"Predicted cost by layer: batch of {config.batch}, {ot}{lanes}"
@@ -27,6 +31,16 @@ def run(config: DictConfig) -> None:
     console.out.print(phase_table("Totals of the client", numbers, timed=False))
     console.out.print(correlation_line(numbers, f"made ahead by {ot}"))
     console.out.print(forecast(config, ledger))
+
+
+def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:
+    """The choice of ot=auto, after a table of all."""
+    link = LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
+    ranked = forecasts(program, program.shapes(config.batch), security, link, config.threads)
+    rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
+    title = f"ot=auto at {link}: seconds predicted for a query, set-up included"
+    console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))
+    return ranked[0].ot
 
 
 def forecast(config: DictConfig, ledger: Ledger) -> str:

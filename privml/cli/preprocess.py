@@ -12,6 +12,7 @@ from privml.cli import console
 from privml.cli.query import Waiting
 from privml.cli.settings import ot_of
 from privml.program import Program
+from privml.service.choose_ot import LinkProfile
 from privml.service.preprocess import Made, Order, preprocess
 from privml.store.key import default_key_file
 
@@ -19,8 +20,9 @@ from privml.store.key import default_key_file
 def run(config: DictConfig) -> None:
     key_file = config.store_key or default_key_file()
     program = Program.load(config.program)
+    link = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
     ot = replace(ot_of(config), refill="none")  # which is for sessions that compute meanwhile
-    order = Order(program, config.store, config.count, config.batch, ot, config.threads, key_file)
+    order = Order(program, config.store, config.count, config.batch, ot, config.threads, key_file, link)
 
     def on_listening(port: int) -> None:
         if not config.quiet:
@@ -47,5 +49,5 @@ def report(made: Made) -> str:
     return (
         f"store {header.store[:8]} in {made.folder}: {header.queries} queries of {header.batch} input(s), "
         f"{header.from0 + header.from1:,} correlations each, {console.size(made.bytes)} on the disk; "
-        f"{sent} sent, {received} received, {made.seconds:.1f} s"
+        f"made by {made.ot}, {sent} sent, {received} received, {made.seconds:.1f} s"
     )

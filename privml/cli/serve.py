@@ -11,6 +11,7 @@ from privml.cli import console
 from privml.cli.settings import ot_of
 from privml.cli.stores import preprocessing_of
 from privml.program import WEIGHTS_OWNER, Program
+from privml.service.choose_ot import LinkProfile
 from privml.service.serve import serve
 
 
@@ -36,4 +37,5 @@ def run(config: DictConfig) -> None:
             log=log,
             progress=step,
             preprocessing=preprocessing,
+            link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
         )

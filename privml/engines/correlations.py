@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from privml.errors import ConfigError
 
 PROVIDERS = ("softspoken", "silent", "ideal")
+# Stands for one of them, which the server of a query names (``privml.service.choose_ot``).
+AUTO = "auto"
 SOFTSPOKEN_DEGREES = range(1, 11)
 SECURITIES = ("semi_honest", "malicious")
 REFILLS = ("none", "background")
@@ -26,8 +28,8 @@ class OtChoice:
     refill: str = "none"
 
     def __post_init__(self) -> None:
-        if self.provider not in PROVIDERS:
-            raise ConfigError(f"unknown OT provider {self.provider!r}; choose from {', '.join(PROVIDERS)}")
+        if self.provider not in (*PROVIDERS, AUTO):
+            raise ConfigError(f"unknown OT provider {self.provider!r}; choose from {', '.join((*PROVIDERS, AUTO))}")
         if self.security not in SECURITIES:
             raise ConfigError(f"ot.security must be one of {', '.join(SECURITIES)}, got {self.security!r}")
         if self.refill not in REFILLS:
@@ -42,6 +44,11 @@ class OtChoice:
     @property
     def in_background(self) -> bool:
         return self.refill == "background"
+
+    @property
+    def decided(self) -> bool:
+        """False for "auto", with which nothing can be made yet."""
+        return self.provider != AUTO
 
     @property
     def tag(self) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,20 @@ from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
+from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
 from privml.session.connect import accept, listening, reach, refuse_insecure
 from privml.session.lanes import Link
 from privml.session.ledger import Snapshot
-from privml.session.session import Settings, WaitCallback, interruptible, load_torch, open_session
+from privml.session.session import (
+    EngineOpener,
+    Settings,
+    WaitCallback,
+    interruptible,
+    load_torch,
+    make_engine,
+    open_session,
+)
 from privml.store.key import default_key_file
 from privml.store.layout import DIRECTIONS, Header
 from privml.store.writer import StoreWriter, bytes_needed, check_space
@@ -38,6 +47,7 @@ class Made:
     bytes: int
     seconds: float
     cost: Snapshot
+    ot: OtChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,7 @@ class Order:
     ot: OtChoice = DEFAULT_OT
     threads: int = 1
     key_file: str | Path | None = None
+    link: LinkProfile = LinkProfile()
 
     def header(self, rank: int, store: str) -> Header:
         from0, from1 = self.correlations.directions
@@ -87,7 +98,8 @@ def preprocess(
     settings = Settings("twopc", order.ot, order.program.hash, order.program.formats_hash, order.program.numerics)
     address = listen or server or ""
     refuse_insecure(settings, address, None)
-    check_space(order.folder, order.header(rank, "0" * 32))
+    if order.ot.decided:
+        check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
     if listen is not None:
         with listening(listen) as listener:
@@ -102,42 +114,53 @@ def preprocess(
 def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: float, progress: Progress | None) -> Made:
     start = time.monotonic()
     channel = link.channels[0]
-    names: list[str] = []
+    settled: list[tuple[str, Order]] = []
 
-    def settle(channel: _core.Channel) -> None:
-        names.append(_agree_on(channel, rank, order))
+    def settle(channel: _core.Channel) -> EngineOpener:
+        settled.append(_agree_on(channel, rank, order))
+        return partial(make_engine, settled[0][1].ot, 1)
 
     with open_session(
         channel, rank, settings, role="preprocess", deadline=deadline, agree=settle, link=link
     ) as session:
-        header = order.header(rank, names[0])
+        name, order = settled[0]
+        header = order.header(rank, name)
+        check_space(order.folder, header)
         with StoreWriter(order.folder, header, order.key_file or default_key_file()) as writer:
             _fill(session, writer, progress)
             offset = _core.seal_offset(session.engine.session, writer.seal, writer.offset_context)
             _meet(channel)
             writer.commit(offset)
         cost = session.ledger.snapshot()
-        return Made(writer.header, writer.folder, bytes_needed(header), time.monotonic() - start, cost)
+        return Made(writer.header, writer.folder, bytes_needed(header), time.monotonic() - start, cost, order.ot)
 
 
-def _agree_on(channel: _core.Channel, rank: int, order: Order) -> str:
-    """The store's id, a random one that party 0 names, after both parties have said that they make the same."""
-    header = order.header(rank, secrets.token_hex(16))
-    wanted = {"store": header.store, **{name: asdict(header)[name] for name in ("batch", "queries", "from0", "from1")}}
+def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Order]:
+    """The store's id, a random one that party 0 names, after both parties have said that they make the same; and the
+    order with the transfers that party 0 chooses where that is left to it."""
+    words: dict[str, Any] = {"batch": order.batch, "queries": order.count, "threads": order.threads}
+    if rank == SERVER:
+        if not order.ot.decided:
+            shapes = order.program.shapes(order.batch)
+            ranked = forecasts(order.program, shapes, order.ot.security, order.link, order.threads, order.count)
+            order = replace(order, ot=ranked[0].ot)
+            words |= naming(order.ot, reason(ranked, order.link))
+        words["store"] = secrets.token_hex(16)
 
-    def check(theirs: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        for name in ("batch", "queries", "from0", "from1"):
-            if type(theirs.get(name)) is not int or theirs[name] != wanted[name]:
+    def check(theirs: dict[str, Any]) -> tuple[tuple[str, Order], dict[str, Any]]:
+        for name in ("batch", "queries", "threads"):
+            if type(theirs.get(name)) is not int or theirs[name] != words[name]:
                 raise HandshakeMismatch(
-                    f"the parties do not fit together: {name} is {wanted[name]} here and {theirs.get(name)!r} at the "
-                    "peer; give both the same program, count and batch"
+                    f"the parties do not fit together: {name} is {words[name]} here and {theirs.get(name)!r} at the "
+                    "peer; give both the same program, count, batch and threads"
                 )
-        name = wanted["store"] if rank == SERVER else theirs.get("store")
-        if not isinstance(name, str) or len(name) != 32 or any(c not in "0123456789abcdef" for c in name):
+        named = (words if rank == SERVER else theirs).get("store")
+        if not isinstance(named, str) or len(named) != 32 or any(c not in "0123456789abcdef" for c in named):
             raise ProtocolError("the peer names no store")
-        return name, {}
+        both = order if order.ot.decided else replace(order, ot=named_choice(theirs, order.ot.security)[0])
+        return (named, both), {}
 
-    return agree(channel, wanted, check, "the peer refuses to preprocess")[0]
+    return agree(channel, words, check, "the peer refuses to preprocess")[0]
 
 
 def _fill(session: Session, writer: StoreWriter, progress: Progress | None) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privml import _core
@@ -14,6 +14,7 @@ from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc import TwoPartyEngine
 from privml.errors import InvalidInput
 from privml.program import Program, TensorSpec
+from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
 from privml.session.preprocessing import Preprocessing
 from privml.session.session import Settings, make_engine
@@ -27,11 +28,12 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a party of a query brings along."""
+    """What a party of a query brings along; ``link`` is what ot=auto reckons with at the server."""
 
     program: Program
     settings: Settings
     preprocessing: Preprocessing | None = None
+    link: LinkProfile = LinkProfile()
 
     def words(self) -> dict[str, Any]:
         return {} if self.preprocessing is None else self.preprocessing.words()
@@ -47,6 +49,7 @@ class Terms:
     correlations: Correlations
     start: Position | None = None
     preprocessing: Preprocessing | None = None
+    why: str = ""
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> TwoPartyEngine:
         """See ``open_session``."""
@@ -65,38 +68,51 @@ class Terms:
         """Where the correlations came from, for people."""
         if self.start is not None:
             return f"from {self.preprocessing}"
-        made = f"made by {self.ot}"
+        made = f"made by {self.ot}" + (f" (ot=auto: {self.why})" if self.why else "")
         return made if self.preprocessing is None else f"{made}, since too few are left in {self.preprocessing}"
 
 
 def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> Terms:
     """Client: announces the shapes. InvalidInput with the server's reason when it refuses."""
     wanted = {"inputs": [list(shape) for shape in shapes], **service.words()}
-    terms, _ = agree(
-        channel, wanted, lambda theirs: (_settle(service, shapes, theirs), {}), "the server refuses the query"
+    start, verdict = agree(
+        channel, wanted, lambda theirs: (_start(service, shapes, theirs), {}), "the server refuses the query"
     )
-    return terms
+    ot, why = service.settings.ot, ""
+    if start is None and not ot.decided:
+        choice, why = named_choice(verdict, ot.security)
+        ot = replace(choice, refill=ot.refill)
+    return _terms(service, tuple(shapes), start, ot, why)
 
 
 def grant(channel: _core.Channel, service: Service) -> Terms:
     """Server: the client's shapes, answered with yes; InvalidInput, after telling the client, when they do not fit."""
 
     def check(theirs: dict[str, Any]) -> tuple[Terms, dict[str, Any]]:
-        return _settle(service, _checked(theirs.get("inputs"), service.program.inputs), theirs), {}
+        shapes = tuple(_checked(theirs.get("inputs"), service.program.inputs))
+        start, ot = _start(service, shapes, theirs), service.settings.ot
+        if start is not None or ot.decided:
+            return _terms(service, shapes, start, ot, ""), {}
+        ranked = forecasts(service.program, shapes, ot.security, service.link, service.settings.threads)
+        choice, why = ranked[0].ot, reason(ranked, service.link)
+        return _terms(service, shapes, None, replace(choice, refill=ot.refill), why), naming(choice, why)
 
     return agree(channel, service.words(), check, "the client gives up")[0]
 
 
-def _settle(service: Service, shapes: Sequence[Shape], theirs: dict[str, Any]) -> Terms:
-    """What both parties conclude alike from the shapes and from where both halves of the store stand."""
-    shapes, threads, store = tuple(shapes), service.settings.threads, service.preprocessing
-    if store is not None:
-        drawn = service.program.correlations(*shapes, ot=store.ot, threads=threads)
-        start = store.settle(theirs, drawn)
-        if start is not None:
-            return Terms(shapes, store.ot, drawn, start, store)
-    ot = service.settings.ot
-    return Terms(shapes, ot, service.program.correlations(*shapes, ot=ot, threads=threads), None, store)
+def _start(service: Service, shapes: Sequence[Shape], theirs: dict[str, Any]) -> Position | None:
+    """Where in the store the query begins; both parties conclude it alike. None: the session makes its own."""
+    store = service.preprocessing
+    if store is None:
+        return None
+    return store.settle(theirs, service.program.correlations(*shapes, ot=store.ot, threads=service.settings.threads))
+
+
+def _terms(service: Service, shapes: tuple[Shape, ...], start: Position | None, ot: OtChoice, why: str) -> Terms:
+    store = service.preprocessing
+    used = ot if start is None or store is None else store.ot
+    drawn = service.program.correlations(*shapes, ot=used, threads=service.settings.threads)
+    return Terms(shapes, used, drawn, start, store, why)
 
 
 def _checked(announced: Any, specs: Sequence[TensorSpec]) -> list[Shape]:

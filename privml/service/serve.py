@@ -14,6 +14,7 @@ from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.program import Program
+from privml.service.choose_ot import LinkProfile
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import Service, Shape, Terms, grant
 from privml.session.connect import accept, joining, listening, refuse_insecure
@@ -62,19 +63,21 @@ def serve(
     on_answer: Callable[[Answered], None] | None = None,
     progress: Progress | None = None,
     preprocessing: Preprocessing | None = None,
+    link_profile: LinkProfile | None = None,
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
     ``program`` carries the weights. Each connection is a session of its own; whatever goes wrong in one ends that
     connection with one line to ``log`` and the server goes on. ``deadline``: seconds that a read may wait for a client.
     ``threads``: lanes of each session, each with a connection of its own. ``on_listening`` gets the port.
-    ``preprocessing``: the store that sessions take their correlations from.
+    ``preprocessing``: the store that sessions take their correlations from. ``link_profile``: the link to the clients,
+    which ``ot`` "auto" reckons with (default: that of ``network``).
     Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, ot, threads, preprocessing)
-    service = Service(program, settings, preprocessing)
+    service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
     refuse_insecure(settings, listen, None)
     load_torch()
     answered = 0

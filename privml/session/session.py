@@ -115,6 +115,8 @@ def make_engine(
     ot: OtChoice, threads: int, channels: Sequence[_core.Channel], rank: int, test_seed: int | None
 ) -> TwoPartyEngine:
     """An engine whose session makes its correlations by ``ot``."""
+    if not ot.decided:
+        raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
     return connected(channels, rank, ot, threads, test_seed)
 
 

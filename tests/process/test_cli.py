@@ -92,6 +92,17 @@ def test_run_and_cost_agree_on_bytes(converted: Path) -> None:
     assert total(done.stdout) == total(ran.stdout)
 
 
+def test_cost_shows_what_auto_would_choose(converted: Path) -> None:
+    done = privml("cost", "program=lenet/program", "ot=auto", "network=wan", "batch=20", cwd=converted)
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("│ softspoken", "│ silent"))]
+    seconds = [float(line.split("│")[4]) for line in lines]
+    assert len(lines) == 5 and seconds == sorted(seconds)
+    best = lines[0].split("│")[1].strip()
+    assert best == "silent" and f"made ahead by {best}" in done.stdout
+    done = privml("bench", "ot=auto", "op=relu32", cwd=converted, check=False)
+    assert done.returncode == 1 and "name the provider" in done.stderr
+
+
 def test_multirun_sweeps(converted: Path) -> None:
     done = privml("cost", "--multirun", "program=lenet/program", "ot.k=1,8", cwd=converted)
     assert "k=1" in done.stdout and "k=8" in done.stdout

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``ot=auto``: the transfers with which a query is predicted to take the least time on a given link.
+
+Predicted time = for every phase, depth times one-way delay plus the bytes of the fuller direction over the bandwidth,
+from the program's exact cost with each choice; plus the time to compute its correlations on the busiest lane. Computing
+besides the correlations is nearly the same for all and left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from privml import _core
+from privml.engines.correlations import SECURITIES, Correlations, OtChoice
+from privml.engines.twopc import meter
+from privml.errors import ConfigError, ProtocolError
+from privml.program import Program
+from privml.session.ledger import PhaseCount, Snapshot
+
+Shapes = tuple[tuple[int, ...], ...]
+
+# Nanoseconds of one core per correlation that a party makes and draws, either role, both directions under way, and
+# seconds of the set-up: a thread's own time, 8.9 million correlations each way between two threads in one run on a
+# two-core x86-64 server (AVX-512, VAES). Only their ratios to the link matter: a machine that is slower by a factor
+# meets the same choice at a bandwidth lower by that factor. Malicious: on top, the consistency check's share as
+# `ot_bench` shows it (lines "reserve both ways", tcp).
+NANOSECONDS = {
+    "semi_honest": {
+        ("softspoken", 1): 9.0,
+        ("softspoken", 2): 8.0,
+        ("softspoken", 4): 9.4,
+        ("softspoken", 8): 27.8,
+        ("silent", 0): 12.0,
+    },
+    "malicious": {
+        ("softspoken", 1): 14.5,
+        ("softspoken", 2): 11.2,
+        ("softspoken", 4): 11.2,
+        ("softspoken", 8): 29.1,
+    },
+}
+SETUP_SECONDS = {"softspoken": 0.03, "silent": 0.04}
+# What a link of unlimited bandwidth still does: bytes pass through memory and sockets.
+LOOPBACK_MBPS = 20_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkProfile:
+    """One-way delay in milliseconds and bandwidth in Mbit/s (0: unlimited), each direction."""
+
+    delay_ms: float = 0.0
+    bandwidth_mbps: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.delay_ms < float("inf") and 0 <= self.bandwidth_mbps < float("inf")):
+            raise ConfigError(f"a link needs a delay and a bandwidth of at least 0, got {self}")
+
+    def seconds(self, cost: PhaseCount) -> float:
+        """How long messages of this depth and these bytes take."""
+        bits_per_second = (self.bandwidth_mbps or LOOPBACK_MBPS) * 1e6
+        return cost.depth * self.delay_ms / 1000 + max(cost.sent, cost.received) * 8 / bits_per_second
+
+    def __str__(self) -> str:
+        speed = f"{self.bandwidth_mbps:g} Mbit/s" if self.bandwidth_mbps else "unlimited bandwidth"
+        return f"{speed}, {self.delay_ms:g} ms one way"
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Seconds that a choice is predicted to take: on the link, and making correlations."""
+
+    ot: OtChoice
+    link: float
+    compute: float
+
+    @property
+    def seconds(self) -> float:
+        return self.link + self.compute
+
+
+def candidates(security: str) -> list[OtChoice]:
+    """Everything that can be chosen; never a provider without security."""
+    named = NANOSECONDS.get(security, {}) if security in SECURITIES else {}
+    return [OtChoice(provider, k, security) for provider, k in named]
+
+
+def forecast(
+    program: Program, shapes: Shapes, ot: OtChoice, link: LinkProfile, threads: int = 1, queries: int = 1
+) -> Forecast:
+    """For one session of ``queries`` queries on inputs of these shapes."""
+    lanes = program.correlations(*shapes, ot=ot, threads=threads).lanes
+    granularity = _core.ot_granularity(ot.provider, ot.k, ot.security)
+    made = max(sum(_rounded(queries * count, granularity) for count in (lane.from0, lane.from1)) for lane in lanes)
+    cost = program.cost(*shapes, ot=ot, threads=threads).snapshot()
+    setup, ahead, online = cost.setup, cost.preprocess, cost.online
+    if queries > 1:
+        ahead = _together(program.correlations(*shapes, ot=ot), queries, ot)
+    seconds = link.seconds(setup) + link.seconds(ahead) + queries * link.seconds(online)
+    compute = SETUP_SECONDS[ot.provider] + made * NANOSECONDS[ot.security][ot.provider, ot.k] * 1e-9
+    return Forecast(ot, seconds, compute)
+
+
+def _rounded(count: int, granularity: int) -> int:
+    return -(-count // granularity) * granularity
+
+
+def _together(one: Correlations, queries: int, ot: OtChoice) -> PhaseCount:
+    """Preprocessing of many queries in a row."""
+    engine = meter(0, ot)
+    engine.reserve(Correlations(queries * one.from0, queries * one.from1))
+    return Snapshot.of(engine.counters()).preprocess
+
+
+@lru_cache(maxsize=64)
+def forecasts(
+    program: Program, shapes: Shapes, security: str, link: LinkProfile, threads: int = 1, queries: int = 1
+) -> tuple[Forecast, ...]:
+    """One per candidate, the best one first."""
+    made = [forecast(program, shapes, ot, link, threads, queries) for ot in candidates(security)]
+    if not made:
+        raise ConfigError(f"ot=auto knows no transfers with ot.security={security}")
+    return tuple(sorted(made, key=lambda each: each.seconds))
+
+
+def reason(ranked: Sequence[Forecast], link: LinkProfile) -> str:
+    """Which and why, in one line."""
+    best, *others = ranked
+    rest = ", ".join(f"{each.ot} {each.seconds:.2f}" for each in others)
+    return f"predicted {best.seconds:.2f} s at {link}; {rest}"
+
+
+def naming(choice: OtChoice, why: str) -> dict[str, Any]:
+    """The choice in words for the peer."""
+    return {"ot": [choice.provider, choice.k], "why": why}
+
+
+def named_choice(words: dict[str, Any], security: str) -> tuple[OtChoice, str]:
+    """What the peer chose and why; ProtocolError for anything that is no candidate here."""
+    for choice in candidates(security):
+        if words.get("ot") == [choice.provider, choice.k]:
+            why = "".join(c for c in str(words.get("why", ""))[:300] if c.isascii() and c.isprintable())
+            return choice, why
+    raise ProtocolError("the server chose no transfers that ot=auto knows")
