@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from privml import _core
-from privml.engines.correlations import SECURITIES, Correlations, OtChoice
+from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc import meter
 from privml.errors import ConfigError, ProtocolError
 from privml.program import Program
@@ -25,24 +25,15 @@ Shapes = tuple[tuple[int, ...], ...]
 # Nanoseconds of one core per correlation that a party makes and draws, either role, both directions under way, and
 # seconds of the set-up: a thread's own time, 8.9 million correlations each way between two threads in one run on a
 # two-core x86-64 server (AVX-512, VAES). Only their ratios to the link matter: a machine that is slower by a factor
-# meets the same choice at a bandwidth lower by that factor. Malicious: on top, the consistency check's share as
-# `ot_bench` shows it (lines "reserve both ways", tcp).
-NANOSECONDS = {
-    "semi_honest": {
-        ("softspoken", 1): 9.0,
-        ("softspoken", 2): 8.0,
-        ("softspoken", 4): 9.4,
-        ("softspoken", 8): 27.8,
-        ("silent", 0): 12.0,
-    },
-    "malicious": {
-        ("softspoken", 1): 14.5,
-        ("softspoken", 2): 11.2,
-        ("softspoken", 4): 11.2,
-        ("softspoken", 8): 29.1,
-    },
+# meets the same choice at a bandwidth lower by that factor. k = 1 is slower than k = 3 and needs more bytes; beyond
+# k = 8 the work doubles for a tenth of the bytes.
+DEGREES = (2, 3, 4, 5, 6, 7, 8)
+SOFTSPOKEN_NANOSECONDS = {
+    "semi_honest": (5.9, 5.8, 6.0, 7.1, 9.2, 12.6, 19.2),
+    "malicious": (7.4, 7.0, 7.3, 8.2, 10.2, 13.5, 20.0),
 }
-SETUP_SECONDS = {"softspoken": 0.03, "silent": 0.04}
+SILENT_NANOSECONDS = {"semi_honest": 12.1}
+SETUP_SECONDS = {"softspoken": 0.031, "silent": 0.046}
 # What a link of unlimited bandwidth still does: bytes pass through memory and sockets.
 LOOPBACK_MBPS = 20_000.0
 
@@ -81,10 +72,15 @@ class Forecast:
         return self.link + self.compute
 
 
-def candidates(security: str) -> list[OtChoice]:
-    """Everything that can be chosen; never a provider without security."""
-    named = NANOSECONDS.get(security, {}) if security in SECURITIES else {}
-    return [OtChoice(provider, k, security) for provider, k in named]
+def candidates(security: str) -> dict[OtChoice, float]:
+    """Everything that can be chosen, with its nanoseconds per correlation; never a provider without security."""
+    if security not in SOFTSPOKEN_NANOSECONDS:
+        raise ConfigError(f"ot=auto knows no transfers with ot.security={security}")
+    softspoken = zip(DEGREES, SOFTSPOKEN_NANOSECONDS[security], strict=True)
+    named = {OtChoice("softspoken", k, security): nanoseconds for k, nanoseconds in softspoken}
+    if security in SILENT_NANOSECONDS:
+        named[OtChoice("silent", 0, security)] = SILENT_NANOSECONDS[security]
+    return named
 
 
 def forecast(
@@ -99,7 +95,7 @@ def forecast(
     if queries > 1:
         ahead = _together(program.correlations(*shapes, ot=ot), queries, ot)
     seconds = link.seconds(setup) + link.seconds(ahead) + queries * link.seconds(online)
-    compute = SETUP_SECONDS[ot.provider] + made * NANOSECONDS[ot.security][ot.provider, ot.k] * 1e-9
+    compute = SETUP_SECONDS[ot.provider] + made * candidates(ot.security)[ot] * 1e-9
     return Forecast(ot, seconds, compute)
 
 
@@ -120,8 +116,6 @@ def forecasts(
 ) -> tuple[Forecast, ...]:
     """One per candidate, the best one first."""
     made = [forecast(program, shapes, ot, link, threads, queries) for ot in candidates(security)]
-    if not made:
-        raise ConfigError(f"ot=auto knows no transfers with ot.security={security}")
     return tuple(sorted(made, key=lambda each: each.seconds))
 
 

@@ -39,10 +39,13 @@ def program():
 
 
 def test_nothing_without_security_is_ever_chosen():
-    named = candidates("semi_honest")
-    assert OtChoice() in named and OtChoice("silent") in named
-    assert all(ot.provider != "ideal" and ot.decided for ot in named)
-    assert candidates("none") == []
+    for security in ("semi_honest", "malicious"):
+        named = candidates(security)
+        assert OtChoice(security=security) in named
+        assert all(ot.provider != "ideal" and ot.decided and ot.security == security for ot in named)
+    assert OtChoice("silent") in candidates("semi_honest")
+    with pytest.raises(ConfigError, match="none"):
+        candidates("none")
 
 
 def test_predictions_are_those_of_the_exact_cost(program):
@@ -147,10 +150,13 @@ def ask(program, rows, server_ot, client_ot, link, **options):
     return got, told[0]
 
 
+@pytest.mark.parametrize("security", ["semi_honest", "malicious"])
 @pytest.mark.parametrize("link", [LOOPBACK, LinkProfile(40, 1)], ids=str)
-def test_server_chooses_and_the_client_follows(program, link):
-    got, told = ask(program, 64, AUTO, AUTO, link)
-    best = forecasts(program, ((64, 4),), "semi_honest", link)[0].ot
+def test_server_chooses_and_the_client_follows(program, link, security):
+    auto = OtChoice("auto", security=security)
+    got, told = ask(program, 64, auto, auto, link)
+    best = forecasts(program, ((64, 4),), security, link)[0].ot
+    assert best.security == security
     assert got.source == told.source and f"made by {best} (ot=auto: predicted" in got.source
     real, predicted = got.ledger.snapshot(), program.cost((64, 4), ot=best).snapshot()
     for phase in ("setup", "preprocess", "online"):
