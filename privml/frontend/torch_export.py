@@ -98,8 +98,7 @@ def _trace(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], dynamic: b
 
 def _decompose(exported: Any) -> Any:
     """Takes apart what privml has no rule for and torch knows how to; what has a rule stays whole."""
-    # torch's version compares every score with -inf.
-    exported = exported.run_decompositions({aten._safe_softmax.default: _plain_softmax})
+    exported = exported.run_decompositions({})
     known: dict[OpOverload, Callable] = {}
     for _ in range(8):
         foreign = {n.target for n in calls(exported.graph) if not is_allowed(n.target)}
@@ -112,10 +111,6 @@ def _decompose(exported: Any) -> Any:
             break
         exported = exported.run_decompositions(table)
     return exported
-
-
-def _plain_softmax(x: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
-    return torch.softmax(x, dim, dtype)
 
 
 def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:

@@ -16,17 +16,17 @@ SUPPORTED = sorted(name for names in supported_operators().values() for name in 
 # Operators of which every case that can be shared at all runs on secret tensors.
 SECRET = [
     "Abs", "Add", "And", "ArgMax", "ArgMin", "ArrayFeatureExtractor", "Attention", "AveragePool",
-    "BatchNormalization", "Binarizer", "Ceil", "Celu", "Clip", "Compress", "Concat", "Conv", "CumProd", "CumSum",
-    "DepthToSpace", "Dropout", "Einsum", "Elu", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten", "Floor",
-    "GRU", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool", "Greater",
-    "GreaterOrEqual", "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
+    "BatchNormalization", "Binarizer", "Ceil", "Celu", "Clip", "Compress", "Concat", "Conv", "Cos", "CumProd",
+    "CumSum", "DepthToSpace", "Dropout", "Einsum", "Elu", "Equal", "Erf", "Exp", "Expand", "EyeLike", "Flatten",
+    "Floor", "GRU", "Gather", "GatherElements", "GatherND", "Gelu", "Gemm", "GlobalAveragePool", "GlobalMaxPool",
+    "Greater", "GreaterOrEqual", "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity",
     "InstanceNormalization", "LRN", "LSTM", "LayerNormalization", "LeakyRelu", "Less", "LessOrEqual", "Log",
     "LogSoftmax", "Loop", "LpNormalization", "LpPool", "MatMul", "Max", "Mean", "Min", "Mish", "Mul", "Neg", "Not",
     "OneHot", "Or", "PRelu", "Pad", "RMSNormalization", "RNN", "Reciprocal", "ReduceL1", "ReduceL2", "ReduceLogSum",
     "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Relu",
-    "Reshape", "Resize", "ReverseSequence", "Scan", "Selu", "Shape", "Shrink", "Sigmoid", "Sign", "Size", "Slice",
-    "Softmax", "Softplus", "Softsign", "SpaceToDepth", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Swish", "Tanh",
-    "ThresholdedRelu", "Tile", "Transpose", "TreeEnsemble", "Trilu", "Unsqueeze", "Where", "Xor",
+    "Reshape", "Resize", "ReverseSequence", "Scan", "Selu", "Shape", "Shrink", "Sigmoid", "Sign", "Sin", "Size",
+    "Slice", "Softmax", "Softplus", "Softsign", "SpaceToDepth", "Split", "Sqrt", "Squeeze", "Sub", "Sum", "Swish",
+    "Tanh", "ThresholdedRelu", "Tile", "Transpose", "TreeEnsemble", "Trilu", "Unsqueeze", "Where", "Xor",
 ]  # fmt: skip
 
 
