@@ -103,6 +103,13 @@ void Refill::run() {
         if (ending_) return;
         job = jobs_.front();
         jobs_.pop_front();
+        // All at once, so that the stock moves seldom.
+        const i64 tile = pools_[kSends]->tile();
+        for (int d : {kSends, kReceives}) {
+          pools_[d]->make_room(std::min(job.counts[d], most_ + tile));
+          const i64 largest = std::min(job.counts[d], tile);
+          if (std::ssize(fresh_[d]) < largest) fresh_[d].resize(static_cast<size_t>(largest));
+        }
       }
       clock_ = std::max(clock_, job.since);
       channel_.set_depth(clock_.depth);
@@ -131,11 +138,9 @@ void Refill::extend(Counts counts) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   const Traffic before = channel_.traffic();
-  std::array<WipedVector<Block>, 2> fresh;
-  for (int d : {kSends, kReceives}) fresh[d].resize(static_cast<size_t>(counts[d]));
   for (int s = 0; s <= pools_[kSends]->messages(); ++s) {
     const int d = extension_role(s) == OtRole::sender ? kSends : kReceives;
-    if (counts[d] > 0) pools_[d]->step_into(s, fresh[d].data(), counts[d]);
+    if (counts[d] > 0) pools_[d]->step_into(s, fresh_[d].data(), counts[d]);
   }
   channel_.flush();
   const Traffic after = channel_.traffic();
@@ -145,7 +150,7 @@ void Refill::extend(Counts counts) {
     const std::lock_guard lock(mutex_);
     for (int d : {kSends, kReceives}) {
       if (counts[d] == 0) continue;
-      pools_[d]->add(fresh[d].data(), counts[d]);
+      pools_[d]->add(fresh_[d].data(), counts[d]);
       made_[d] += counts[d];
       batches_[d].push_back({made_[d], clock_});
     }

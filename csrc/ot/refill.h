@@ -62,7 +62,8 @@ class Refill {
   Channel& channel_;
   std::array<CotPool*, 2> pools_;
   const i64 most_;
-  PathClock clock_;  // of the refill's thread
+  PathClock clock_;  // of the refill's thread, as what is made before it joins the stock
+  std::array<WipedVector<Block>, 2> fresh_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;

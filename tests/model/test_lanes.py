@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from test_networks import Block, lenet
 
+import models
 import privml
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
@@ -94,6 +95,15 @@ def test_every_intermediate_value_is_the_same_whatever_the_threads(case):
         assert len(outputs) == len(alone) > 3
         for mine, expected in zip(outputs, alone, strict=True):
             assert torch.equal(mine, expected)
+
+
+def test_labels_of_the_shipped_model_are_the_same_whatever_the_threads():
+    model = models.load("lenet")
+    program = convert(model.module, calibration=model.preprocess(model.calibration))
+    x = model.preprocess(model.samples[:5])
+    scores = [run(program, x, threads)[0][0] for threads in (1, 2, 3)]
+    assert torch.equal(scores[0], scores[1]) and torch.equal(scores[0], scores[2])
+    assert torch.equal(scores[0].argmax(1), model.labels[:5])
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -106,6 +106,8 @@ def test_cost_shows_what_auto_would_choose(converted: Path) -> None:
 def test_multirun_sweeps(converted: Path) -> None:
     done = privml("cost", "--multirun", "program=lenet/program", "ot.k=1,8", cwd=converted)
     assert "k=1" in done.stdout and "k=8" in done.stdout
+    done = privml("cost", "program=lenet/program", "threads=2", "ot.refill=background", cwd=converted)
+    assert "2 threads" in done.stdout and "refilled in the background" in done.stdout
 
 
 @pytest.mark.parametrize(
