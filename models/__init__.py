@@ -12,20 +12,20 @@ from dataclasses import dataclass
 
 import torch
 
-_FOLDERS = ("lenet",)
+_FOLDERS = ("lenet", "motions", "tumours", "vowels")
 
 
 @dataclass(frozen=True)
 class Model:
     """A trained model and how to feed it.
 
-    ``module``: in evaluation mode. ``example``: one batch of inputs as the module takes them.
+    ``module``: in evaluation mode, or the path of an ONNX file. ``example``: one batch of inputs as it takes them.
     ``preprocess``: raw samples (uint8 images for image models) to such a batch. ``samples``, ``labels``: real
     raw samples the model was not trained on. ``calibration``: raw training samples to measure ranges on.
     """
 
     name: str
-    module: torch.nn.Module
+    module: torch.nn.Module | str
     example: torch.Tensor
     preprocess: Callable[[torch.Tensor], torch.Tensor]
     samples: torch.Tensor

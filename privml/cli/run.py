@@ -74,6 +74,9 @@ def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tup
 def compare(source: Source, inputs: torch.Tensor, outputs: torch.Tensor, shipped: bool) -> None:
     """Beside the clear model, where there is one at hand."""
     if not isinstance(source.model, torch.nn.Module):
+        if shipped and source.labels is not None and outputs.dim() == 1:
+            right = (outputs == source.labels[: len(inputs)]).sum().item()
+            console.out.print(f"right for {right} of {len(inputs)}")
         return
     with torch.no_grad():
         clear = source.model(inputs.to(torch.float32))
