@@ -11,7 +11,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.bench.runner import measure
-from privml.cli import console
+from privml.cli import console, networks
 from privml.cli.settings import ot_of
 from privml.errors import ConfigError
 
@@ -26,14 +26,16 @@ def run(config: DictConfig) -> None:
         if unknown:
             raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(operators)}")
         operators = {op: operators[op] for op in chosen}
+    whole = networks.are_networks(operators)
     records = []
     with console.progress("bench", config.quiet) as step:
         for index, (name, row) in enumerate(operators.items()):
             step(index, len(operators), name)
-            records.append(measure(task_of(config, name, row)))
+            made = networks.record_of(config, name, row) if whole else measure(task_of(config, name, row))
+            records.append(made)
         step(len(operators), len(operators), "done")
     save(config, records)
-    console.out.print(summary(config, records))
+    console.out.print(networks.summary(config, records) if whole else summary(config, records))
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
         "suite": config.suite.name,
         "op": name,
         "operator": row["operator"],
-        "n": int(config.n or row["n"]),
+        "n": int(config.batch or config.n or row["n"]),
         "params": row["params"],
         "provider": ot.provider,
         "k": ot.k,

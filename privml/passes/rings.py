@@ -31,6 +31,8 @@ from privml.passes.scales import Scales, bits_for, weight_of
 # A node has two ends: where it computes, and what it hands on.
 Key = tuple[str, fx.Node | None]
 FULL: Key = ("full", None)
+# By so many bits a product is computed in a wider ring than it needs, for the next product's sake.
+_STRETCH = 3
 
 
 @dataclass(slots=True)
@@ -200,21 +202,27 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
 
 
 def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:
+    """The products that want the values of a group in their own ring. Elementwise products take operands of any
+    widths: what functions read as well stays narrow for them."""
+    read = {rings.find(("in", node)) for node, kind in plan.kinds.items() if kind is Kind.FUNCTION}
     result: dict[Key, list[fx.Node]] = {}
     for node, kind in plan.kinds.items():
-        # Elementwise products take operands of any widths, and narrow ones are cheaper.
-        if kind is Kind.PRODUCT and node.target is not torch.ops.aten.mul.Tensor:
+        if kind is Kind.PRODUCT:
             for operand in factors(node):
                 if is_secret(operand) and operand in plan.scale:
-                    result.setdefault(rings.find(("out", operand)), []).append(node)
+                    root = rings.find(("out", operand))
+                    if node.target is not torch.ops.aten.mul.Tensor or root not in read:
+                        result.setdefault(root, []).append(node)
     return result
 
 
 def _fit_to_consumers(rings: Rings, plan: Scales, node: fx.Node, consumers: dict[Key, list[fx.Node]]) -> None:
-    """Truncation can end in any smaller ring: in that of the next product if it is not wider than the present
+    """Truncation can end in any smaller ring: in that of the next product if it is hardly wider than the present
     one (nothing is extended then), else in the smallest (truncate-and-reduce), to be extended by the product."""
-    root = rings.find(("out", node))
-    before = rings.of(("in", node))
+    root, inside = rings.find(("out", node)), rings.find(("in", node))
     wanted = max([rings.of(("in", user)) for user in consumers.get(root, ())], default=0)
+    if inside != rings.find(FULL) and rings.bits[inside] < wanted <= rings.bits[inside] + _STRETCH:
+        rings.bits[inside] = wanted
+    before = rings.bits[inside]
     shift = plan.computed[node] - plan.scale[node]
     rings.bits[root] = max(rings.bits[root], wanted if wanted <= before else before - shift)

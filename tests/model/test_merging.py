@@ -97,6 +97,43 @@ class Rnn(nn.Module):
         return y, h.sum(0)
 
 
+class Layer(nn.Module):
+    """One of torch's layers, states included."""
+
+    def __init__(self, kind, **settings):
+        super().__init__()
+        self.layer = kind(5, 6, batch_first=True, **settings)
+
+    def forward(self, x):
+        y, state = self.layer(x)
+        states = state if isinstance(state, tuple) else (state,)
+        return (y, *(part.transpose(0, 1) for part in states))
+
+
+class LstmCell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.LSTMCell(5, 6)
+
+    def forward(self, x):
+        state = None
+        for t in range(x.shape[1]):
+            state = self.cell(x[:, t], state)
+        return state
+
+
+class GruCell(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = nn.GRUCell(5, 6)
+
+    def forward(self, x):
+        h = x.new_zeros(x.shape[0], 6)
+        for t in range(x.shape[1]):
+            h = self.cell(x[:, t], h)
+        return h
+
+
 class Cell(nn.Module):
     def __init__(self):
         super().__init__()
@@ -143,6 +180,20 @@ MODELS = {
     "rnn": (Rnn, {"linear": 6, "relu": 6}),
     "rnn2": (lambda: Rnn(num_layers=2, bidirectional=True), {"linear": 2, "baddbmm": 10, "relu": 12}),
     "cell": (Cell, {"linear": 6, "relu": 6}),
+    "nn.gru": (lambda: Layer(nn.GRU), {"linear": 6, "sigmoid": 6, "tanh": 6, "mul": 12}),
+    "nn.gru2": (
+        lambda: Layer(nn.GRU, num_layers=2, bidirectional=True),
+        {"linear": 2, "baddbmm": 10, "sigmoid": 12, "tanh": 12, "mul": 24},
+    ),
+    "nn.lstm": (lambda: Layer(nn.LSTM), {"linear": 6, "sigmoid": 6, "tanh": 6}),
+    "nn.lstm2": (
+        lambda: Layer(nn.LSTM, bidirectional=True),
+        {"linear": 1, "baddbmm": 5, "sigmoid": 6, "tanh": 6},
+    ),
+    "nn.lstm.proj": (lambda: Layer(nn.LSTM, proj_size=3), {"sigmoid": 6, "tanh": 6}),
+    "nn.rnn": (lambda: Layer(nn.RNN), {"linear": 6, "tanh": 6, "sigmoid": 0}),
+    "nn.grucell": (GruCell, {"linear": 6, "sigmoid": 6, "tanh": 6}),
+    "nn.lstmcell": (LstmCell, {"linear": 6, "sigmoid": 6, "tanh": 6}),
     "heads": (Heads, {"linear": 3}),
     "blends": (Blends, {"mul": 2}),
     "assembled": (Assembled, {"linear": 1, "cat": 0, "add": 0, "slice": 0}),
@@ -202,7 +253,9 @@ def depth_and_bytes(program):
     return ledger.snapshot().total.depth, ledger.snapshot().total.bytes
 
 
-@pytest.mark.parametrize(("name", "part"), [("gru", 0.65), ("lstm", 0.45), ("fast", 0.75), ("rnn2", 0.55)])
+@pytest.mark.parametrize(
+    ("name", "part"), [("gru", 0.65), ("lstm", 0.45), ("fast", 0.75), ("rnn2", 0.55), ("nn.lstm2", 0.4)]
+)
 def test_the_critical_path_is_shorter(name, part, monkeypatch):
     torch.manual_seed(5)
     model, x = MODELS[name][0]().eval(), torch.randn(8, 6, 5)
@@ -212,7 +265,7 @@ def test_the_critical_path_is_shorter(name, part, monkeypatch):
     assert merged <= part * plain, (merged, plain)
 
 
-@pytest.mark.parametrize("name", ["gru", "lstm", "fast", "rnn2"])
+@pytest.mark.parametrize("name", ["gru", "lstm", "fast", "rnn2", "nn.gru2", "nn.lstm2", "nn.lstm.proj"])
 def test_merged_programs_run(name):
     torch.manual_seed(5)
     model, x = MODELS[name][0]().eval(), torch.randn(8, 6, 5)
