@@ -119,7 +119,11 @@ def serve(
 def settings_of(
     program: Program, ot: OtChoice, threads: int = 1, preprocessing: Preprocessing | None = None
 ) -> Settings:
-    """What both parties of a query must agree on."""
+    """What both parties of a query must agree on. ConfigError when the store is not as secure as ``ot`` demands."""
+    if preprocessing is not None and ot.security != preprocessing.ot.security:
+        raise ConfigError(
+            f"ot.security={ot.security}, but the correlations of {preprocessing.store} are {preprocessing.ot.security}"
+        )
     store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
     return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics, threads, *store)
 

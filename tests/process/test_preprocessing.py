@@ -190,6 +190,29 @@ def test_lanes_share_a_store(program, tmp_path):
         assert ours.store.left() == drawn.directions
 
 
+@pytest.mark.parametrize("ot", [OtChoice("silent"), OtChoice(k=3, security="malicious")], ids=str)
+def test_other_transfers(program, tmp_path, ot):
+    for outcome in make(program, tmp_path, ot=ot):
+        assert not isinstance(outcome, Exception), outcome
+    drawn = program.correlations((2, 4), ot=ot)
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        assert ours.ot == theirs.ot == ot
+        for left in (1, 0):
+            _, got = answer(program, ours, theirs, ot=ot)
+            assert_right(got.outputs)
+            cost = got.ledger.snapshot()
+            assert (cost.cots_as_sender, cost.cots_as_receiver) == drawn.roles(1) and cost.preprocess.bytes == 0
+            assert ours.store.left() == (left * drawn.from0, left * drawn.from1)
+
+
+def test_a_store_is_as_secure_as_demanded(program, stores):
+    malicious = OtChoice(security="malicious")
+    with half(program, stores, 0) as ours, pytest.raises(ConfigError, match="semi_honest"):
+        serve(program, "127.0.0.1:0", ot=malicious, preprocessing=ours)
+    with half(program, stores, 1) as theirs, pytest.raises(ConfigError, match="semi_honest"):
+        query(program, "127.0.0.1:1", INPUT, ot=malicious, preprocessing=theirs)
+
+
 def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):
     for outcome in make(program, tmp_path / "other"):
         assert not isinstance(outcome, Exception), outcome
