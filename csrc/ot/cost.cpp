@@ -19,7 +19,6 @@ i64 RcotCost::message_bytes(int m, i64 count) const {
   }
   expect(provider == "softspoken" && k >= 1, "RcotCost: unknown provider");
   expect(m == 0, "RcotCost: an extension of SoftSpoken OT has one message");
-  if (count == 0) return 0;
   const i64 columns = count + (malicious ? kSoftSpokenHidingColumns : 0);
   // One row of bits per field element beyond the first (softspoken.h).
   return (ceil_div(128, k) - 1) * columns / 8 + (malicious ? kSoftSpokenProofBytes : 0);

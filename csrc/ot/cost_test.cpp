@@ -157,7 +157,8 @@ TEST_P(MeterEquality, BytesDepthAndCorrelationsOfEveryFunction) {
 }
 
 std::vector<OtConfig> measured_providers() {
-  std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0)};
+  std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0),
+                                test_config("silent", 0, "malicious")};
   for (int k : {1, 2, 4, 8}) configs.push_back(test_config("softspoken", k));
   for (int k : {1, 3, 4, 10}) configs.push_back(test_config("softspoken", k, "malicious"));
   return configs;
@@ -213,6 +214,9 @@ TEST(WireTrace, IsAFunctionOfTheTestSeeds) {
       {"ideal4",
        {"0146fb85e8c70ee516f543c9d9d3767c94a97314121af6ceea92e2fa35fefdac",
         "fecd24bedf2210067818c6df93c800c52362b45a9a1edae93bcf3a1a17ab2008"}},
+      {"silent0_malicious",
+       {"73f7f93ac79227dfdfaf60e77dad1b9056051b8dd58ba89299009172ef79fd72",
+        "d9087fc6743d9ab94dbc1ab119679a0ee0ed1ad62640ad4bb667a51926a46c29"}},
       {"silent0",
        {"d3182ea64bbe62a0fb2550b5596de59d97c6dd49476e1577636a250df17ee838",
         "07e0e7c4bd5bfe21b49ba5a4a9c7ba774839ab4f6424c635f08f8baad3078ca5"}},

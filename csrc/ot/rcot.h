@@ -47,8 +47,8 @@ struct RcotCost {
   i64 granularity = 1;
   i64 tile = 1;
   int messages = 0;
+  bool malicious = false;  // SoftSpoken OT: with hiding columns and a proof; silent OT: checked
   i64 tree_bytes = 0;      // silent OT: of an iteration's trees
-  bool malicious = false;  // SoftSpoken OT: with hiding columns and a proof
   // Bytes of message m for an extension of `count`.
   i64 message_bytes(int m, i64 count) const;
   // What a correlation costs on the wire, both ways, in a full extension.

@@ -165,7 +165,8 @@ TEST_P(RcotConformance, ReservedStockKeepsItsOrderWhenTheStoreMoves) {
 }
 
 std::vector<OtConfig> all_providers() {
-  std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0)};
+  std::vector<OtConfig> configs{test_config("ideal"), test_config("silent", 0),
+                                test_config("silent", 0, "malicious")};
   for (int k = 1; k <= 10; ++k) {
     configs.push_back(test_config("softspoken", k));
     configs.push_back(test_config("softspoken", k, "malicious"));

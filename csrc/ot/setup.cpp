@@ -145,10 +145,7 @@ RcotCost rcot_cost(const OtConfig& config) {
   expect(config.security == "semi_honest" || is_malicious(config),
          "OT security must be \"semi_honest\" or \"malicious\"");
   if (config.provider == "ideal") return ideal_cost();
-  if (config.provider == "silent") {
-    expect(!is_malicious(config), "silent OT: security must be \"semi_honest\"");
-    return silent_cost(silent_main_parameters(false));
-  }
+  if (config.provider == "silent") return silent_cost(silent_main_parameters(is_malicious(config)));
   expect(config.provider == "softspoken",
          "OT provider must be \"softspoken\", \"silent\" or \"ideal\"");
   return softspoken_cost(config.k, is_malicious(config));
@@ -193,7 +190,7 @@ void cost_party_resources(CostMeter& meter) {
   meter.exchange(kNonce, kNonce);  // openings
   constexpr i64 kRequest = kBaseOts * kBaseOtRequestBytes;
   const bool silent = meter.rcot.provider == "silent";
-  const bool malicious = silent ? meter.rcot.messages > 2 : meter.rcot.malicious;
+  const bool malicious = meter.rcot.malicious;
   const int k = silent ? kSilentBaseDegree : meter.rcot.k;
   const i64 reply = kBaseOts * kBaseOtReplyBytes + softspoken_seed_bytes(k, malicious);
   meter.exchange(kRequest, kRequest);

@@ -273,6 +273,7 @@ std::unique_ptr<Rcot> make_silent_receiver(Channel& channel, const SilentParamet
 RcotCost silent_cost(const SilentParameters& parameters) {
   RcotCost cost{"silent", 0, parameters.usable(), parameters.usable(),
                 parameters.malicious ? 4 : 2};
+  cost.malicious = parameters.malicious;
   cost.tree_bytes = parameters.lpn.choices() * static_cast<i64>(sizeof(Block));
   return cost;
 }

@@ -12,6 +12,7 @@
 #include "net/memory.h"
 #include "net/tampering_testing.h"
 #include "ot/silent_check.h"
+#include "ot/tampered_testing.h"
 
 namespace privml::testing {
 namespace {
@@ -202,6 +203,26 @@ TEST(SilentTampering, LaterIterationsAreChecked) {
   }
   Pair of_receiver(small(true), {}, Flip{2, 200});
   expect_abort(of_receiver, 2);
+}
+
+// Whole sessions: coin toss, base OTs, the small iteration, a large one.
+TEST(SilentTampering, EveryMessageOfASession) {
+  const OtConfig config = test_config("silent", 0, "malicious");
+  const auto body = [](Party& party) {
+    party.rank == 0 ? reserve(party, 1, 0) : reserve(party, 0, 1);
+  };
+  for (int tampered : {0, 1}) {
+    const TamperedRun honest = run_tampered(config, tampered, {}, body);
+    EXPECT_EQ(honest.ending, (std::array{Ending::completed, Ending::completed}));
+    ASSERT_GE(honest.message_bytes.size(), 7u);
+    for (i64 message = 0; message < std::ssize(honest.message_bytes); ++message) {
+      const i64 bits = 8 * honest.message_bytes[message];
+      const i64 bit = tampered == 0 ? bits / 3 : bits - 1;
+      const TamperedRun run = run_tampered(config, tampered, Flip{message, bit}, body);
+      EXPECT_TRUE(run.flipped) << message << " " << bit;
+      EXPECT_TRUE(run.detected()) << message << " " << bit;
+    }
+  }
 }
 
 TEST(SilentTampering, WithoutTheCheckAFlipIsAWrongResult) {

@@ -18,7 +18,7 @@ REFILLS = ("none", "background")
 @dataclass(frozen=True, slots=True)
 class OtChoice:
     """``provider``: "softspoken", "silent", or "ideal" (tests only). ``k``: SoftSpoken's field degree (1 to 10),
-    0 for other providers. ``security``: "semi_honest", or "malicious" (SoftSpoken): a peer that deviates while
+    0 for other providers. ``security``: "semi_honest", or "malicious": a peer that deviates while
     transfers are made ends in SecurityAbort. ``refill``: "none", or "background" where each lane's correlations are
     made by a thread and on a connection of their own. Raises ConfigError for what does not exist."""
 
@@ -34,8 +34,6 @@ class OtChoice:
             raise ConfigError(f"ot.security must be one of {', '.join(SECURITIES)}, got {self.security!r}")
         if self.refill not in REFILLS:
             raise ConfigError(f"ot.refill must be one of {', '.join(REFILLS)}, got {self.refill!r}")
-        if self.provider == "silent" and self.security == "malicious":
-            raise ConfigError("ot=silent has no malicious security; choose ot=softspoken")
         if self.provider != "softspoken":
             object.__setattr__(self, "k", 0)
         elif self.k not in SOFTSPOKEN_DEGREES:

@@ -87,6 +87,7 @@ SETTINGS = [
     (OtChoice(k=2), 1),
     (OtChoice(k=3, security="malicious"), 1),
     (OtChoice("silent"), 1),
+    (OtChoice("silent", security="malicious"), 1),
     (OtChoice("ideal"), 3),
     (OtChoice(), 2),
     (OtChoice("silent"), 2),

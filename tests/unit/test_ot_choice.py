@@ -15,6 +15,12 @@ def test_every_degree_and_security(k, security):
     assert choice.tag == f"softspoken-k{k}" + ("-malicious" if security == "malicious" else "")
 
 
+def test_silent_transfers_have_no_degree():
+    choice = OtChoice("silent", 4, "malicious")
+    assert (choice.k, choice.tag) == (0, "silent-malicious")
+    assert OtChoice("silent", 4) == OtChoice("silent", 8)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"k": 0}, {"k": 11}, {"k": "4"}, {"security": "none"}, {"provider": "other"}], ids=str
 )
