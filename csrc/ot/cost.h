@@ -63,7 +63,8 @@ struct CostMeter {
 // reserve(party, n[party.rank], n[1 - party.rank]).
 template <class ProtocolCost>
 std::array<i64, 2> count_correlations(double correlation_bits, ProtocolCost&& protocol_cost) {
-  CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  constexpr i64 kOneExtension = i64{1} << 62;  // the meter walks through every extension
+  CostMeter meter{RcotCost{"ideal", 0, 1, kOneExtension}};
   meter.correlation_bits = correlation_bits;
   protocol_cost(meter);
   return meter.cots;
