@@ -64,7 +64,7 @@ def test_program_must_agree(address):
 @pytest.mark.parametrize("settings", [
     {"rank": 2, "listen": "127.0.0.1:0"}, {"rank": 0}, {"rank": 0, "listen": "a:1", "connect": "b:1"},
     {"rank": 0, "listen": "nonsense"}, {"rank": 0, "listen": "127.0.0.1:0", "engine": "plain"},
-    {"rank": 0, "listen": "127.0.0.1:0", "ot": "other"}, {"rank": 0, "listen": "127.0.0.1:0", "k": 3},
+    {"rank": 0, "listen": "127.0.0.1:0", "ot": "other"}, {"rank": 0, "listen": "127.0.0.1:0", "k": 11},
     {"rank": 0, "listen": "0.0.0.0:0", "ot": "ideal"}, {"rank": 0, "listen": "10.0.0.1:0", "test_seed": 1},
 ])  # fmt: skip
 def test_wrong_settings_are_refused_at_once(settings):

@@ -92,7 +92,7 @@ def test_wrong_settings():
     with pytest.raises(ConfigError):
         privml.local("twopc", ot="nothing")
     with pytest.raises(ConfigError):
-        privml.local("twopc", k=9)
+        privml.local("twopc", k=11)
     with pytest.raises(ConfigError):
         privml.local("twopc", colour="red")
 
