@@ -9,8 +9,8 @@
 //                fewer bits. Where the value vanishes for a >= 2^covered, the higher bits of a are
 //                only tested for zero. From the third digit on the words carry guard bits.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Cost           per digit one lookup_xor, between digits one truncate_reduce; per product
-// one
+//                hash.
+// Cost           per digit one lookup_xor, between digits one truncate_reduce; per product one
 //                multiply_word and one truncate_reduce.
 // Source         SiRNN (Rathee et al., S&P 2021), section V-A, Figure 3.
 #pragma once

@@ -10,7 +10,8 @@
 // Error          at most 1.5 units in the last place for 16 bits and scales 8..14 (see
 //                docs/fixed-point-math.md for what is measured).
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Source         SiRNN (Rathee et al., S&P 2021), section V-A, Figure 3, with rounded tables.
+//                hash.
+// Source         SiRNN (Rathee et al., S&P 2021), section V-A, Figure 3, with rounded tables.
 // Cost           decay.h; exp that can exceed its range extends x and takes a ReLU first.
 #pragma once
 

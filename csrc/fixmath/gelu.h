@@ -10,7 +10,8 @@
 //                d(|x|), silu and softplus alike; erf is odd. The cheaper form is taken.
 // Accuracy       below one unit in the last place; see docs/fixed-point-math.md.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Cost           that of piecewise.h and one truncate_reduce; the long form also two relus.
+//                hash.
+// Cost           that of piecewise.h and one truncate_reduce; the long form also two relus.
 // Source         after SiRNN (Rathee et al., S&P 2021), section V, whose recipe for sigmoid this
 //                replaces by tables of polynomials.
 #pragma once

@@ -10,7 +10,8 @@
 //                Inputs of up to 9 bits: one table.
 // Accuracy       below one unit in the last place; see docs/fixed-point-math.md.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Cost           normalization.h, piecewise.h, word_product.h for the place, truncate_reduce.
+//                hash.
+// Cost           normalization.h, piecewise.h, word_product.h for the place, truncate_reduce.
 // Source         after SiRNN (Rathee et al., S&P 2021), Figure 6.
 #pragma once
 

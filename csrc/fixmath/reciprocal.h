@@ -9,8 +9,9 @@
 //                power of two that the place k selects; up to 9 bits one table.
 // Error          below 1.25 units in the last place (docs/fixed-point-math.md).
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Source         SiRNN (Rathee et al., S&P 2021), Figures 5 and 6. Cost normalization.h,
-// unit_reciprocal.h, a multiply_word and a truncate_reduce.
+//                hash.
+// Source         SiRNN (Rathee et al., S&P 2021), Figures 5 and 6.
+// Cost           normalization.h, unit_reciprocal.h, a multiply_word and a truncate_reduce.
 #pragma once
 
 #include "fixmath/format.h"

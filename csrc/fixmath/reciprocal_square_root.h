@@ -10,9 +10,10 @@
 //                one-hot word, multiplies it; one truncation. Inputs of up to 9 bits: one table.
 // Accuracy       below one unit in the last place; see docs/fixed-point-math.md.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Cost           normalization.h, piecewise.h, a word product, truncate_reduce. Source SiRNN
-// (Rathee et al., S&P 2021), Figure 6, with a piecewise polynomial where it has
-//                a table and an iteration of Goldschmidt's.
+//                hash.
+// Cost           normalization.h, piecewise.h, a word product, truncate_reduce.
+// Source         SiRNN (Rathee et al., S&P 2021), Figure 6, with a piecewise polynomial where it
+//                has a table and an iteration of Goldschmidt's.
 #pragma once
 
 #include "fixmath/format.h"

@@ -9,8 +9,9 @@
 //                the depth, at twice the error.
 // Error          below one unit in the last place; docs/fixed-point-math.md has what is measured.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Source         after SiRNN (Rathee et al., S&P 2021), section V-B. Cost           that of
-// smooth.h.
+//                hash.
+// Source         after SiRNN (Rathee et al., S&P 2021), section V-B.
+// Cost           that of smooth.h.
 #pragma once
 
 #include "fixmath/format.h"

@@ -6,8 +6,8 @@
 // Method         one piecewise polynomial of x where its range is short; else one of min(|x|, T),
 //                T being where the tail ends, put together by the sign. The cheaper form is taken.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Cost           piecewise.h; the second form two relu.h, and a multiplex.h or an extension
-// more.
+//                hash.
+// Cost           piecewise.h; the second form two relu.h, and a multiplex.h or an extension more.
 #pragma once
 
 #include "fixmath/format.h"

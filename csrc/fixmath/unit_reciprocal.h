@@ -9,8 +9,8 @@
 //                Above 18 fraction bits of the output, one step of Goldschmidt's iteration on a
 //                line of half the precision. Few bits of u are looked up as a whole.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-// hash. Source         SiRNN (Rathee et al., S&P 2021), Figure 5; the line: Ito, Takagi, Yajima
-// (IEEE
+//                hash.
+// Source         SiRNN (Rathee et al., S&P 2021), Figure 5; the line: Ito, Takagi, Yajima (IEEE
 //                Transactions on Computers 46(4), 1997).
 #pragma once
 

@@ -10,8 +10,7 @@
 // Assumption  H is circular correlation robust, pi being AES-128 with a fixed public key as ideal
 //             permutation (Guo, Katz, Wang, Yu, eprint 2019/074, section 7.3).
 // Order       The child of node j at level l is node j (left) or j + 2^l (right) of level l + 1:
-// bit
-//             l of a leaf's number tells the side taken at level l.
+//             bit l of a leaf's number tells the side taken at level l.
 #pragma once
 
 #include "crypto/aes.h"

@@ -17,8 +17,7 @@
 //                assumption below allows for. A lying receiver gets the digest of a value with the
 //                whole entropy of the offset.
 // Assumption     learning parity with regular noise for the parameters of lpn.h (malicious: with
-// the
-//                answers to guesses at the noise that end the session when wrong); half_tree.h;
+//                the answers to guesses at the noise that end the session when wrong); half_tree.h;
 //                BLAKE2b as random oracle for the digest.
 // Cost           sender to receiver 16 bytes per level of each tree; malicious: 32 bytes from the
 //                receiver and 32 back besides.

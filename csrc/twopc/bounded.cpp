@@ -6,15 +6,12 @@
 #include "base/error.h"
 #include "twopc/chunk.h"
 #include "twopc/comparison.h"
+#include "twopc/low_bits.h"
 #include "twopc/random_selection.h"
 #include "twopc/signed_wrap.h"
 
 namespace privml {
 namespace {
-
-void keep_low_bits(std::span<const u64> x, int bits, std::span<u64> out) {
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] = x[i] & low_mask(bits);
-}
 
 // floor(int(x) / 2^shift) = u0 + u1 + c - 2^(bits - shift) MW, u_b the high part of x_b and c the
 // carry of the low parts.

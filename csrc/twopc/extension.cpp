@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "twopc/chunk.h"
 #include "twopc/comparison.h"
+#include "twopc/low_bits.h"
 #include "twopc/private_product.h"
 #include "twopc/random_selection.h"
 
@@ -17,10 +18,6 @@ void check(std::span<const u64> x, int from, int to, std::span<const u64> out) {
   expect(from >= 1 && from <= to && to <= 64,
          "extension: widths must satisfy 1 <= from <= to <= 64");
   expect(x.size() == out.size(), "extension: out must be as long as x");
-}
-
-void keep_low_bits(std::span<const u64> x, int bits, std::span<u64> out) {
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] = x[i] & low_mask(bits);
 }
 
 // x0 + x1 - 2^from w over the integers. A signed x is taken as x + 2^(from-1).

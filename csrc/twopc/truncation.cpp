@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "twopc/chunk.h"
 #include "twopc/comparison.h"
+#include "twopc/low_bits.h"
 #include "twopc/private_product.h"
 #include "twopc/random_selection.h"
 
@@ -17,10 +18,6 @@ void check(std::span<const u64> x, int bits, int shift, std::span<const u64> out
   expect(bits >= 1 && bits <= 64, "truncation: bits must be in 1..64");
   expect(shift >= 0 && shift < bits, "truncation: shift must be in 0..bits-1");
   expect(x.size() == out.size(), "truncation: out must be as long as x");
-}
-
-void keep_low_bits(std::span<const u64> x, int bits, std::span<u64> out) {
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] = x[i] & low_mask(bits);
 }
 
 // With u_b and v_b the high and low part of x_b, c the carry of v0 + v1 and w the carry of x0 + x1:

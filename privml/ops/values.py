@@ -91,13 +91,16 @@ def limit(fmt: RingFormat) -> int:
     return (1 << (fmt.bits - 1)) + 1 if fmt.bound is None else fmt.bound
 
 
+def _shifted(bound: int, shift: int) -> int:
+    """The bound of a value shifted right (left where ``shift`` < 0); a negative one is truncated away from zero."""
+    return bound << -shift if shift <= 0 else ((bound - 1 + (1 << shift) - 1) >> shift) + 1
+
+
 def rescaled(fmt: RingFormat, to: RingFormat) -> RingFormat:
     """``to`` with what is known of a value of ``fmt`` after ``convert``."""
     if not fmt.nonnegative and fmt.bound is None:
         return to
-    bound, shift = fmt.bound, fmt.scale - to.scale
-    if bound is not None:  # a negative value is truncated away from zero
-        bound = bound << -shift if shift <= 0 else ((bound - 1 + (1 << shift) - 1) >> shift) + 1
+    bound = None if fmt.bound is None else _shifted(fmt.bound, fmt.scale - to.scale)
     return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), fmt.nonnegative, bound)
 
 
@@ -166,9 +169,7 @@ def promised(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) 
 
 def _bound_after(fmt: RingFormat, shift: int, bits: int) -> int | None:
     """The bound of a value of ``fmt`` shifted right, if it says more than a ring of ``bits`` bits."""
-    bound = fmt.bound
-    if bound is not None and shift > 0:
-        bound = ((bound - 1 + (1 << shift) - 1) >> shift) + 1
+    bound = None if fmt.bound is None else _shifted(fmt.bound, max(shift, 0))
     return None if bound is None or bound >> (bits - 1) else bound
 
 
