@@ -4,10 +4,9 @@
 // Functionality  u in Z_{2^fraction} stands for v = 1 + u / 2^fraction; out ~ 2^scale (1 / v - 1/2)
 //                in Z_{2^out_bits}, at least 0 and below 2^(scale - 1).
 // Method         the top bits of u choose a line (constant and slope, minimax on the segment),
-// whose
-//                entries stay exclusive-or shared; the low bits of u are multiplied by the slope.
-//                Above 18 fraction bits of the output, one step of Goldschmidt's iteration on a
-//                line of half the precision. Few bits of u are looked up as a whole.
+//                whose entries stay exclusive-or shared; the low bits of u are multiplied by the
+//                slope. Above 18 fraction bits of the output, one step of Goldschmidt's iteration
+//                on a line of half the precision. Few bits of u are looked up as a whole.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Source         SiRNN (Rathee et al., S&P 2021), Figure 5; the line: Ito, Takagi, Yajima (IEEE

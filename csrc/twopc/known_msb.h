@@ -6,8 +6,7 @@
 //                complement. The extended number in Z_{2^to}; floor(x / 2^shift) in Z_{2^bits}.
 //                For other x than msb says the results are wrong: it is the caller's promise.
 // Method         carry of x0 + x1 from the top bits m0, m1 of the shares: with msb = 0 m0 | m1,
-// with
-//                msb = 1 m0 & m1. A number with msb = 1 is made one with msb = 0 by taking
+//                with msb = 1 m0 & m1. A number with msb = 1 is made one with msb = 0 by taking
 //                2^(bits-1) off (unsigned) or by its complement -x-1 (signed). Shared: a table of
 //                the four bits m_b, msb_b by one 1-of-4 transfer into the ring, or two private ANDs
 //                and a conversion, whichever takes fewer bits.
