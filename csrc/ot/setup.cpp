@@ -67,24 +67,14 @@ Block first_block(const Digest& bytes) {
 Block tagged(Block seed, u64 tag) { return Prg({seed.lo, seed.hi ^ tag}).next_block(); }
 
 // Set-up for correlations of an earlier session (stored.h).
-std::unique_ptr<PartyResources> stored_resources(Channel& channel, int rank,
-                                                 const OtConfig& config) {
-  expect(sodium_init() >= 0, "libsodium could not be initialised");
-  const auto start = std::chrono::steady_clock::now();
-  const Traffic before = channel.traffic();
-  Prg prg(config.test_seed ? tagged(*config.test_seed, 1 + static_cast<u64>(rank))
-                           : os_random_block());
+std::unique_ptr<PartyResources> stored_resources(Channel& channel, int rank, const OtConfig& config,
+                                                 Prg prg) {
   const Digest session = toss_coins(channel, rank, prg);
-  auto resources = std::make_unique<PartyResources>(
+  return std::make_unique<PartyResources>(
       channel, rank, CotPool(make_stored_rcot(OtRole::sender, *config.stored_offset)),
       CotPool(make_stored_rcot(OtRole::receiver, kZeroBlock)), prg,
       first_block(digest("privml hash key", 0, session, {})),
       rcot_cost(config).bits_per_correlation());
-  const Traffic after = channel.traffic();
-  resources->party().ledger.phases[static_cast<int>(Phase::setup)] = {
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-      after.sent - before.sent, after.received - before.received, after.depth - before.depth};
-  return resources;
 }
 
 std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Block seed, Prg prg) {
@@ -162,9 +152,9 @@ PartyResources::PartyResources(Channel& channel, int rank, CotPool sender, CotPo
 std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
                                                      const OtConfig& config) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
-  if (config.stored_offset) return stored_resources(channel, rank, config);
   rcot_cost(config);
-  const bool ideal = config.provider == "ideal";
+  const bool stored = config.stored_offset.has_value();
+  const bool ideal = !stored && config.provider == "ideal";
   expect(!ideal || config.test_seed,
          "the ideal OT provider is insecure and needs a test seed; use \"softspoken\"");
   expect(sodium_init() >= 0, "libsodium could not be initialised");
@@ -172,8 +162,9 @@ std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
   const Traffic before = channel.traffic();
   const Prg prg(config.test_seed ? tagged(*config.test_seed, 1 + static_cast<u64>(rank))
                                  : os_random_block());
-  auto resources = ideal ? ideal_resources(channel, rank, *config.test_seed, prg)
-                         : resources_of(channel, rank, config, prg);
+  auto resources = stored  ? stored_resources(channel, rank, config, prg)
+                   : ideal ? ideal_resources(channel, rank, *config.test_seed, prg)
+                           : resources_of(channel, rank, config, prg);
   const Traffic after = channel.traffic();
   PhaseCount& book = resources->party().ledger.phases[static_cast<int>(Phase::setup)];
   book.sent = after.sent - before.sent;
