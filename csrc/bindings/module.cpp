@@ -14,6 +14,7 @@ void define_correlations(py::module_& m);
 void define_comparison_family(py::module_& m);
 void define_product_family(py::module_& m);
 void define_fixed_point_functions(py::module_& m);
+void define_clear_float_primitives(py::module_& m);
 
 namespace {
 
@@ -40,8 +41,8 @@ void translate_exceptions() {
 
 PYBIND11_MODULE(_core, m) {
   m.doc() =
-      "The compiled core: channels, sessions, the two-party protocols (submodule twopc) and "
-      "fixed-point functions (submodule fixmath).";
+      "The compiled core: channels, sessions, the two-party protocols (submodule twopc), "
+      "fixed-point functions (submodule fixmath) and floating-point numbers (submodule secfloat).";
   privml::bindings::translate_exceptions();
   privml::bindings::define_network(m);
   privml::bindings::define_session(m);
@@ -55,4 +56,9 @@ PYBIND11_MODULE(_core, m) {
       "Functions of fixed-point numbers: <name>(session, x, formats) on shares, clear_<name>(x, "
       "formats) the same in the clear.");
   privml::bindings::define_fixed_point_functions(fixmath);
+  py::module_ secfloat = m.def_submodule(
+      "secfloat",
+      "Floating-point numbers in words of p + q + 5 bits: <name>(session, words, p, q) on shares, "
+      "clear_<name>(words, p, q) the same in the clear.");
+  privml::bindings::define_clear_float_primitives(secfloat);
 }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The floating-point primitives in the clear, bit for bit as the protocols compute them.
+//
+// Correctly rounded, ties to even, in an unbounded exponent range; then too small becomes zero of
+// the same sign and too large infinity. Fast where the format is a constant of the caller.
+// Zeros must be canonical except where noted.
+#pragma once
+
+#include <algorithm>
+
+#include "secfloat/quotient.h"
+#include "secfloat/value.h"
+
+namespace privml {
+
+// x / 2^shift to the nearest integer, ties to even; 0 <= shift < width of Word.
+template <class Word>
+constexpr Word shift_rounded(Word x, int shift) {
+  if (shift == 0) return x;
+  const Word half = Word{1} << (shift - 1);
+  const Word low = x & (2 * half - 1), high = x >> shift;
+  return high + ((low > half) || (low == half && (high & 1)) ? 1 : 0);
+}
+
+constexpr int top_bit(u64 x) { return std::bit_width(x) - 1; }
+constexpr int top_bit(u128 x) {
+  const u64 high = static_cast<u64>(x >> 64);
+  return high != 0 ? 64 + top_bit(high) : top_bit(static_cast<u64>(x));
+}
+
+// The end of every operation (FPCheck): overflow to infinity, underflow to zero; any z, e, m.
+constexpr FloatValue clear_float_check(FloatValue v, FloatFormat f) {
+  if (v.zero || v.exponent < f.least()) return float_zero(f, v.sign);
+  if (v.exponent > f.greatest()) return float_infinity(f, v.sign);
+  return v;
+}
+
+// Mantissa of `bits` bits (top bit set, or 0) with bits - 1 fraction bits, to q (Round*); no check.
+template <class Word>
+constexpr FloatValue round_mantissa(bool zero, bool sign, int exponent, Word m, int bits, int q) {
+  const int shift = bits - 1 - q;
+  if (shift <= 0) return {zero, sign, exponent, static_cast<u64>(m) << -shift};
+  u64 rounded = static_cast<u64>(shift_rounded(m, shift));
+  if (rounded >> (q + 1)) {
+    rounded >>= 1;
+    ++exponent;
+  }
+  return {zero, sign, exponent, rounded};
+}
+
+// From a format with `from` fraction bits; the exponents keep their range; no check.
+constexpr FloatValue clear_float_round(FloatValue v, int from, FloatFormat f) {
+  return round_mantissa(v.zero, v.sign, v.exponent, v.mantissa, from + 1, f.mantissa);
+}
+
+// No check: for operands and results whose exponents are known to fit; zeros keep mantissa 0 and
+// the sum of the exponents.
+constexpr FloatValue clear_float_multiply_unchecked(FloatValue a, FloatValue b, FloatFormat f) {
+  const int q = f.mantissa, exponent = a.exponent + b.exponent;
+  const bool zero = a.zero || b.zero, sign = a.sign != b.sign;
+  const auto rounded = [&](auto m) {
+    using Word = decltype(m);
+    const int bits = (m >> (2 * q + 1)) != 0 ? 2 * q + 2 : 2 * q + 1;
+    return round_mantissa<Word>(zero, sign, exponent + (bits == 2 * q + 2), m, bits, q);
+  };
+  if (2 * q + 2 <= 64) return rounded(a.mantissa * b.mantissa);
+  return rounded(u128{a.mantissa} * b.mantissa);
+}
+
+constexpr FloatValue clear_float_multiply(FloatValue a, FloatValue b, FloatFormat f) {
+  return clear_float_check(clear_float_multiply_unchecked(a, b, f), f);
+}
+
+constexpr bool smaller_magnitude(FloatValue a, FloatValue b) {
+  return a.exponent < b.exponent || (a.exponent == b.exponent && a.mantissa < b.mantissa);
+}
+
+// An exact zero is +0, except for the sum of two negative zeros.
+constexpr FloatValue clear_float_add(FloatValue a, FloatValue b, FloatFormat f) {
+  const int q = f.mantissa;
+  if (smaller_magnitude(a, b)) std::swap(a, b);
+  const int d = a.exponent - b.exponent;
+  if (d > q + 2) return a;
+  const auto added = [&](auto larger) {
+    using Word = decltype(larger);
+    larger <<= d;
+    const Word m = a.sign != b.sign ? larger - b.mantissa : larger + b.mantissa;
+    if (m == 0) return float_zero(f, a.sign && b.sign);
+    const int k = top_bit(m);
+    return clear_float_check(round_mantissa<Word>(false, a.sign, b.exponent + k - q, m, k + 1, q),
+                             f);
+  };
+  if (2 * q + 4 <= 64) return added(a.mantissa);
+  return added(u128{a.mantissa});
+}
+
+constexpr FloatValue clear_float_negate(FloatValue a) {
+  a.sign = !a.sign;
+  return a;
+}
+
+constexpr FloatValue clear_float_absolute(FloatValue a) {
+  a.sign = false;
+  return a;
+}
+
+constexpr FloatValue clear_float_subtract(FloatValue a, FloatValue b, FloatFormat f) {
+  return clear_float_add(a, clear_float_negate(b), f);
+}
+
+// Rounds both the aligned operand and the sum towards zero; no check, so a zero has exponent
+// max - q. Zeros of any exponent below the other operand's are allowed. The error is below 1 (equal
+// signs) or 2 units where the operands do not cancel: exponents equal, or two or more apart.
+constexpr FloatValue clear_float_cheap_add(FloatValue a, FloatValue b, FloatFormat f) {
+  const int q = f.mantissa;
+  if (smaller_magnitude(a, b)) std::swap(a, b);
+  const int d = a.exponent - b.exponent;
+  if (d > q + 1) return a;
+  const u64 aligned = b.mantissa >> d;
+  const u64 m = a.sign != b.sign ? a.mantissa - aligned : a.mantissa + aligned;
+  const int k = m == 0 ? 0 : top_bit(m);
+  return {m == 0, a.sign, a.exponent + k - q, (m << (q + 1 - k)) >> 1};
+}
+
+// Exponent of a / b before the check, [m1 < m2] taken off; x / 0 overflows to infinity.
+constexpr int quotient_exponent(FloatValue a, FloatValue b, FloatFormat f) {
+  return a.exponent - b.exponent - (a.mantissa < b.mantissa) + (b.zero ? 1 << (f.exponent - 1) : 0);
+}
+
+constexpr u64 quotient_numerator(FloatValue a, FloatValue b) {
+  return a.mantissa < b.mantissa ? 2 * a.mantissa : a.mantissa;
+}
+
+// x / 0 is infinity, 0 / 0 is zero.
+constexpr FloatValue clear_float_divide(FloatValue a, FloatValue b, FloatFormat f) {
+  u64 m = 0;
+  if (!a.zero && !b.zero) {
+    const u128 numerator = u128{quotient_numerator(a, b)} << (f.mantissa + 1);
+    m = static_cast<u64>((numerator / b.mantissa + 1) >> 1);  // no ties: see quotient.h
+  }
+  return clear_float_check({a.zero, a.sign != b.sign, quotient_exponent(a, b, f), m}, f);
+}
+
+// Error below 1.5 units; the mantissa may be 2^q - 1: to be rounded to a narrower format.
+constexpr FloatValue clear_float_cheap_divide(FloatValue a, FloatValue b, FloatFormat f) {
+  const u64 m = approximate_quotient(f.mantissa, quotient_numerator(a, b), b.mantissa);
+  return clear_float_check({a.zero, a.sign != b.sign, quotient_exponent(a, b, f), m}, f);
+}
+
+// Of the magnitude: signs of numbers other than zero are ignored.
+constexpr FloatValue clear_float_sqrt(FloatValue a, FloatFormat f) {
+  if (a.zero) return float_zero(f, a.sign);
+  const int odd = a.exponent & 1;
+  // Half a unit is never hit: (2y + 1)^2 is odd and 2^(q+2) m even.
+  const u64 twice = integer_root(u128{a.mantissa} << (odd + f.mantissa + 2));
+  return {false, false, (a.exponent - odd) / 2, (twice + 1) >> 1};
+}
+
+constexpr bool clear_float_equal(FloatValue a, FloatValue b) {
+  return (a.zero && b.zero) ||
+         (a.sign == b.sign && a.exponent == b.exponent && a.mantissa == b.mantissa);
+}
+
+constexpr bool clear_float_less_than(FloatValue a, FloatValue b) {
+  if (a.zero && b.zero) return false;
+  if (a.sign != b.sign) return a.sign;
+  return a.sign ? smaller_magnitude(b, a) : smaller_magnitude(a, b);
+}
+
+constexpr bool clear_float_less_equal(FloatValue a, FloatValue b) {
+  return !clear_float_less_than(b, a);
+}
+
+// The first of two zeros.
+constexpr FloatValue clear_float_maximum(FloatValue a, FloatValue b) {
+  return clear_float_less_than(a, b) ? b : a;
+}
+
+constexpr FloatValue clear_float_relu(FloatValue a, FloatFormat f) {
+  return a.sign ? float_zero(f) : a;
+}
+
+// To the nearest integer, ties to even; the sign stays on zeros.
+constexpr FloatValue clear_float_round_to_integer(FloatValue a, FloatFormat f) {
+  const int q = f.mantissa;
+  if (a.zero || a.exponent < -1) return float_zero(f, a.sign);
+  if (a.exponent >= q) return a;
+  const u64 m = shift_rounded(a.mantissa, q - a.exponent);
+  if (m == 0) return float_zero(f, a.sign);
+  const int k = top_bit(m);
+  return {false, a.sign, k, m << (q - k)};
+}
+
+// x / 2^scale, x signed; zero is +0.
+constexpr FloatValue clear_float_from_fixed(i64 x, int scale, FloatFormat f) {
+  if (x == 0) return float_zero(f);
+  const u64 magnitude = x < 0 ? -static_cast<u64>(x) : static_cast<u64>(x);
+  const int k = top_bit(magnitude);
+  return clear_float_check(
+      round_mantissa<u64>(false, x < 0, k - scale, magnitude, k + 1, f.mantissa), f);
+}
+
+// a * 2^scale to the nearest integer, ties to even, at the ends of `bits` bits where it is beyond.
+constexpr i64 clear_float_to_fixed(FloatValue a, FloatFormat f, int bits, int scale) {
+  const int e = a.exponent + scale;
+  if (a.zero || e < -1) return 0;
+  const i64 least = -(i64{1} << (bits - 1));
+  if (e >= bits - 1) return a.sign ? least : -(least + 1);
+  const int q = f.mantissa;
+  const u64 m = e >= q ? a.mantissa << (e - q) : shift_rounded(a.mantissa, q - e);
+  if (!a.sign && m == u64{1} << (bits - 1)) return -(least + 1);  // rounded up to the end
+  return a.sign ? -static_cast<i64>(m) : static_cast<i64>(m);
+}
+
+// To another format: rounded, then checked. An infinity is cast as the number that it counts as.
+constexpr FloatValue clear_float_cast(FloatValue a, FloatFormat from, FloatFormat to) {
+  return clear_float_check(clear_float_round(a, from.mantissa, to), to);
+}
+
+}  // namespace privml
