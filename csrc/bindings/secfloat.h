@@ -16,9 +16,11 @@ auto clear_unary_float(Function function) {
     expect_word_format(f);
     const auto in = view<u64>(x, "x");
     Result<u64> out(shape_of(x));
-    const py::gil_scoped_release without_interpreter;
-    for (i64 i = 0; i < size(in); ++i) {
-      out.span[i] = word_from_value(function(value_from_word(in[i], f), f), f);
+    {
+      const py::gil_scoped_release without_interpreter;
+      for (i64 i = 0; i < size(in); ++i) {
+        out.span[i] = word_from_value(function(value_from_word(in[i], f), f), f);
+      }
     }
     return out.array;
   };
@@ -33,13 +35,15 @@ auto clear_binary_float(Function function) {
     const auto left = view<u64>(a, "a"), right = view<u64>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
     Result<Out> out(shape_of(a));
-    const py::gil_scoped_release without_interpreter;
-    for (i64 i = 0; i < size(left); ++i) {
-      const auto result = function(value_from_word(left[i], f), value_from_word(right[i], f), f);
-      if constexpr (std::is_same_v<Out, u8>) {
-        out.span[i] = result;
-      } else {
-        out.span[i] = word_from_value(result, f);
+    {
+      const py::gil_scoped_release without_interpreter;
+      for (i64 i = 0; i < size(left); ++i) {
+        const auto result = function(value_from_word(left[i], f), value_from_word(right[i], f), f);
+        if constexpr (std::is_same_v<Out, u8>) {
+          out.span[i] = result;
+        } else {
+          out.span[i] = word_from_value(result, f);
+        }
       }
     }
     return out.array;

@@ -51,10 +51,12 @@ void define_conversions(py::module_& m) {
         expect(bits >= 2 && bits <= 64 && scale >= 0 && scale < 64, "fixed format out of range");
         const auto in = view<u64>(x, "x");
         Result<u64> out(shape_of(x));
-        const py::gil_scoped_release without_interpreter;
-        for (i64 i = 0; i < size(in); ++i) {
-          out.span[i] =
-              word_from_value(clear_float_from_fixed(to_signed(in[i], bits), scale, f), f);
+        {
+          const py::gil_scoped_release without_interpreter;
+          for (i64 i = 0; i < size(in); ++i) {
+            out.span[i] =
+                word_from_value(clear_float_from_fixed(to_signed(in[i], bits), scale, f), f);
+          }
         }
         return out.array;
       },
@@ -67,10 +69,12 @@ void define_conversions(py::module_& m) {
         expect(bits >= 2 && bits <= 64 && scale >= 0 && scale < 64, "fixed format out of range");
         const auto in = view<u64>(x, "x");
         Result<u64> out(shape_of(x));
-        const py::gil_scoped_release without_interpreter;
-        for (i64 i = 0; i < size(in); ++i) {
-          out.span[i] =
-              static_cast<u64>(clear_float_to_fixed(value_from_word(in[i], f), f, bits, scale));
+        {
+          const py::gil_scoped_release without_interpreter;
+          for (i64 i = 0; i < size(in); ++i) {
+            out.span[i] =
+                static_cast<u64>(clear_float_to_fixed(value_from_word(in[i], f), f, bits, scale));
+          }
         }
         return out.array;
       },
@@ -84,10 +88,12 @@ void define_conversions(py::module_& m) {
         expect_word_format(to);
         const auto in = view<u64>(x, "x");
         Result<u64> out(shape_of(x));
-        const py::gil_scoped_release without_interpreter;
-        for (i64 i = 0; i < size(in); ++i) {
-          out.span[i] =
-              word_from_value(clear_float_cast(value_from_word(in[i], from), from, to), to);
+        {
+          const py::gil_scoped_release without_interpreter;
+          for (i64 i = 0; i < size(in); ++i) {
+            out.span[i] =
+                word_from_value(clear_float_cast(value_from_word(in[i], from), from, to), to);
+          }
         }
         return out.array;
       },
