@@ -241,6 +241,11 @@ class JointEngine(Engine):
     ) -> Share:
         return self._interactive("extend", a, bits, to_bits, signed, nonnegative, bound)
 
+    def divide_public(
+        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+    ) -> Share:
+        return self._interactive("divide_public", a, bits, divisor, nonnegative, bound)
+
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:
         return self._interactive("less_than_zero", a, bits)

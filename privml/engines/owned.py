@@ -124,6 +124,11 @@ class OwnedEngine(Engine):
     ) -> Share:
         return self._each(lambda x: self._clear.extend(x, bits, to_bits, signed), a)
 
+    def divide_public(
+        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+    ) -> Share:
+        return self._each(lambda x: self._clear.divide_public(x, bits, divisor), a)
+
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return tuple(ring.wrap(c, to_bits) for c in a)
 

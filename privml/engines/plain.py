@@ -14,7 +14,7 @@ import torch
 
 from privml.context import current_node
 from privml.engines import ring
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Engine, Operand, Share, check_divisor
 from privml.errors import OverflowDetected
 from privml.formats import FixedPoint
 
@@ -153,6 +153,14 @@ class PlainEngine(Engine):
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return self._fit(a[0], to_bits)
 
+    def divide_public(
+        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+    ) -> Share:
+        check_divisor(divisor)
+        if bound is not None:
+            self.expect_bound(a, bound)
+        return (a[0].div(divisor, rounding_mode="floor"),)
+
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:
         return ((a[0] < 0).to(torch.uint8),)
@@ -210,8 +218,9 @@ class PlainEngine(Engine):
             name = current_node().name
             place = f" in node {name!r}" if name else ""
             raise OverflowDetected(
-                f"a value{place} is {high if high >= bound else low}, beyond the bound of {bound} that its format "
-                "states; calibrate on more representative data or with a larger margin, or set numerics.bounds=proved"
+                f"a value{place} is {high if high >= bound else low}, beyond the bound of {bound} that its protocol "
+                "relies on; use more bits, calibrate on more representative data or with a larger margin, or set "
+                "numerics.bounds=proved"
             )
 
     def _fit(self, value: torch.Tensor, bits: int, estimate: torch.Tensor | None = None) -> Share:

@@ -12,7 +12,7 @@ import torch
 
 from privml import _core
 from privml.engines import ring
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Engine, Operand, Share, check_divisor
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError
 from privml.formats import FixedPoint
@@ -230,6 +230,25 @@ class TwoPartyEngine(Engine):
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return a
+
+    def divide_public(
+        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+    ) -> Share:
+        check_divisor(divisor)
+        if divisor & (divisor - 1) == 0:
+            return self.truncate(a, bits, divisor.bit_length() - 1, nonnegative, bound)
+        narrow = bits
+        if divisor >> (bits - 1):  # the protocol's divisors are numbers of the ring
+            bits = divisor.bit_length() + 1
+            a = self.extend(a, narrow, bits, True, nonnegative, bound)
+            bound = 1 << (narrow - 1) if bound is None else bound
+        most, middle = 1 << (bits - 1) if bound is None else bound, 0
+        if nonnegative and 8 * most > 3 << bits:  # around zero, where no comparison finds the sign
+            middle = most // 2 // divisor
+            most = max(middle * divisor, most - middle * divisor)
+            a = self.add_public(a, -middle * divisor, bits)
+        quotient = self._call("divide_bounded", _array(a), bits, most, divisor)
+        return self.add_public(quotient, middle, bits) if middle else quotient
 
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:

@@ -10,7 +10,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.engines.base import Share
-from privml.ops.linear import neg, scale_public, sub
+from privml.ops.linear import divide_public, neg, scale_public, sub
 from privml.ops.maximum import maximum_public, rectified, rectify
 from privml.ops.product import select
 from privml.ops.values import (
@@ -107,12 +107,12 @@ def relu6(x: SecretTensor) -> SecretTensor:
 
 @implements(aten.hardsigmoid.default)
 def hardsigmoid(x: SecretTensor) -> SecretTensor:
-    return scale_public(clamp(x + 3, 0, 6), 1 / 6, x.dtype)
+    return divide_public(clamp(x + 3, 0, 6), 6, x.dtype)
 
 
 @implements(aten.hardswish.default)
 def hardswish(x: SecretTensor) -> SecretTensor:
-    return scale_public(x * clamp(x + 3, 0, 6), 1 / 6, x.dtype)
+    return divide_public(x * clamp(x + 3, 0, 6), 6, x.dtype)
 
 
 @implements(aten.leaky_relu.default)

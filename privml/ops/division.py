@@ -19,7 +19,7 @@ from privml.engines.base import Share
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.fixed import WIDEST, asked, evaluate, real, scaled, settled, times
-from privml.ops.linear import scale_public
+from privml.ops.linear import divide_public, scale_public
 from privml.ops.maximum import rectified, rectify
 from privml.ops.values import as_number, engine_of, is_secret, result_dtype, ring_format
 from privml.tensor import SecretTensor
@@ -65,7 +65,7 @@ def div(a: Any, b: Any) -> Any:
         return scale_public(a, 1.0 / b.double(), dtype)
     if b == 0:
         raise InvalidInput("division of a secret tensor by the public number 0")
-    return scale_public(a, 1.0 / b, dtype)
+    return divide_public(a, b, dtype)
 
 
 @implements(aten.reciprocal.default)

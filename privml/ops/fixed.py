@@ -18,6 +18,7 @@ from privml.context import Session, current_node, node
 from privml.encoding import encode_factor
 from privml.engines.ring import extremes
 from privml.formats import FixedPoint
+from privml.ops.quotients import quotient, whole_divisor
 from privml.ops.values import (
     RingFormat,
     broadcast,
@@ -25,6 +26,7 @@ from privml.ops.values import (
     engine_of,
     expand,
     join,
+    limit,
     narrowed,
     operand,
     promised,
@@ -98,10 +100,10 @@ def settled(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
 def known(x: SecretTensor, bound: float | None = None, nonnegative: bool = False) -> SecretTensor:
     """``x``, of which the rule knows that |x| <= bound, up to a few units of the last place, or that it is >= 0."""
     fmt = x.format
-    limit = fmt.bound if bound is None else math.ceil(bound * 2.0**fmt.scale) + SLACK + 1
-    if limit is not None and fmt.bound is not None:
-        limit = min(limit, fmt.bound)
-    to = ring_format(fmt.bits, fmt.scale, True, nonnegative or fmt.nonnegative, limit)
+    most = fmt.bound if bound is None else math.ceil(bound * 2.0**fmt.scale) + SLACK + 1
+    if most is not None and fmt.bound is not None:
+        most = min(most, fmt.bound)
+    to = ring_format(fmt.bits, fmt.scale, True, nonnegative or fmt.nonnegative, most)
     return SecretTensor(x.share, to, x.placement, x.session, x.dtype)
 
 
@@ -114,8 +116,8 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     x = cast(x, source.bits, source.scale)
     share = engine_of(x).function(name, x.share, source, target)
     bound = _BOUNDS.get(name)
-    limit = None if bound is None else (bound << target.scale) + SLACK + 1
-    to = ring_format(target.bits, target.scale, True, name in _NONNEGATIVE, limit)
+    most = None if bound is None else (bound << target.scale) + SLACK + 1
+    to = ring_format(target.bits, target.scale, True, name in _NONNEGATIVE, most)
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
 
 
@@ -147,9 +149,8 @@ def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
     share = engine.multiply(
         operand(expand(a.share, shape), fa, a.placement), operand(expand(b.share, shape), fb, b.placement), bits
     )
-    bound = None if fa.bound is None or fb.bound is None else (fa.bound - 1) * (fb.bound - 1) + 1
     positive = (fa.nonnegative and fb.nonnegative) or a is b
-    exact = ring_format(bits, fa.scale + fb.scale, True, positive, bound)
+    exact = ring_format(bits, fa.scale + fb.scale, True, positive, (limit(fa) - 1) * (limit(fb) - 1) + 1)
     result = SecretTensor(share, exact, placement, a.session, float_dtype(a))
     return rounded(result, scale)
 
@@ -180,13 +181,13 @@ def rounded(x: SecretTensor, scale: int) -> SecretTensor:
     return cast(x, min(max(fmt.bits - (fmt.scale - scale), 2), 64), scale)
 
 
-def total(x: SecretTensor, dims: list[int], keepdim: bool = True) -> SecretTensor:
-    """The sum over ``dims``, in a ring that holds it (64 bits at most)."""
+def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0) -> SecretTensor:
+    """The sum over ``dims``, in a ring that holds it with ``spare`` bits left (64 bits at most)."""
     count = math.prod(x.shape[d] for d in dims)
     fmt: RingFormat = narrowed(x.format)
-    bits = min(fmt.bits + (count - 1).bit_length(), 64)
+    bits = min(fmt.bits + (count - 1).bit_length() + spare, 64)
     if fmt.bound is not None:
-        bits = min(bits, max((fmt.bound * count).bit_length() + 1, fmt.bits))
+        bits = min(bits, max((fmt.bound * count).bit_length() + 1 + spare, fmt.bits))
     if bits > x.format.bits:
         x = cast(x, bits, fmt.scale)
     bits = min(bits, x.format.bits)
@@ -194,6 +195,23 @@ def total(x: SecretTensor, dims: list[int], keepdim: bool = True) -> SecretTenso
     bound = None if fmt.bound is None else fmt.bound * count
     to = ring_format(bits, fmt.scale, True, fmt.nonnegative, bound)
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
+
+
+def averaged(x: SecretTensor, dims: list[int], count: float, scale: int) -> SecretTensor:
+    """The sum over ``dims`` divided by a public ``count``, at ``scale``, at most that of x; rounded to the nearest,
+    or down for a power of two."""
+    divisor = whole_divisor(count)
+    if divisor is None:
+        summed = total(x, dims)
+        if math.frexp(count)[0] != 0.5:  # bits that do not matter make room for the factor's
+            summed = rounded(summed, min(scale + max(math.ceil(math.log2(count)), 0), x.format.scale))
+        return scaled(summed, 1.0 / count, scale)
+    most = limit(x.format) * math.prod(x.shape[d] for d in dims)
+    result = total(x, dims, spare=1)
+    fmt = result.format
+    fmt = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, most if fmt.bound is None else fmt.bound)
+    share, fmt = quotient(engine_of(x), result.share, fmt, divisor, scale)
+    return rounded(SecretTensor(share, fmt, x.placement, x.session, x.dtype), scale)
 
 
 def less(a: SecretTensor, b: SecretTensor) -> SecretTensor:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums and differences, and products with public numbers and tensors: no communication but for truncation."""
+"""Sums and differences, products with and division by public numbers: no communication but for rounding."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from privml.context import current_node
 from privml.dispatch import implements
 from privml.encoding import encode_constant, encode_factor
 from privml.engines.base import Share
@@ -16,6 +17,7 @@ from privml.engines.ring import extremes
 from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint
 from privml.ops.masks import hidden_by, mask_of, masked
+from privml.ops.quotients import quotient, whole_divisor
 from privml.ops.values import (
     RingFormat,
     added,
@@ -28,6 +30,7 @@ from privml.ops.values import (
     finish_product,
     is_secret,
     like,
+    promised,
     rescaled,
     result_dtype,
     ring_format,
@@ -161,7 +164,7 @@ def mean(
     share, fmt = sum_share(x, dims, keepdim, dtype or x.dtype)
     count = math.prod(x.shape[d] for d in dims)
     total = like(x, share, fmt, dtype or x.dtype)
-    return scale_public(total, 1.0 / count, total.dtype) if count != 1 else total
+    return divide_public(total, count, total.dtype) if count != 1 else total
 
 
 @implements(aten.mean.default)
@@ -204,6 +207,22 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
     return finish_product(
         engine, share, bits, fmt.scale + shift, x.placement, session, dtype, known.nonnegative, known.bound
     )
+
+
+def divide_public(x: SecretTensor, divisor: Number, dtype: torch.dtype) -> SecretTensor:
+    """x / divisor: rounded to the nearest for whole divisors that are no powers of two, which are shifts."""
+    count, working = whole_divisor(divisor), working_format(x.session)
+    share, fmt = ring_value(x, dtype)
+    if count is None or fmt.scale < working.scale:
+        return scale_public(x, 1.0 / divisor, dtype)
+    engine, output = engine_of(x), current_node().output
+    if divisor < 0:
+        share, fmt = engine.negate(share, fmt.bits), signless(fmt)
+    target = output if isinstance(output, FixedPoint) else ring_format(fmt.bits, working.scale, True)
+    share, fmt = quotient(engine, share, fmt, count, min(target.scale, fmt.scale))
+    fmt = promised(engine, share, fmt, target)
+    to = rescaled(fmt, ring_format(target.bits, target.scale, True))
+    return SecretTensor(convert(engine, share, fmt, to), to, x.placement, x.session, dtype)
 
 
 def _multiplied(fmt: RingFormat, value: torch.Tensor | int, bits: int) -> RingFormat:

@@ -17,19 +17,17 @@ from privml.formats import FixedPoint
 from privml.ops.fixed import (
     WIDEST,
     asked,
+    averaged,
     cast,
     evaluate,
     integer_bits,
     known,
     less,
     real,
-    rounded,
-    scaled,
     settled,
     shifted,
     target_of,
     times,
-    total,
 )
 from privml.ops.linear import dims_of, mean
 from privml.ops.values import is_secret, width
@@ -48,11 +46,8 @@ def mean_square(x: SecretTensor, dims: list[int], count: int) -> SecretTensor:
     told = WIDEST - 1 - more - 2 * max(integer_bits(x), 0)
     if width(x.format) <= WIDEST and told >= 6:
         scale = told
-    scale = min(scale, 2 * x.format.scale)
-    guard = (count - 1).bit_length()
-    squares = total(times(x, x, 2 * x.format.scale), dims)
-    squares = rounded(squares, min(max(scale, 0) + guard, squares.format.scale))
-    mean = scaled(squares, 1.0 / count, max(scale, 0))
+    scale = max(min(scale, 2 * x.format.scale), 0)
+    mean = averaged(times(x, x, 2 * x.format.scale), dims, count, scale)
     return cast(mean, min(mean.format.bits, WIDEST), mean.format.scale)
 
 
@@ -77,7 +72,7 @@ def norm_bound(count: int) -> float:
 def centered(x: SecretTensor, dims: list[int]) -> tuple[SecretTensor, SecretTensor]:
     """x - mean over ``dims``, and the mean, for a value with a bit to spare."""
     count = math.prod(x.shape[d] for d in dims)
-    center = scaled(total(x, dims), 1.0 / count, x.format.scale)
+    center = averaged(x, dims, count, x.format.scale)
     return less(x, cast(center, x.format.bits, x.format.scale)), center
 
 

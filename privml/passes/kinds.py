@@ -13,15 +13,16 @@ from torch import fx
 
 from privml.encoding import encode_factor
 from privml.graph import ARITHMETIC, attribute, tensor_of
+from privml.ops.quotients import whole_divisor
 
 aten = torch.ops.aten
 
 
 class Kind(Enum):
-    """PRODUCT: scales add, the result may stay untruncated. SCALED: product with a public factor. CARRIER: keeps the
-    scale, truncates on request. STRUCTURAL: keeps the scale, cannot truncate. COMPARISON: keeps nothing, takes any
-    scale. FUNCTION: takes the working scale in a ring of any width and gives it in the ring asked for. OTHER: takes
-    and gives the working format."""
+    """PRODUCT: scales add, the result may stay untruncated. SCALED: product with a public factor, or division by one.
+    CARRIER: keeps the scale, truncates on request. STRUCTURAL: keeps the scale, cannot truncate. COMPARISON: keeps
+    nothing, takes any scale. FUNCTION: takes the working scale in a ring of any width and gives it in the ring asked
+    for. OTHER: takes and gives the working format."""
 
     PRODUCT = auto()
     SCALED = auto()
@@ -182,23 +183,36 @@ def factor_of(node: fx.Node, module: fx.GraphModule) -> tuple[Any, int] | None:
     return 1.0 / count, count
 
 
+def divisor_of(node: fx.Node, module: fx.GraphModule) -> int | None:
+    """The whole number that a SCALED call divides by, in the ring of its operand and at any scale; None if it is a
+    product with a public factor."""
+    if node.target in _QUOTIENTS:
+        number = _public_of(node, module)
+        return None if isinstance(number, torch.Tensor) and number.dim() else whole_divisor(float(number))
+    if node.target in _BY_NUMBER:
+        return None
+    found = factor_of(node, module)
+    return None if found is None else whole_divisor(found[1])
+
+
 def _sequence(value: int | Sequence[int]) -> list[int]:
     return [value] if isinstance(value, int) else list(value)
 
 
 def _number_of(node: fx.Node, module: fx.GraphModule) -> tuple[Any, int] | None:
-    first, second = node.args[:2]
-    divides = node.target in (aten.div.Tensor, aten.div.Scalar)
-    public = second if is_secret(first) else first
-    if divides and public is first:
+    divides = node.target in _QUOTIENTS
+    public = _public_of(node, module)
+    if public is None or (divides and not is_secret(node.args[0])):
         return None
+    return (1.0 / public if divides else public), 1
+
+
+def _public_of(node: fx.Node, module: fx.GraphModule) -> Any:
+    """The public operand of a product or quotient: a number or a tensor in float64; None if it is not known."""
+    public = node.args[1] if is_secret(node.args[0]) else node.args[0]
     if isinstance(public, fx.Node):
-        if public.op != "get_attr":
-            return None
-        public = attribute(module, public.target).detach().double()
-    if divides:
-        public = 1.0 / public
-    return public, 1
+        return attribute(module, public.target).detach().double() if public.op == "get_attr" else None
+    return public
 
 
 def factor_shift(factor: Any, scale: int, bits: int) -> int:

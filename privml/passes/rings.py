@@ -18,6 +18,7 @@ from privml.passes.kinds import (
     Kind,
     bias_of,
     bound_of,
+    divisor_of,
     factor_of,
     factors,
     is_float,
@@ -128,9 +129,13 @@ def _connect(
     if kind is Kind.PRODUCT:
         _require(rings, inside, node, plan.computed[node], seen + _bias_size(module, node))
     elif kind is Kind.SCALED:
-        factor, count = factor_of(node, module)
+        _, count = factor_of(node, module)
+        divides = divisor_of(node, module) is not None
         _require(rings, inside, node, plan.computed[node], seen)
         for source in sources:
+            if divides:  # in the ring of the sum, which must leave a bit free
+                rings.join(inside, ("out", source))
+                _require(rings, inside, node, plan.scale[source], seen * count + 2.0**-plan.working * count, 1)
             _require(rings, ("out", source), node, plan.scale[source], seen * count)
     elif kind in (Kind.CARRIER, Kind.STRUCTURAL, Kind.COMPARISON):
         for source in sources:

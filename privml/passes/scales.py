@@ -17,7 +17,18 @@ from torch import fx
 
 from privml.formats import FixedPoint
 from privml.graph import attribute, calls
-from privml.passes.kinds import SUMS, Kind, bias_of, factor_of, factor_shift, factors, is_float, is_secret, kind_of
+from privml.passes.kinds import (
+    SUMS,
+    Kind,
+    bias_of,
+    divisor_of,
+    factor_of,
+    factor_shift,
+    factors,
+    is_float,
+    is_secret,
+    kind_of,
+)
 from privml.passes.ranges import FINEST, Range
 
 # Weights are recognized through these.
@@ -93,7 +104,7 @@ def _assign(
             plan.weights[bias] = weight_format(attribute(module, bias.target), 64, computed)
     elif kind is Kind.SCALED:
         factor, _ = factor_of(node, module)
-        shift = factor_shift(factor, scale, 62)
+        shift = 0 if divisor_of(node, module) else factor_shift(factor, scale, 62)
         x = next(a for a in node.args if is_secret(a))
         carried = plan.scale.get(x, scale)
         computed = (carried if keeps_scale(node, module) else min(carried, scale)) + shift
@@ -163,7 +174,9 @@ def weight_of(value: Any) -> fx.Node | None:
 
 
 def keeps_scale(node: fx.Node, module: fx.GraphModule) -> bool:
-    """Whether a SCALED call takes operands of any scale: its factor is a power of two."""
+    """Whether a SCALED call takes operands of any scale: it divides, or its factor is a power of two."""
+    if divisor_of(node, module):
+        return True
     factor, _ = factor_of(node, module)
     return not isinstance(factor, torch.Tensor) and abs(math.frexp(factor)[0]) == 0.5
 

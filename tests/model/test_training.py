@@ -46,6 +46,11 @@ GRADIENTS = {
     "avg_pool2d": gradient_case(lambda x: F.avg_pool2d(x, 2), real(2, 3, 6, 4)),
     "avg_pool2d_padding": gradient_case(lambda x: F.avg_pool2d(x, 3, 2, 1), real(2, 3, 7, 6)),
     "adaptive_avg_pool2d": gradient_case(lambda x: F.adaptive_avg_pool2d(x, (2, 3)), real(2, 3, 5, 7)),
+    "avg_pool3d": gradient_case(lambda x: F.avg_pool3d(x, 2, 1, 1, count_include_pad=False), real(1, 2, 3, 4, 3)),
+    "interpolate": gradient_case(lambda x: F.interpolate(x, size=(5, 7), mode="bilinear"), real(1, 2, 3, 4)),
+    "interpolate_corners": gradient_case(
+        lambda x: F.interpolate(x, size=7, mode="linear", align_corners=True), real(1, 2, 4)
+    ),
     "mean_and_slices": gradient_case(lambda x: x[:, 1:].mean(1) + x[0, 0], real(3, 4)),
     "cat_and_stack": gradient_case(lambda x, y: torch.stack([torch.cat([x, y]), torch.cat([y, x])]), real(3), real(3)),
     "embedding": gradient_case(lambda w: F.embedding(torch.tensor([2, 0, 2]), w), real(3, 4)),

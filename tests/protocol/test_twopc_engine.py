@@ -144,6 +144,20 @@ def test_extension(engine, rng, bits, to_bits):
     assert torch.equal(engine.reveal(share, to_bits), half)
 
 
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("divisor", [1, 2, 3, 12, 49, 255, 2**26 - 1])
+def test_division(engine, rng, bits, divisor):
+    value = random_ring(rng, (3, 7), bits)
+    expected = value.div(divisor, rounding_mode="floor")
+    assert torch.equal(engine.reveal(engine.divide_public(shared(rng, value, bits), bits, divisor), bits), expected)
+    magnitude = random_ring(rng, (3, 7), bits).abs() >> 1
+    quotient = engine.divide_public(shared(rng, magnitude, bits), bits, divisor, nonnegative=True)
+    assert torch.equal(engine.reveal(quotient, bits), magnitude // divisor)
+    small = value >> 2
+    quotient = engine.divide_public(shared(rng, small, bits), bits, divisor, bound=2 ** (bits - 3))
+    assert torch.equal(engine.reveal(quotient, bits), small.div(divisor, rounding_mode="floor"))
+
+
 @pytest.mark.parametrize("bits", [16, 32, 64])
 @pytest.mark.parametrize("length", [1, 2, 5, 10])
 def test_maxima(engine, rng, bits, length):
