@@ -8,6 +8,7 @@ namespace py = pybind11;
 
 namespace privml::bindings {
 
+void define_linear(py::module_& m);
 void define_network(py::module_& m);
 void define_session(py::module_& m);
 void define_correlations(py::module_& m);
@@ -42,11 +43,14 @@ void translate_exceptions() {
 PYBIND11_MODULE(_core, m) {
   m.doc() =
       "The compiled core: channels, sessions, the two-party protocols (submodule twopc), "
-      "fixed-point functions (submodule fixmath) and floating-point numbers (submodule secfloat).";
+      "fixed-point functions (submodule fixmath), floating-point numbers (submodule secfloat) and "
+      "local products (submodule linear).";
   privml::bindings::translate_exceptions();
   privml::bindings::define_network(m);
   privml::bindings::define_session(m);
   privml::bindings::define_correlations(m);
+  py::module_ linear = m.def_submodule("linear", "Local products of ring elements.");
+  privml::bindings::define_linear(linear);
   py::module_ twopc = m.def_submodule(
       "twopc", "Protocols: the first argument is a TwoPartySession, both parties call alike.");
   privml::bindings::define_comparison_family(twopc);

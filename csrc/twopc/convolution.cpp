@@ -14,20 +14,6 @@ namespace {
 
 constexpr i64 kBatchWords = i64{1} << 22;  // operands and sums that are gathered at once
 
-void check(const ConvolutionShape& s) {
-  expect(s.batch >= 0 && s.in_channels >= 1 && s.height >= 1 && s.width >= 1 &&
-             s.out_channels >= 1 && s.kernel_height >= 1 && s.kernel_width >= 1 && s.groups >= 1,
-         "convolution: sizes must be positive");
-  expect(s.in_channels % s.groups == 0 && s.out_channels % s.groups == 0,
-         "convolution: groups must divide both channel counts");
-  expect(s.stride_y >= 1 && s.stride_x >= 1 && s.dilation_y >= 1 && s.dilation_x >= 1 &&
-             s.pad_top >= 0 && s.pad_left >= 0 && s.pad_bottom >= 0 && s.pad_right >= 0,
-         "convolution: strides and dilations must be positive, padding not negative");
-  expect(s.height + s.pad_top + s.pad_bottom > s.dilation_y * (s.kernel_height - 1) &&
-             s.width + s.pad_left + s.pad_right > s.dilation_x * (s.kernel_width - 1),
-         "convolution: the kernel is larger than the padded input");
-}
-
 // Products with choices and correlations as the plan names them.
 struct Roles {
   std::array<bool, 2> choosers;  // party r's choices meet the other party's correlations
@@ -99,20 +85,6 @@ void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const
   });
 }
 
-void add_local(const ConvolutionShape& shape, std::span<const u64> in, std::span<const u64> kernel,
-               int ell, std::span<u64> out) {
-  std::vector<u64> x, y, sums;
-  for (const IndexedProduct& p : plan_by_kernel(shape)) {
-    x.clear();
-    y.clear();
-    gather_choices(p, kernel, x);
-    gather_correlations(p, in, y);
-    sums.assign(p.rows() * p.columns(), 0);
-    add_product(x, y, {p.rows(), p.inner, p.columns()}, ell, sums);
-    scatter(p, sums.data(), low_mask(ell), out);
-  }
-}
-
 bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell,
                ConvolutionChoice choice) {
   if (choice != ConvolutionChoice::automatic) return choice == ConvolutionChoice::kernel;
@@ -128,7 +100,7 @@ void convolution(Party& party, Operand in_format, std::span<const u64> in, Opera
                  std::span<u64> out, ConvolutionChoice choice) {
   expect_fits(in_format, ell);
   expect_fits(kernel_format, ell);
-  check(shape);
+  expect_valid(shape);
   const bool has_in = holds(party.rank, in_format), has_kernel = holds(party.rank, kernel_format);
   expect(!has_in || std::ssize(in) == shape.in_count(),
          "convolution: input does not match the shape");
@@ -149,7 +121,7 @@ void convolution(Party& party, Operand in_format, std::span<const u64> in, Opera
     if (r.choosers[0] || r.choosers[1])
       cross_products(party, plan_by_pixels(shape), r, pixels, weights, ell, out);
   }
-  if (has_in && has_kernel) add_local(shape, pixels, weights, ell, out);
+  if (has_in && has_kernel) linear::add_convolution(pixels, weights, shape, ell, out);
 }
 
 void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format,

@@ -14,31 +14,11 @@
 // Cost           as vector_products.h, of the blocks in convolution_plan.h.
 #pragma once
 
+#include "linear/convolution.h"
 #include "twopc/cross_terms.h"
 #include "twopc/operand.h"
 
 namespace privml {
-
-struct ConvolutionShape {
-  i64 batch = 1, in_channels = 1, height = 1, width = 1;
-  i64 out_channels = 1, kernel_height = 1, kernel_width = 1;
-  i64 groups = 1;
-  i64 stride_y = 1, stride_x = 1;
-  i64 pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;
-  i64 dilation_y = 1, dilation_x = 1;
-
-  i64 out_height() const {
-    return (height + pad_top + pad_bottom - dilation_y * (kernel_height - 1) - 1) / stride_y + 1;
-  }
-  i64 out_width() const {
-    return (width + pad_left + pad_right - dilation_x * (kernel_width - 1) - 1) / stride_x + 1;
-  }
-  i64 in_count() const { return batch * in_channels * height * width; }
-  i64 kernel_count() const {
-    return out_channels * in_channels / groups * kernel_height * kernel_width;
-  }
-  i64 out_count() const { return batch * out_channels * out_height() * out_width(); }
-};
 
 enum class ConvolutionChoice { automatic, pixels, kernel };
 

@@ -167,7 +167,7 @@ class Engine(abc.ABC):
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         """a @ b (``left``: b @ a) with public integers b, without truncation; dimensions as in matmul."""
-        return tuple(ring.matmul(b, c) if left else ring.matmul(c, b) for c in a)
+        return tuple(ring.matmul(b, c, bits) if left else ring.matmul(c, b, bits) for c in a)
 
     def conv2d_public(
         self,
@@ -180,7 +180,7 @@ class Engine(abc.ABC):
         bits: int,
     ) -> Share:
         """conv2d with a public integer weight, without truncation."""
-        return tuple(ring.conv2d(c, w, stride, padding, dilation, groups) for c in x)
+        return tuple(ring.conv2d(c, w, stride, padding, dilation, groups, bits) for c in x)
 
     # ---- width and scale
     @abc.abstractmethod

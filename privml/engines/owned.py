@@ -74,7 +74,7 @@ class OwnedEngine(Engine):
         return tuple(ring.wrap(x * y, out_bits) for x, y in zip(a.share, b.share, strict=True))
 
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        return tuple(ring.wrap(ring.matmul(x, y), out_bits) for x, y in zip(a.share, b.share, strict=True))
+        return tuple(ring.wrap(ring.matmul(x, y, out_bits), out_bits) for x, y in zip(a.share, b.share, strict=True))
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         return self._each(lambda x: self._clear.matmul_public(x, b, bits, left), a)
@@ -90,7 +90,7 @@ class OwnedEngine(Engine):
         out_bits: int,
     ) -> Share:
         return tuple(
-            ring.wrap(ring.conv2d(a, b, stride, padding, dilation, groups), out_bits)
+            ring.wrap(ring.conv2d(a, b, stride, padding, dilation, groups, out_bits), out_bits)
             for a, b in zip(x.share, w.share, strict=True)
         )
 

@@ -99,7 +99,7 @@ class PlainEngine(Engine):
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         x, y = (b, a[0]) if left else (a[0], b)
-        return self._fit_estimated(ring.bilinear(torch.matmul, x, y, x.shape[-1]), bits)
+        return self._fit_estimated(ring.estimated_matmul(x, y), bits)
 
     def conv2d(
         self,
@@ -123,8 +123,7 @@ class PlainEngine(Engine):
         groups: int,
         bits: int,
     ) -> Share:
-        kernel = ring.convolution(stride, padding, dilation, groups)
-        return self._fit_estimated(ring.bilinear(kernel, x[0], w, w[0].numel()), bits)
+        return self._fit_estimated(ring.estimated_conv2d(x[0], w, stride, padding, dilation, groups), bits)
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact products of int64 tensors modulo 2^64 through float64 kernels, and width helpers.
+"""Exact products of int64 tensors modulo 2^bits, and width helpers.
 
-A product is split into limbs so small that every partial sum is an integer below 2^53, where float64 is
-exact. The same partial sums give a float64 estimate of the true integer, from which a wrap is recognised.
+On the CPU the compiled core multiplies (csrc/linear), on a device the limbs of ``limb_products``. Where the true
+integer is of interest, float64 arithmetic estimates it, from which a wrap is recognised.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 
-Bilinear = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-_MANTISSA = 53
+from privml.engines import limb_products
+
+
+def _linear() -> Any:
+    """The compiled products; everything else here does without."""
+    from privml import _core
+
+    return _core.linear
 
 
 def wrap(value: torch.Tensor, bits: int) -> torch.Tensor:
@@ -36,9 +43,14 @@ def magnitude_bits(value: torch.Tensor) -> int:
     return max(abs(low), abs(high)).bit_length()
 
 
-def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """[..., n, k] @ [..., k, m] modulo 2^64."""
-    return bilinear(torch.matmul, a, b, a.shape[-1])[0]
+def matmul(a: torch.Tensor, b: torch.Tensor, bits: int = 64) -> torch.Tensor:
+    """[..., n, k] @ [..., k, m] modulo 2^bits for 2 dimensions and more, leading ones broadcast; bits of the result
+    above ``bits`` are unspecified. On the CPU up to torch.get_num_threads() threads."""
+    leading = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a, b = a.expand(*leading, *a.shape[-2:]), b.expand(*leading, *b.shape[-2:])
+    if a.device.type != "cpu":
+        return limb_products.matmul(a, b, bits)
+    return torch.from_numpy(_linear().matmul(a.numpy(), b.numpy(), bits, torch.get_num_threads()))
 
 
 def conv2d(
@@ -48,54 +60,40 @@ def conv2d(
     padding: Sequence[int],
     dilation: Sequence[int],
     groups: int,
+    bits: int = 64,
 ) -> torch.Tensor:
-    """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^64, zero padding."""
-    return bilinear(convolution(stride, padding, dilation, groups), x, w, w[0].numel())[0]
+    """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^bits, zero padding; otherwise as matmul."""
+    if x.device.type != "cpu":
+        return limb_products.conv2d(x, w, stride, padding, dilation, groups, bits)
+    arrays = x.contiguous().numpy(), w.contiguous().numpy()
+    window = tuple(stride), tuple(padding), tuple(dilation), groups
+    return torch.from_numpy(_linear().conv2d(*arrays, *window, bits, torch.get_num_threads()))
 
 
-def convolution(stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int) -> Bilinear:
-    """The float64 kernel of a 2-D convolution as a function of input and weight."""
-    return lambda x, w: F.conv2d(x, w, None, tuple(stride), tuple(padding), tuple(dilation), groups)
+def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """``matmul`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
+    result = matmul(a, b)
+    return result, torch.matmul(a.double(), b.double()) if _may_wrap(a, b, a.shape[-1]) else None
 
 
-def bilinear(
-    function: Bilinear, a: torch.Tensor, b: torch.Tensor, terms: int
+def estimated_conv2d(
+    x: torch.Tensor,
+    w: torch.Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """``function(a, b)`` modulo 2^64, where each result sums ``terms`` products.
-
-    The second value is a float64 estimate of the true result, or None when the first is exact.
-    """
-    budget = _MANTISSA - max(terms, 1).bit_length()
-    width_a, width_b = magnitude_bits(a), magnitude_bits(b)
-    if width_a + width_b <= budget:
-        return function(a.double(), b.double()).long(), None
-    half = budget // 2
-    limb_a = min(width_a, half) if width_b > half else budget - width_b
-    limb_b = min(budget - limb_a, max(width_b, 1))
-    total: torch.Tensor | None = None
-    estimate: torch.Tensor | None = None
-    limbs_b = _limbs(b, width_b, limb_b)
-    for shift_a, part_a in _limbs(a, width_a, limb_a):
-        for shift_b, part_b in limbs_b:
-            partial = function(part_a, part_b)
-            shift = shift_a + shift_b
-            scaled = partial * 2.0**shift
-            estimate = scaled if estimate is None else estimate + scaled
-            if shift < 64:
-                ring = partial.long() << shift
-                total = ring if total is None else total + ring
-    assert total is not None  # the first shift is zero
-    return total, estimate
+    """``conv2d`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
+    result = conv2d(x, w, stride, padding, dilation, groups)
+    if not _may_wrap(x, w, w[0].numel()):
+        return result, None
+    return result, F.conv2d(x.double(), w.double(), None, tuple(stride), tuple(padding), tuple(dilation), groups)
 
 
-def _limbs(value: torch.Tensor, width: int, limb: int) -> list[tuple[int, torch.Tensor]]:
-    """``value`` as a sum of float64 limbs times 2^shift; all but the top one are in [0, 2^limb)."""
-    parts = []
-    for shift in range(0, max(width, 1), limb):
-        rest = value >> shift
-        last = shift + limb >= width
-        parts.append((shift, (rest if last else rest & ((1 << limb) - 1)).double()))
-    return parts
+def _may_wrap(a: torch.Tensor, b: torch.Tensor, terms: int) -> bool:
+    """Whether a sum of ``terms`` products of an element of a and one of b could leave int64."""
+    return magnitude_bits(a) + magnitude_bits(b) + max(terms - 1, 0).bit_length() > 63
 
 
 def wrapped(result: torch.Tensor, estimate: torch.Tensor) -> torch.Tensor:

@@ -136,7 +136,7 @@ class TwoPartyEngine(Engine):
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         x, y = a.share[0], b.share[0]
         if a.owner is not None and a.owner == b.owner:
-            return (ring.matmul(self._known(a), self._known(b)),)
+            return (ring.matmul(self._known(a), self._known(b), out_bits),)
         a, b = self._uniform(a, out_bits), self._uniform(b, out_bits)
         *batch, rows, inner = x.shape
         columns = y.shape[-1]
@@ -183,7 +183,7 @@ class TwoPartyEngine(Engine):
         out_bits: int,
     ) -> Share:
         if x.owner is not None and x.owner == w.owner:
-            return (ring.conv2d(self._known(x), self._known(w), stride, padding, dilation, groups),)
+            return (ring.conv2d(self._known(x), self._known(w), stride, padding, dilation, groups, out_bits),)
         x, w = self._uniform(x, out_bits), self._uniform(w, out_bits)
         (top, left), shapes = padding, (list(x.share[0].shape), list(w.share[0].shape))
         return self._call(

@@ -1,15 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact products modulo 2^64 against Python integers."""
+"""Exact products modulo 2^bits against Python integers."""
 
 import pytest
 import torch
 
-from privml.engines import ring
+from privml.engines import limb_products, ring
+
+ALL_LOWEST = 0x7F7F7F7F7F7F7F80  # every limb of 8 bits is -128
+UNITS = {"core": None, "int8": limb_products.INT8, "float64": limb_products.FLOAT64}
 
 
 def random(rng, shape, width):
     value = torch.randint(-(2**63), 2**63 - 1, shape, generator=rng)
     return ring.wrap(value, width)
+
+
+def matmul(unit, a, b, bits=64):
+    return ring.matmul(a, b, bits) if UNITS[unit] is None else limb_products.matmul(a, b, bits, UNITS[unit])
+
+
+def conv2d(unit, *arguments):
+    return ring.conv2d(*arguments) if UNITS[unit] is None else limb_products.conv2d(*arguments, UNITS[unit])
 
 
 def exact_matmul(a, b):
@@ -28,14 +39,87 @@ def signed(value):
 def test_matmul_and_its_estimate(width_a, width_b):
     rng = torch.Generator().manual_seed(width_a * 100 + width_b)
     a, b = random(rng, (3, 17), width_a), random(rng, (17, 2), width_b)
-    result, estimate = ring.bilinear(torch.matmul, a, b, 17)
+    result, estimate = ring.estimated_matmul(a, b)
     exact = exact_matmul(a, b)
     assert result.tolist() == [[signed(v) for v in row] for row in exact]
+    over = [[not -(2**63) <= v < 2**63 for v in row] for row in exact]
     if estimate is None:
-        assert all(abs(v) < 2**53 for row in exact for v in row)
+        assert not any(any(row) for row in over)
     else:
-        over = [[not -(2**63) <= v < 2**63 for v in row] for row in exact]
         assert ring.wrapped(result, estimate).tolist() == over
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("bits", [1, 8, 24, 32, 33, 40, 64])
+def test_matmul_of_every_unit(unit, bits):
+    rng = torch.Generator().manual_seed(bits)
+    for n, k, m in [(1, 1, 1), (3, 17, 2), (40, 65, 33), (2, 0, 3)]:
+        a, b = random(rng, (n, k), 64), random(rng, (k, m), 64)
+        expected = [[v % 2**bits for v in row] for row in exact_matmul(a, b)]
+        result = matmul(unit, a, b, bits)
+        assert result.shape == (n, m) and result.dtype == torch.int64
+        assert [[v % 2**bits for v in row] for row in result.tolist()] == (expected if k else [[0] * m] * n)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("extreme", [-(2**63), 2**63 - 1, 0x7F7F7F7F7F7F7F7F, ALL_LOWEST, -1])
+def test_sums_of_extreme_limbs_do_not_overflow(unit, extreme):
+    """Inner dimensions around those at which the units' sums are split."""
+    for inner in [671, 672, 673, 2049, 16367, 16368, 16369, 40000]:
+        a = torch.full((1, inner), extreme)
+        for other in [extreme, ALL_LOWEST, 1]:
+            b = torch.full((inner, 1), other)
+            assert matmul(unit, a, b).item() == signed(extreme * other * inner)
+            low = matmul(unit, a, b, 32).item() - extreme * other * inner
+            assert low % 2**32 == 0
+
+
+def test_limbs_are_signed_and_sum_up():
+    assert limb_products.limbs(torch.tensor([ALL_LOWEST]), 64, limb_products.INT8).flatten().tolist() == [-128] * 8
+    rng = torch.Generator().manual_seed(3)
+    value = torch.cat([random(rng, (100,), 64), torch.tensor([0, -1, 2**63 - 1, -(2**63), 0x80, -0x80])])
+    for unit in (limb_products.INT8, limb_products.FLOAT64):
+        for bits in (32, 64):
+            parts = limb_products.limbs(value, bits, unit)
+            assert len(parts) == -(-bits // unit.width)
+            assert parts.long().abs().max() <= 2 ** (unit.width - 1)
+            total = sum((int(2 ** (unit.width * i)) * p.to(torch.int64) for i, p in enumerate(parts)), value * 0)
+            assert torch.equal(ring.wrap(total, bits), ring.wrap(value, bits))
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_batches_and_views(unit):
+    rng = torch.Generator().manual_seed(5)
+    a, b = random(rng, (2, 3, 4, 5), 64), random(rng, (2, 3, 6, 5), 64)
+    b = b.transpose(-1, -2)
+    result = matmul(unit, a, b)
+    for i in range(2):
+        for j in range(3):
+            assert result[i, j].tolist() == [[signed(v) for v in row] for row in exact_matmul(a[i, j], b[i, j])]
+    assert torch.equal(matmul(unit, a[:, :, ::2], b[..., 1::3]), result[:, :, ::2, 1::3])
+
+
+def test_leading_dimensions_broadcast():
+    rng = torch.Generator().manual_seed(6)
+    a, b = random(rng, (3, 1, 2, 5), 64), random(rng, (4, 5, 2), 64)
+    result = ring.matmul(a, b)
+    assert result.shape == (3, 4, 2, 2)
+    for i in range(3):
+        for j in range(4):
+            assert torch.equal(result[i, j], ring.matmul(a[i, 0], b[j]))
+
+
+def test_threads_change_nothing():
+    rng = torch.Generator().manual_seed(7)
+    a, b = random(rng, (300, 200), 64), random(rng, (200, 400), 64)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        one = ring.matmul(a, b)
+        torch.set_num_threads(3)
+        assert torch.equal(ring.matmul(a, b), one)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_extreme_values():
@@ -45,30 +129,39 @@ def test_extreme_values():
     assert ring.matmul(a, b).item() == signed(low * low + high * high + low * high + 2**63)
 
 
-@pytest.mark.parametrize("groups", [1, 2])
-def test_conv2d_equals_its_matrix_form(groups):
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_conv2d_equals_its_definition(unit, groups):
     rng = torch.Generator().manual_seed(groups)
-    x, w = random(rng, (2, 4, 5, 6), 64), random(rng, (6, 4 // groups, 3, 2), 40)
-    result = ring.conv2d(x, w, (2, 1), (1, 0), (1, 2), groups)
+    outputs = 4 if groups == 4 else 6
+    x, w = random(rng, (2, 4, 5, 6), 64), random(rng, (outputs, 4 // groups, 3, 2), 40)
     padded = torch.nn.functional.pad(x, (0, 0, 1, 1))
-    for n, o, i, j in [(0, 0, 0, 0), (1, 5, 2, 3), (0, 3, 1, 2), (1, 2, 2, 0)]:
-        channels = range(o // (6 // groups) * (4 // groups), (o // (6 // groups) + 1) * (4 // groups))
+    each = outputs // groups
+    result = conv2d(unit, x, w, (2, 1), (1, 0), (1, 2), groups, 64)
+    assert result.shape == (2, outputs, 3, 4)
+    for n, o, i, j in torch.cartesian_prod(*(torch.arange(s) for s in result.shape)).tolist():
+        channels = range(o // each * (4 // groups), (o // each + 1) * (4 // groups))
         total = sum(
             int(padded[n, c, 2 * i + p, j + 2 * q]) * int(w[o, k, p, q])
             for k, c in enumerate(channels)
             for p in range(3)
             for q in range(2)
         )
-        assert int(result[n, o, i, j]) == signed(total)
+        assert result[n, o, i, j].item() == signed(total)
 
 
-@pytest.mark.parametrize("bits", [2, 8, 37, 63, 64])
-def test_wrap(bits):
-    values = [0, 1, -1, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), 2**62 + 5, -(2**61) - 3]
-    half = 2 ** (bits - 1)
-    assert ring.wrap(torch.tensor(values), bits).tolist() == [(v + half) % (2 * half) - half for v in values]
+@pytest.mark.parametrize("unit", ["int8", "float64"])
+def test_convolutions_in_several_runs(unit, monkeypatch):
+    rng = torch.Generator().manual_seed(9)
+    x, w = random(rng, (5, 3, 6, 7), 64), random(rng, (4, 3, 3, 3), 64)
+    arguments = (x, w, (1, 2), (1, 1), (1, 1), 1, 64)
+    monkeypatch.setattr(limb_products, "_BYTES", 30000)
+    assert torch.equal(conv2d(unit, *arguments), ring.conv2d(*arguments))
 
 
-def test_empty_tensors():
-    assert ring.magnitude_bits(torch.empty(0, dtype=torch.int64)) == 0
-    assert ring.matmul(torch.empty(2, 0, dtype=torch.int64), torch.empty(0, 3, dtype=torch.int64)).sum() == 0
+def test_what_does_not_fit_is_refused():
+    a = torch.zeros(2, 3, dtype=torch.int64)
+    with pytest.raises(ValueError, match="shapes do not fit"):
+        ring.matmul(a, a)
+    with pytest.raises(ValueError, match="groups"):
+        ring.conv2d(a.reshape(1, 3, 2, 1), a.reshape(2, 3, 1, 1), (1, 1), (0, 0), (1, 1), 2)
