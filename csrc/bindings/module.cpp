@@ -16,6 +16,7 @@ void define_comparison_family(py::module_& m);
 void define_product_family(py::module_& m);
 void define_fixed_point_functions(py::module_& m);
 void define_clear_float_primitives(py::module_& m);
+void define_three_party_kernels(py::module_& m);
 
 namespace {
 
@@ -43,8 +44,8 @@ void translate_exceptions() {
 PYBIND11_MODULE(_core, m) {
   m.doc() =
       "The compiled core: channels, sessions, the two-party protocols (submodule twopc), "
-      "fixed-point functions (submodule fixmath), floating-point numbers (submodule secfloat) and "
-      "local products (submodule linear).";
+      "fixed-point functions (submodule fixmath), floating-point numbers (submodule secfloat), "
+      "local products (submodule linear), three-party kernels (submodule threepc).";
   privml::bindings::translate_exceptions();
   privml::bindings::define_network(m);
   privml::bindings::define_session(m);
@@ -65,4 +66,7 @@ PYBIND11_MODULE(_core, m) {
       "Floating-point numbers in words of p + q + 5 bits: <name>(session, words, p, q) on shares, "
       "clear_<name>(words, p, q) the same in the clear.");
   privml::bindings::define_clear_float_primitives(secfloat);
+  py::module_ threepc = m.def_submodule(
+      "threepc", "Kernels of the three-party engine: what one party computes between messages.");
+  privml::bindings::define_three_party_kernels(threepc);
 }

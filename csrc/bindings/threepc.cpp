@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of the three-party kernels (submodule threepc). Words are int64, bits and small
+// numbers uint8, keys 32 bytes; arrays are C-contiguous and never copied, results are fresh.
+// The interpreter lock is released while a kernel runs.
+#include <array>
+#include <cstring>
+
+#include "base/wipe.h"
+#include "bindings/arrays.h"
+#include "threepc/kernels.h"
+
+namespace privml::bindings {
+namespace {
+
+using namespace threepc;
+using Words = std::span<const u64>;
+
+// 32 bytes of anything with a buffer: bytes, or a uint8 array that its owner wipes.
+struct Key {
+  u32 words[8];
+  Key(const py::buffer& bytes, const char* name) {
+    const py::buffer_info info = bytes.request();
+    if (info.itemsize != 1 || info.size != sizeof words || (info.ndim == 1 && info.strides[0] != 1))
+      throw InvalidArgument(std::string(name) + ": a key has 32 bytes");
+    std::memcpy(words, info.ptr, sizeof words);
+  }
+  Key(const Key&) = delete;
+  Key& operator=(const Key&) = delete;
+  ~Key() { wipe(words, sizeof words); }
+};
+
+template <class T>
+py::array_t<T> fresh(i64 count) {
+  expect(count >= 0, "count must not be negative");
+  return py::array_t<T>(count);
+}
+
+u64* data(py::array_t<i64>& out) { return reinterpret_cast<u64*>(out.mutable_data()); }
+
+const i64* words(const py::array& array, const char* name) {
+  return reinterpret_cast<const i64*>(view<u64>(array, name).data());
+}
+
+void same_size(i64 size, i64 count, const char* name) {
+  if (size != count)
+    throw InvalidArgument(std::string(name) + ": " + std::to_string(size) + " values, not " +
+                          std::to_string(count));
+}
+
+const u8* list(const py::array& array, i64 bytes, const char* name) {
+  const auto values = view<u8>(array, name);
+  same_size(std::ssize(values), bytes, name);
+  return values.data();
+}
+
+const u64* operand(const py::array& array, i64 count, const char* name) {
+  const auto values = view<u64>(array, name);
+  same_size(std::ssize(values), count, name);
+  return values.data();
+}
+
+// Runs a kernel without the interpreter's lock.
+template <class Work>
+void unlocked(const Work& work) {
+  py::gil_scoped_release unlock;
+  work();
+}
+
+void define_fills(py::module_& m) {
+  m.def("words_blocks", &words_blocks, "count"_a, "bits"_a,
+        "Counter blocks that prf_words and deal_words consume.");
+  m.def("bits_blocks", &bits_blocks, "count"_a, "Counter blocks that prf_bits consumes.");
+  m.def("field_blocks", &field_blocks, "count"_a, "Counter blocks that prf_field consumes.");
+  m.def(
+      "prf_words",
+      [](const py::buffer& key, u64 counter, i64 count, int bits, int threads) {
+        const Key k(key, "key");
+        auto out = fresh<i64>(count);
+        FillJob job{k.words, counter, count, bits, 0, nullptr, out.mutable_data(), nullptr};
+        unlocked([&] { fill_words(job, {threads}); });
+        return out;
+      },
+      "key"_a, "counter"_a, "count"_a, "bits"_a, "threads"_a = 1,
+      "int64[count]: uniform words in [0, 2^bits), bits 1..64, from ChaCha20 blocks counter, "
+      "counter + 1, ...; consumes words_blocks(count, bits) of them.");
+  m.def(
+      "deal_words",
+      [](const py::array& values, const py::buffer& key, u64 counter, int bits, int threads) {
+        const Key k(key, "key");
+        const auto in = view<u64>(values, "values");
+        auto out = fresh<i64>(std::ssize(in));
+        FillJob job{k.words,
+                    counter,
+                    std::ssize(in),
+                    bits,
+                    0,
+                    reinterpret_cast<const i64*>(in.data()),
+                    out.mutable_data(),
+                    nullptr};
+        if (!in.empty()) unlocked([&] { fill_words(job, {threads}); });
+        return out;
+      },
+      "values"_a, "key"_a, "counter"_a, "bits"_a, "threads"_a = 1,
+      "int64[n]: values - prf_words(key, counter, n, bits) modulo 2^bits, the share that the "
+      "dealer sends while the other party takes prf_words. values: int64[n].");
+  m.def(
+      "prf_bits",
+      [](const py::buffer& key, u64 counter, i64 count, int threads) {
+        const Key k(key, "key");
+        auto out = fresh<u8>(count);
+        FillJob job{k.words, counter, count, 1, 0, nullptr, nullptr, out.mutable_data()};
+        unlocked([&] { fill_bits(job, {threads}); });
+        return out;
+      },
+      "key"_a, "counter"_a, "count"_a, "threads"_a = 1,
+      "uint8[count] of uniform bits, one keystream bit each; consumes bits_blocks(count) blocks.");
+  m.def(
+      "prf_field",
+      [](const py::buffer& key, u64 counter, i64 count, u32 modulus, int threads) {
+        const Key k(key, "key");
+        auto out = fresh<u8>(count);
+        FillJob job{k.words, counter, count, 8, modulus, nullptr, nullptr, out.mutable_data()};
+        unlocked([&] { fill_field(job, {threads}); });
+        return out;
+      },
+      "key"_a, "counter"_a, "count"_a, "modulus"_a, "threads"_a = 1,
+      "uint8[count] exactly uniform in [0, modulus), modulus 1..128 (not only primes: a rotation's "
+      "modulus is bits); consumes field_blocks(count) blocks.");
+}
+
+void define_sign(py::module_& m) {
+  m.def(
+      "deal_bytes",
+      [](i64 count, int bits, int prime) { return deal_bytes(sign_field(bits, prime), count); },
+      "count"_a, "bits"_a, "prime"_a = 127,
+      "Bytes of sign_deal's list: count * ceil((bits - 1) * ceil(log2 prime) / 8).");
+  m.def(
+      "mask_bytes",
+      [](i64 count, int bits, int prime) { return mask_bytes(sign_field(bits, prime), count); },
+      "count"_a, "bits"_a, "prime"_a = 127,
+      "Bytes of sign_mask's list: count * ceil(bits * ceil(log2 prime) / 8).");
+  m.def(
+      "deal_blocks", [](i64 count, int bits) { return deal_blocks({bits, 0, 0, false}, count); },
+      "count"_a, "bits"_a,
+      "Counter blocks of the dealer's key that sign_deal consumes (at both holders).");
+  m.def(
+      "mask_blocks", [](i64 count, int bits) { return mask_blocks({bits, 0, 0, false}, count); },
+      "count"_a, "bits"_a, "Counter blocks of the mask key that sign_mask consumes.");
+  m.def(
+      "sign_deal",
+      [](const py::array& r, const py::buffer& key, u64 counter, int bits, int prime, int threads) {
+        const Key k(key, "key");
+        const SignField field = sign_field(bits, prime);
+        const i64 count = r.size();
+        auto out = fresh<u8>(deal_bytes(field, count));
+        DealJob job{field, words(r, "r"), count, k.words, counter, out.mutable_data()};
+        unlocked([&] { deal_sign(job, {threads}); });
+        return out;
+      },
+      "r"_a, "key"_a, "counter"_a, "bits"_a, "prime"_a = 127, "threads"_a = 1,
+      "Party 2: the list for party 0, uint8[deal_bytes(n, bits, prime)] as it goes on the wire; "
+      "party 1's shares come from (key, counter), common to parties 1 and 2. r: int64[n], the "
+      "whole mask; bits above `bits` are ignored. Needed once per r, whatever it is compared to.");
+  m.def(
+      "sign_mask",
+      [](int party, const py::array& m_values, const py::array& delta, const py::array& rotation,
+         const std::optional<py::array>& dealt, const std::optional<py::buffer>& deal_key,
+         u64 deal_counter, const py::buffer& mask_key, u64 mask_counter, int bits, int prime,
+         int threads) {
+        const SignField field = sign_field(bits, prime);
+        const Key common(mask_key, "mask_key");
+        const i64 count = m_values.size();
+        expect(party == 0 || party == 1, "party must be 0 or 1");
+        expect(party == 1 || dealt, "dealt: party 0 needs the dealer's list");
+        expect(party == 0 || deal_key, "deal_key: party 1 needs the key common with the dealer");
+        std::optional<Key> other;
+        if (party == 1) other.emplace(*deal_key, "deal_key");
+        MaskJob job{};
+        job.field = field;
+        job.party = party;
+        job.m = words(m_values, "m");
+        job.delta = list(delta, count, "delta");
+        job.rotation = list(rotation, count, "rotation");
+        job.count = count;
+        if (party == 0) job.dealt = list(*dealt, deal_bytes(field, count), "dealt");
+        if (party == 1) job.deal_key = other->words;
+        job.deal_counter = deal_counter;
+        job.mask_key = common.words;
+        job.mask_counter = mask_counter;
+        auto out = fresh<u8>(mask_bytes(field, count));
+        job.out = out.mutable_data();
+        unlocked([&] { mask_sign(job, {threads}); });
+        return out;
+      },
+      "party"_a, "m"_a, "delta"_a, "rotation"_a, "dealt"_a, "deal_key"_a, "deal_counter"_a,
+      "mask_key"_a, "mask_counter"_a, "bits"_a, "prime"_a = 127, "threads"_a = 1,
+      "Parties 0 and 1: the list for party 2, uint8[mask_bytes(n, bits, prime)] as it goes on the "
+      "wire. m: int64[n]; delta: uint8[n] common random bits; rotation: uint8[n] common random "
+      "numbers below bits (prf_field(.., modulus=bits)); dealt: party 0's list from sign_deal, "
+      "None at party 1; deal_key, deal_counter: those of sign_deal at party 1, None and 0 at "
+      "party 0; mask_key, mask_counter: common to parties 0 and 1. delta, rotation and the mask's "
+      "counters are fresh for every comparison; the deal may be used for several m with the same "
+      "r.");
+  m.def(
+      "sign_open",
+      [](const py::array& first, const py::array& second, i64 count, int bits, int prime,
+         int threads) {
+        const SignField field = sign_field(bits, prime);
+        auto out = fresh<u8>(count);
+        OpenJob job{field, list(first, mask_bytes(field, count), "first"),
+                    list(second, mask_bytes(field, count), "second"), count, out.mutable_data()};
+        unlocked([&] { open_sign(job, {threads}); });
+        return out;
+      },
+      "first"_a, "second"_a, "count"_a, "bits"_a, "prime"_a = 127, "threads"_a = 1,
+      "Party 2: uint8[count], z = 1 where the lists of parties 0 and 1 add up to one with a zero. "
+      "The sign of m - r is msb(-r) ^ z ^ 1 ^ delta.");
+}
+
+void define_ring_elements(py::module_& m) {
+  m.def(
+      "product_shares",
+      [](int party, const py::array& m_x, const py::array& r_x, const py::array& m_y,
+         const py::array& r_y, const py::array& dealt, int bits, int threads) {
+        const i64 n = m_x.size();
+        const u64 *a = operand(m_x, n, "m_x"), *b = operand(r_x, n, "r_x"),
+                  *c = operand(m_y, n, "m_y"), *d = operand(r_y, n, "r_y"),
+                  *e = operand(dealt, n, "dealt");
+        auto out = fresh<i64>(n);
+        unlocked([&] { product_shares(party, a, b, c, d, e, n, bits, data(out), threads); });
+        return out;
+      },
+      "party"_a, "m_x"_a, "r_x"_a, "m_y"_a, "r_y"_a, "dealt"_a, "bits"_a, "threads"_a = 1,
+      "int64[n]: this party's share of x * y + r_z; r_x, r_y: its shares of the masks; dealt: its "
+      "share of r_x * r_y + r_z. Both parties' results add up to m_z modulo 2^bits.");
+  m.def(
+      "selection_shares",
+      [](int party, const py::array& m_b, const py::array& m_a, const py::array& r_a,
+         const py::array& r_bit, const py::array& r_product, const py::array& mask, int bits,
+         int threads) {
+        const i64 n = m_a.size();
+        const u8* bit = list(m_b, n, "m_b");
+        const u64 *a = operand(m_a, n, "m_a"), *b = operand(r_a, n, "r_a"),
+                  *c = operand(r_bit, n, "r_bit"), *d = operand(r_product, n, "r_product"),
+                  *e = operand(mask, n, "mask");
+        auto out = fresh<i64>(n);
+        unlocked([&] { selection_shares(party, bit, a, b, c, d, e, n, bits, data(out), threads); });
+        return out;
+      },
+      "party"_a, "m_b"_a, "m_a"_a, "r_a"_a, "r_bit"_a, "r_product"_a, "mask"_a, "bits"_a,
+      "threads"_a = 1,
+      "int64[n]: this party's share of b * a + r_z for the bit b = m_b ^ r_b (m_b: uint8[n]); "
+      "r_bit, r_product: its shares of r_b and r_b * r_a in the ring; mask: its share of r_z.");
+  m.def(
+      "bit_shares",
+      [](int party, const py::array& m_b, const py::array& r_bit, const py::array& mask, int bits,
+         int threads) {
+        const i64 n = m_b.size();
+        const u8* bit = list(m_b, n, "m_b");
+        const u64 *a = operand(r_bit, n, "r_bit"), *b = operand(mask, n, "mask");
+        auto out = fresh<i64>(n);
+        unlocked([&] { bit_shares(party, bit, a, b, n, bits, data(out), threads); });
+        return out;
+      },
+      "party"_a, "m_b"_a, "r_bit"_a, "mask"_a, "bits"_a, "threads"_a = 1,
+      "int64[n]: this party's share of b + r_z in the ring, for the bit b = m_b ^ r_b.");
+  m.def(
+      "truncation_shares",
+      [](int party, const py::array& m_x, const py::array& high, const py::array& wrap,
+         const py::array& mask, int bits, int fraction, int threads) {
+        const i64 n = m_x.size();
+        const u64 *a = operand(m_x, n, "m"), *b = operand(high, n, "high"),
+                  *c = operand(wrap, n, "wrap"), *d = operand(mask, n, "mask");
+        auto out = fresh<i64>(n);
+        unlocked(
+            [&] { truncation_shares(party, a, b, c, d, n, bits, fraction, data(out), threads); });
+        return out;
+      },
+      "party"_a, "m"_a, "high"_a, "wrap"_a, "mask"_a, "bits"_a, "fraction"_a, "threads"_a = 1,
+      "int64[n]: this party's share of floor(x / 2^fraction) + e + r_z with e in {0, 1}, never "
+      "more, for |x| < 2^(bits - 2); high, wrap: its shares of r >> fraction and of msb(r) << "
+      "(bits - fraction), which party 2 deals; mask: its share of r_z. fraction 1..bits - 2.");
+}
+
+}  // namespace
+
+void define_three_party_kernels(py::module_& m) {
+  define_fills(m);
+  define_sign(m);
+  define_ring_elements(m);
+}
+
+}  // namespace privml::bindings

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the three-party engine on a CPU: the fastest instruction set the processor has,
+// over `threads` threads. The formulas are in the device headers (fill.h, sign.h, ring.h), the
+// records in jobs.h. All arrays are the caller's; results never overlap operands.
+// Every function throws InvalidArgument for parameters out of range before it writes anything.
+#pragma once
+
+#include "base/types.h"
+#include "threepc/jobs.h"
+
+namespace privml::threepc {
+
+enum class KernelBackend { portable, avx2, avx512 };
+bool kernel_backend_supported(KernelBackend backend);
+KernelBackend best_kernel_backend();
+
+struct Loops {
+  int threads = 1;
+  KernelBackend backend = best_kernel_backend();
+};
+
+// bits 2..64, prime with bits < prime <= 127.
+SignField sign_field(int bits, int prime);
+
+// Blocks of the counter that a call consumes, a public number.
+i64 words_blocks(i64 count, int bits);
+i64 bits_blocks(i64 count);
+i64 field_blocks(i64 count);
+i64 deal_blocks(const SignField& field, i64 count);
+i64 mask_blocks(const SignField& field, i64 count);
+
+// Bytes of the lists on the wire: count * ceil(rows * width / 8).
+i64 deal_bytes(const SignField& field, i64 count);
+i64 mask_bytes(const SignField& field, i64 count);
+
+void fill_words(const FillJob& job, const Loops& loops = {});
+void fill_bits(const FillJob& job, const Loops& loops = {});
+void fill_field(const FillJob& job, const Loops& loops = {});
+void deal_sign(const DealJob& job, const Loops& loops = {});
+void mask_sign(const MaskJob& job, const Loops& loops = {});
+void open_sign(const OpenJob& job, const Loops& loops = {});
+
+// Element-wise, see ring.h; results are in [0, 2^bits).
+void product_shares(int party, const u64* m_x, const u64* r_x, const u64* m_y, const u64* r_y,
+                    const u64* dealt, i64 count, int bits, u64* out, int threads = 1);
+void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,
+                      const u64* r_product, const u64* mask, i64 count, int bits, u64* out,
+                      int threads = 1);
+void bit_shares(int party, const u8* m_b, const u64* r_bit, const u64* mask, i64 count, int bits,
+                u64* out, int threads = 1);
+void truncation_shares(int party, const u64* m, const u64* high, const u64* wrap, const u64* mask,
+                       i64 count, int bits, int fraction, u64* out, int threads = 1);
+
+}  // namespace privml::threepc

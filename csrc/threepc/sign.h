@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sign bit of x = m - r (mod 2^bits), where parties 0 and 1 know m and party 2 knows r.
+// With r~ = r - 1 = NOT(-r), the carry of m^ + (-r)^ on the low bits - 1 bits is [m^ > r~^]; it is
+// bit m^_xi at the most significant place xi where m^ and r~^ differ, places counted from the top
+// and padded by (m^, r~^) = (0, 1). Then sign(x) = msb(m) ^ msb(-r) ^ m^_xi.
+//   deal   party 2: shares of the bits of r~^ over F_p; party 1's come from a common key.
+//   mask   parties 0, 1: s_i = m^_i ^ r~_i, t_i = s_0 + ... + s_(i-1) - s_i + 1 (zero at xi alone),
+//          v_i = w_i (t_i + (msb(m) ^ m^_i ^ delta)), rotated, +rho at party 0, -rho at party 1.
+//   open   party 2: z = some v_i is zero; msb(-r) ^ not z = sign(x) ^ delta.
+// All of w, rho, delta and the rotation are common to parties 0 and 1 and fresh for every use.
+// Only party 0 adds public terms. t_i + bit <= bits < p, so nothing wraps.
+//
+// Leakage: none. What party 2 sees depends on z alone, and z is uniform because delta is:
+//   (1) The two lists of shares. rho_i is uniform over F_p and used once, so given the sums v_i the
+//       pair ([v_i]_0 + rho_i, [v_i]_1 - rho_i) is a uniform pair with that sum, independent of
+//       all else. (Without rho their ratio would cancel w_i, and party 2, who dealt r~, would
+//       learn x.)
+//   (2) The values. Where t_i + bit is not zero, v_i is uniform over F_p without 0 because w_i is,
+//       independently of everything. At most one entry is zero: place xi, where t_i is.
+//   (3) The order. By (2) only the place of the zero could tell anything, so the permutation needs
+//       to be uniform on places, not on arrangements: a rotation by a uniform number of places
+//       sends xi to a uniform place, and leaves entries that are independent and alike.
+// Messages carry canonical elements; 127 for 0 would tell how a sum came about.
+// Source: MIZAR, Figures 3 and 4, corrected: r~ for 2^(l-1) - r^ (right for r^ = 0 too), one party
+// adds public terms, shares are re-randomised. Device header.
+#pragma once
+
+#include "threepc/field.h"
+#include "threepc/jobs.h"
+#include "threepc/rows.h"
+#include "threepc/sample.h"
+
+namespace privml::threepc {
+namespace {
+
+// Where one group's part lies; a CUDA thread or a vector has one.
+struct Part {
+  i64 group;
+  int quad;
+};
+
+// 1 <= valid values' bytes as lanes: planes[k * stride] holds byte k of the elements.
+template <class W>
+PRIVML_DEVICE void load_planes(const i64* words, int valid, u64 less, W* planes, int stride) {
+  u32 bytes[8][kQuadsOf<W>];
+  for (int q = 0; q < kQuadsOf<W>; ++q) {
+    u64 four[4];
+    for (int e = 0; e < 4; ++e) {
+      four[e] = 4 * q + e < valid ? static_cast<u64>(words[4 * q + e]) - less : 0;
+    }
+    PRIVML_UNROLL for (int k = 0; k < 8; ++k) {
+      u32 quad = 0;
+      for (int e = 0; e < 4; ++e) quad |= static_cast<u32>((four[e] >> (8 * k)) & 0xff) << (8 * e);
+      bytes[k][q] = quad;
+    }
+  }
+  PRIVML_UNROLL for (int k = 0; k < 8; ++k) planes[k * stride] = load_quads<W>(bytes[k]);
+}
+
+template <class W>
+PRIVML_DEVICE W plane_bit(const W* planes, int stride, int bit) {
+  return (planes[(bit >> 3) * stride] >> (bit & 7)) & kLaneOne;
+}
+
+// Moves row j to row (j + amount) mod count in every lane; amounts are below count. Each power of
+// two is one pass over all rows in a fixed order, so that addresses depend on nothing secret.
+template <class W>
+PRIVML_DEVICE void rotate_rows(W* rows, int stride, int count, const W& amount) {
+  for (int bit = 0; (1 << bit) < count; ++bit) {
+    const int by = 1 << bit;
+    const W moves = spread(W((amount >> bit) & kLaneOne));
+    int cycles = by, rest = count % by;  // greatest common divisor of by and count
+    while (rest != 0) {
+      const int next = cycles % rest;
+      cycles = rest;
+      rest = next;
+    }
+    for (int start = 0; start < cycles; ++start) {
+      W before = rows[(start + count - by) % count * stride];
+      int at = start;
+      for (int step = 0; step < count / cycles; ++step) {
+        const W here = rows[at * stride];
+        rows[at * stride] = select(moves, here, before);
+        before = here;
+        at += by;
+        if (at >= count) at -= count;
+      }
+    }
+  }
+}
+
+// `planes`: 8 entries, `stride` apart.
+template <class W, class Field>
+PRIVML_DEVICE void deal_part(const DealJob& job, Part part, W* planes, int stride) {
+  const Field field(job.field.prime);
+  const Bound below = bound_below(job.field.prime);
+  const int rows = job.field.bits - 1;
+  const Place place =
+      place_of(job.count, packed_rows(rows, job.field.width), part.group, part.quad, kQuadsOf<W>);
+  load_planes(job.r + part.group * kGroup + 4 * part.quad, place.valid, 1, planes, stride);
+  RowWriter<W> out{job.out, place};
+  u64 block = job.counter + part.group * group_blocks(rows) + part.quad;
+  for (int first = 0; first < rows; first += kBlockWords, block += kQuads) {
+    W share[kBlockWords];
+    uniform_rows(job.key, block, below, share);
+    PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
+      if (first + k < rows) {
+        const W bit = plane_bit(planes, stride, rows - 1 - first - k);
+        out.put(field.canonical(subtract(field, bit, share[k])), job.field.width);
+      }
+    }
+  }
+  out.finish();
+}
+
+// `scratch`: bits + 8 entries, `stride` apart. They hold secrets when it returns.
+template <class W, class Field>
+PRIVML_DEVICE void mask_part(const MaskJob& job, Part part, W* scratch, int stride) {
+  const Field field(job.field.prime);
+  const Bound below = bound_below(job.field.prime), factors = bound_below(job.field.prime - 1);
+  const int rows = job.field.bits;
+  const i64 element = part.group * kGroup + 4 * part.quad;
+  const Place place =
+      place_of(job.count, packed_rows(rows, job.field.width), part.group, part.quad, kQuadsOf<W>);
+  const Place bytes = {element, 0, place.valid};
+  W* planes = scratch + rows * stride;
+  load_planes(job.m + element, place.valid, 0, planes, stride);
+
+  const u32 public_one = job.party == 0 ? kLaneOne : 0;
+  const u32 public_bits = job.party == 0 ? ~0u : 0;
+  const W flip = plane_bit(planes, stride, rows - 1) ^ (load_row<W>(job.delta, bytes, 0));
+  RowReader<W> dealt{job.dealt, place_of(job.count, packed_rows(rows - 1, job.field.width),
+                                         part.group, part.quad, kQuadsOf<W>)};
+  u64 deal_block = job.deal_counter + part.group * group_blocks(rows - 1) + part.quad;
+  const i64 mask_blocks = group_blocks(rows);
+  u64 mask_block = job.mask_counter + 2 * part.group * mask_blocks + part.quad;
+
+  W prefix = splat<W>(0);
+  for (int first = 0; first < rows; first += kBlockWords, mask_block += kQuads) {
+    W share[kBlockWords] = {}, factor[kBlockWords], shift[kBlockWords];
+    if (job.party == 1 && first < rows - 1) {
+      uniform_rows(job.deal_key, deal_block, below, share);
+      deal_block += kQuads;
+    }
+    uniform_rows(job.mask_key, mask_block, factors, factor);
+    uniform_rows(job.mask_key, mask_block + mask_blocks, below, shift);
+    PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
+      const int row = first + k;
+      if (row < rows) {
+        const bool pad = row == rows - 1;
+        const W m_bit = pad ? splat<W>(0) : plane_bit(planes, stride, rows - 2 - row);
+        W r_bit = splat<W>(public_one);
+        if (!pad) r_bit = job.party == 0 ? dealt.take(job.field.width) : share[k];
+        const W different =
+            select(spread(m_bit), r_bit, field.add(splat<W>(public_one), field.negate(r_bit)));
+        W v = field.add(prefix, field.negate(different));
+        v = field.add(v, splat<W>(public_one));
+        v = field.add(v, W((flip ^ m_bit) & public_bits));
+        v = field.multiply(v, W(factor[k] + kLaneOne));
+        v = field.add(v, job.party == 0 ? shift[k] : field.negate(shift[k]));
+        scratch[row * stride] = field.canonical(v);
+        prefix = field.add(prefix, different);
+      }
+    }
+  }
+  rotate_rows(scratch, stride, rows, load_row<W>(job.rotation, bytes, 0));
+  RowWriter<W> out{job.out, place};
+  for (int row = 0; row < rows; ++row) out.put(scratch[row * stride], job.field.width);
+  out.finish();
+}
+
+template <class W, class Field>
+PRIVML_DEVICE void open_part(const OpenJob& job, Part part) {
+  const Field field(job.field.prime);
+  const Place place = place_of(job.count, packed_rows(job.field.bits, job.field.width), part.group,
+                               part.quad, kQuadsOf<W>);
+  RowReader<W> first{job.first, place}, second{job.second, place};
+  W all_nonzero = splat<W>(kLaneOne);
+  for (int row = 0; row < job.field.bits; ++row) {
+    all_nonzero &=
+        nonzero(field, field.add(first.take(job.field.width), second.take(job.field.width)));
+  }
+  const Place bytes = {part.group * kGroup + 4 * part.quad, 0, place.valid};
+  store_row(job.out, bytes, 0, W(all_nonzero ^ kLaneOne));
+}
+
+}  // namespace
+}  // namespace privml::threepc
