@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from privml.errors import ConfigError
-from privml.formats import FixedPoint, Format, Owned, Placement
+from privml.formats import FixedPoint, Float, Format, Owned, Placement
 
 if TYPE_CHECKING:
     from privml.engines.base import Engine
@@ -28,15 +28,19 @@ class Numerics:
 
     ``bits``, ``scale``: ring and fractional bits of activations and public constants. ``weight_bits``,
     ``weight_scale``: those of a module's parameters (default: the same). Parameters known to one party may be
-    narrower than the ring, which makes products with them cheaper.
+    narrower than the ring, which makes products with them cheaper. ``floating``: the Float format that real numbers
+    have instead, if any.
     """
 
     bits: int = 64
     scale: int = 16
     weight_bits: int | None = None
     weight_scale: int | None = None
+    floating: Float | None = None
 
     def __post_init__(self) -> None:
+        if self.floating is not None and not isinstance(self.floating, Float):
+            raise ConfigError(f"numerics: floating must be a Float format, got {self.floating!r}")
         if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
             raise ConfigError(
                 f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"
@@ -47,8 +51,13 @@ class Numerics:
         return FixedPoint(self.bits, self.scale)
 
     @property
-    def weight(self) -> FixedPoint:
-        return FixedPoint(
+    def real(self) -> FixedPoint | Float:
+        """The format of real numbers."""
+        return self.floating or self.working
+
+    @property
+    def weight(self) -> FixedPoint | Float:
+        return self.floating or FixedPoint(
             self.bits if self.weight_bits is None else self.weight_bits,
             self.scale if self.weight_scale is None else self.weight_scale,
         )
@@ -108,6 +117,7 @@ class Session:
         self.numerics = numerics or Numerics()
         self.working = self.numerics.working
         self.weight = self.numerics.weight
+        self.real = self.numerics.real
         self.ledger = ledger
         self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
         self._on_close = on_close

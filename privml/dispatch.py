@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -11,25 +11,39 @@ from torch._ops import OpOverload
 
 from privml.context import current_node
 from privml.errors import OverflowDetected, UnsupportedOperator
+from privml.formats import Float
 
 Rule = Callable[..., Any]
+Resolver = Callable[[OpOverload], Rule | None]
 TABLE: dict[OpOverload, Rule] = {}
+# The rules of the same operators where a tensor among the arguments has a Float format.
+FLOATING: dict[OpOverload, Rule] = {}
 # Functions intercepted above autograd, where torch would pick a fused kernel that cannot see a secret.
 FUNCTIONS: dict[Callable, Rule] = {}
 # What to say about an operator that has no rule, by packet name.
 HINTS: dict[str, str] = {}
-_RESOLVERS: list[Callable[[OpOverload], Rule | None]] = []
+_RESOLVERS: list[Resolver] = []
+_FLOATING_RESOLVERS: list[Resolver] = []
 _RESOLVED: dict[OpOverload, Rule] = {}
+_RESOLVED_FLOATING: dict[OpOverload, Rule] = {}
 
 
 def implements(*operators: OpOverload) -> Callable[[Rule], Rule]:
     """Registers the decorated rule for these ATen overloads; its signature is the operator's."""
+    return _registering(TABLE, operators)
 
+
+def implements_floating(*operators: OpOverload) -> Callable[[Rule], Rule]:
+    """As ``implements``, for calls with a tensor of Float format among the arguments."""
+    return _registering(FLOATING, operators)
+
+
+def _registering(table: dict[OpOverload, Rule], operators: tuple[OpOverload, ...]) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         for operator in operators:
-            if operator in TABLE:
-                raise RuntimeError(f"{operator} has two rules: {TABLE[operator].__name__} and {rule.__name__}")
-            TABLE[operator] = rule
+            if operator in table:
+                raise RuntimeError(f"{operator} has two rules: {table[operator].__name__} and {rule.__name__}")
+            table[operator] = rule
         return rule
 
     return register
@@ -46,22 +60,52 @@ def intercepts(*functions: Callable) -> Callable[[Rule], Rule]:
     return register
 
 
-def resolver(function: Callable[[OpOverload], Rule | None]) -> Callable[[OpOverload], Rule | None]:
+def resolver(function: Resolver) -> Resolver:
     """Registers a way to derive a rule for an operator outside the table (tried in order of registration)."""
     _RESOLVERS.append(function)
     return function
 
 
+def resolver_of_floats(function: Resolver) -> Resolver:
+    """As ``resolver``, for Float formats alone, tried after the others."""
+    _FLOATING_RESOLVERS.append(function)
+    return function
+
+
 def find_rule(operator: OpOverload) -> Rule | None:
     """The rule of ``operator``: from the table, else derived once by a resolver, else None."""
-    rule = TABLE.get(operator) or _RESOLVED.get(operator)
+    return _found(operator, TABLE, _RESOLVED, _RESOLVERS)
+
+
+def _found(
+    operator: OpOverload, table: dict[OpOverload, Rule], resolved: dict[OpOverload, Rule], resolvers: list[Resolver]
+) -> Rule | None:
+    rule = table.get(operator) or resolved.get(operator)
     if rule is None:
-        for resolve in _RESOLVERS:
+        for resolve in resolvers:
             rule = resolve(operator)
             if rule is not None:
-                _RESOLVED[operator] = rule
+                resolved[operator] = rule
                 break
     return rule
+
+
+def rule_for(operator: OpOverload, args: Iterable[Any], kwargs: dict) -> Rule | None:
+    """The rule for these arguments, by the formats of the tensors among them."""
+    if holds_floats(args) or (kwargs and holds_floats(kwargs.values())):
+        return _found(operator, FLOATING, _RESOLVED_FLOATING, _RESOLVERS + _FLOATING_RESOLVERS)
+    return TABLE.get(operator) or find_rule(operator)
+
+
+def holds_floats(values: Iterable[Any]) -> bool:
+    """Whether a secret of a Float format is among ``values`` or in a list among them."""
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            if type(getattr(value, "format", None)) is Float:
+                return True
+        elif isinstance(value, (list, tuple)) and value and holds_floats(value):
+            return True
+    return False
 
 
 def is_supported(operator: OpOverload) -> bool:
@@ -76,7 +120,7 @@ def supported_operators() -> list[str]:
 
 def dispatch(operator: OpOverload, args: tuple, kwargs: dict) -> Any:
     """Runs the rule of ``operator``; raises UnsupportedOperator when there is none for these arguments."""
-    rule = TABLE.get(operator) or find_rule(operator)
+    rule = rule_for(operator, args, kwargs)
     if rule is None:
         raise unsupported(operator, args, kwargs)
     try:
@@ -100,7 +144,9 @@ def unsupported(operator: OpOverload, args: tuple, kwargs: dict) -> UnsupportedO
     hint = HINTS.get(packet)
     if hint is None:
         siblings = [str(o) for o in TABLE if o._schema.name.split("::")[-1] == packet and o is not operator]
-        if operator in TABLE or operator in _RESOLVED:
+        if operator not in FLOATING and holds_floats(args):
+            hint = "there is none for floating point"
+        elif operator in TABLE or operator in _RESOLVED:
             hint = "it is supported on other kinds of arguments only"
         elif siblings:
             hint = f"supported overloads: {', '.join(siblings)}"

@@ -8,6 +8,7 @@ import math
 import torch
 
 from privml.errors import InvalidInput, OverflowDetected
+from privml.float_words import float_values, float_words
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 
 # Constants of this size (and infinities) mean "never": torch.finfo(...).min; smaller ones down to 1e9, which attention
@@ -16,10 +17,11 @@ _MASK = 1e30
 _LARGE = 1e9
 
 
-def format_for(dtype: torch.dtype, working: FixedPoint) -> Format:
-    """The format of a tensor of this logical dtype: ``working``, Integer of its ring, or Boolean."""
+def format_for(dtype: torch.dtype, working: FixedPoint, real: FixedPoint | Float | None = None) -> Format:
+    """The format of a tensor of this logical dtype: ``real`` (default ``working``), Integer of the working ring, or
+    Boolean."""
     if dtype.is_floating_point:
-        return working
+        return real or working
     if dtype is torch.bool:
         return Boolean()
     if dtype.is_complex:
@@ -28,16 +30,17 @@ def format_for(dtype: torch.dtype, working: FixedPoint) -> Format:
 
 
 def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
-    """``value`` as ring elements (int64), or bits (uint8) for Boolean, rounded to nearest.
+    """``value`` as ring elements (int64), bits (uint8) for Boolean or words (int64) for Float, rounded to nearest.
 
-    Raises InvalidInput for NaN, infinity, or what does not fit, naming the first index but never its value.
+    Raises InvalidInput for NaN, infinity (unless Float), or what does not fit, naming the first index but never its
+    value.
     """
     if isinstance(fmt, Boolean):
         if value.dtype is not torch.bool and not bool(((value == 0) | (value == 1)).all()):
             raise InvalidInput("a Boolean input may hold only 0 and 1 (or True and False)")
         return value.to(torch.uint8)
     if isinstance(fmt, Float):
-        raise InvalidInput(f"inputs of format {fmt} are shared by the floating-point engine, not as ring elements")
+        return float_words(value, fmt)
     if value.dtype.is_floating_point:
         scaled = value.detach().double() * 2.0**fmt.scale
         bad = ~torch.isfinite(scaled)
@@ -174,7 +177,9 @@ def _or_all(ring: torch.Tensor) -> int:
 
 
 def decode(ring: torch.Tensor, fmt: Format, dtype: torch.dtype) -> torch.Tensor:
-    """Signed ring elements (or uint8 bits) as a tensor of the logical dtype."""
+    """Signed ring elements, uint8 bits or words as a tensor of the logical dtype."""
+    if isinstance(fmt, Float):
+        return float_values(ring, fmt, dtype)
     if isinstance(fmt, FixedPoint):
         return (ring.double() * 2.0**-fmt.scale).to(dtype)
     return ring.to(dtype)

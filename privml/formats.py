@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privml.errors import ConfigError
+
 
 @dataclass(frozen=True, slots=True)
 class FixedPoint:
@@ -52,10 +54,56 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """Floating point with ``exponent`` and ``mantissa`` bits (float32 is ``Float(8, 23)``)."""
+    """Floating point with ``exponent`` and ``mantissa`` bits (float32 is ``Float(8, 23)``).
+
+    No NaN and no denormals: what would be one is zero. An infinity stands for what is too large, at 2^2^(exponent - 1)
+    and not beyond all bounds: products and sums with it give numbers again. A value's container is one int64, its word:
+    see ``word_bits``.
+    """
 
     exponent: int = 8
     mantissa: int = 23
+
+    def __post_init__(self) -> None:
+        if type(self.exponent) is not int or type(self.mantissa) is not int:
+            raise ValueError(f"Float: exponent and mantissa must be whole numbers, got {self!r}")
+        if not 3 <= self.exponent <= 11:
+            raise ValueError(f"Float: exponent must have 3 to 11 bits, got {self.exponent}")
+        most = min((1 << self.exponent) - 4, 59 - self.exponent)  # shifts fit exponents, words 64 bits
+        if not 2 <= self.mantissa <= most:
+            raise ValueError(
+                f"Float: mantissa must have 2 to {most} bits beside an exponent of {self.exponent}, got {self.mantissa}"
+            )
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of a word, from the lowest: mantissa with its leading one (mantissa + 1), biased exponent
+        (exponent + 2), sign, and whether the value is not zero; the first two shared by addition in rings of these
+        widths, the bits by exclusive or. The zero word is +0."""
+        return self.exponent + self.mantissa + 5
+
+    @property
+    def sign_bit(self) -> int:
+        """The place of the sign in a word."""
+        return self.exponent + self.mantissa + 3
+
+    @property
+    def bias(self) -> int:
+        """What is added to an exponent in a word, as in IEEE 754."""
+        return (1 << (self.exponent - 1)) - 1
+
+
+# What formats are called in settings.
+FLOATS = {"float32": Float(8, 23), "bfloat16": Float(8, 7), "tf32": Float(8, 10), "float16": Float(5, 10)}
+
+
+def float_format(name: str | Float | None) -> Float | None:
+    """The format called so; ConfigError for a name that is none."""
+    if name is None or isinstance(name, Float):
+        return name
+    if name not in FLOATS:
+        raise ConfigError(f"{name!r} is no floating-point format; there are {', '.join(FLOATS)}")
+    return FLOATS[name]
 
 
 Format = FixedPoint | Integer | Boolean | Float

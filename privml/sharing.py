@@ -12,7 +12,7 @@ import privml.ops  # noqa: F401 - fills the operator table
 from privml.context import Session, current_session
 from privml.encoding import decode, encode_input, format_for, is_mask
 from privml.errors import InvalidInput
-from privml.formats import Boolean, FixedPoint, Format, Owned
+from privml.formats import Boolean, FixedPoint, Float, Format, Owned
 from privml.ops.creation import filled
 from privml.tensor import SHARED, SecretTensor
 
@@ -29,9 +29,10 @@ def share(
     """A SecretTensor of ``x``, which only party ``owner`` needs to pass.
 
     The others pass None with ``shape`` and ``dtype`` (default float32), or any tensor of that shape, whose
-    values are ignored. ``format`` defaults to the session's FixedPoint for floating dtypes, Integer for
+    values are ignored. ``format`` defaults to the session's FixedPoint (or Float) for floating dtypes, Integer for
     integral and Boolean for bool. Raises InvalidInput, before anything is sent, for a wrong shape or dtype,
-    and for NaN, infinities and values too large, naming the first index.
+    and for NaN, and unless the format is Float infinities and values too large, naming the first index. To Float,
+    numbers are rounded to nearest (ties to even), those smaller than its smallest become zero, larger ones infinity.
     """
     session = session or current_session()
     if isinstance(x, SecretTensor):
@@ -51,14 +52,14 @@ def share(
         if shape is not None and tuple(shape) != tuple(x.shape):
             raise InvalidInput(f"expected an input of shape {tuple(shape)}, got {tuple(x.shape)}")
         shape = tuple(x.shape)
-    fmt = format or format_for(dtype, session.working)
+    fmt = format or format_for(dtype, session.working, session.real)
     _check_kind(fmt, dtype)
     ring = encode_input(x, fmt) if mine else None
     engine = session.engine
     if isinstance(fmt, Boolean):
         components = engine.input_bits(ring, tuple(shape), owner)
     else:
-        components = engine.input(ring, tuple(shape), owner, fmt.bits)
+        components = engine.input(ring, tuple(shape), owner, 64 if isinstance(fmt, Float) else fmt.bits)
     placement = Owned(owner) if engine.trivial_inputs else SHARED
     wants_gradient = isinstance(x, torch.Tensor) and x.requires_grad
     return SecretTensor(components, fmt, placement, session, dtype, requires_grad=wants_gradient)
@@ -66,7 +67,7 @@ def share(
 
 def _check_kind(fmt: Format, dtype: torch.dtype) -> None:
     kind = "FixedPoint" if dtype.is_floating_point else "Boolean" if dtype is torch.bool else "Integer"
-    if type(fmt).__name__ != kind:
+    if type(fmt).__name__ != kind and not (dtype.is_floating_point and isinstance(fmt, Float)):
         raise InvalidInput(f"a {dtype} input needs a {kind} format, got {fmt}")
 
 
@@ -85,6 +86,8 @@ def _open(x: SecretTensor, to: int | None) -> torch.Tensor | None:
         raise InvalidInput(f"to must be None or in [0, {x.session.parties}), got {to}")
     if isinstance(x.format, Boolean):
         value = engine.reveal_bits(x.share, to)
+    elif isinstance(x.format, Float):
+        value = engine.reveal_words(x.share, x.format, to)
     else:
         value = engine.reveal(x.share, x.format.bits, to)
     return None if value is None else decode(value, x.format, x.dtype)
@@ -119,7 +122,9 @@ def secret(
     session = session or current_session()
     fmt = format or session.weight
     # statistics are used by their owner in clear, or scaled before anyone multiplies by them: no reason to be coarse
-    buffer_format = format or (FixedPoint(64, 32) if session.engine.trivial_inputs else session.working)
+    buffer_format = format or session.numerics.floating
+    if buffer_format is None:
+        buffer_format = FixedPoint(64, 32) if session.engine.trivial_inputs else session.working
     done: dict[int, SecretTensor] = {}
     for name, part in module.named_modules():
         for table in (part._parameters, part._buffers):

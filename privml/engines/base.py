@@ -19,7 +19,8 @@ import torch
 
 from privml.engines import ring
 from privml.engines.correlations import Correlations
-from privml.formats import FixedPoint
+from privml.errors import ConfigError
+from privml.formats import FixedPoint, Float, Integer
 
 Share = tuple[torch.Tensor, ...]
 # Functions that every engine computes, with the domains where their results mean something.
@@ -28,6 +29,15 @@ FUNCTIONS = {
     "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
     "softplus": "all", "sin": "all", "cos": "all",
 }  # fmt: skip
+
+# Operations on floats: of two values or one, correctly rounded; comparisons of two, which give Boolean shares;
+# functions of one value of format FLOAT_FUNCTION_FORMAT, within one unit of the last place.
+FLOAT_ARITHMETIC = {"add": 2, "multiply": 2, "divide": 2, "maximum": 2, "sqrt": 1, "relu": 1, "round_to_integer": 1}
+FLOAT_COMPARISONS = ("less_than", "less_equal", "equal")
+FLOAT_FUNCTIONS = (
+    "exp", "log", "exp2", "log2", "sigmoid", "tanh", "erf", "gelu", "rsqrt", "sin_pi", "cos_pi", "tan_pi",
+)  # fmt: skip
+FLOAT_FUNCTION_FORMAT = Float(8, 23)
 
 LARGEST_DIVISOR = (1 << 26) - 1
 # Numbers of so many bits are divided by one product in 64 bits (see Engine.divide_public).
@@ -297,3 +307,34 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         """table[index] for a public table of 2^in_bits int64 entries and index in Z_2^in_bits, in_bits <= 8."""
+
+    # ---- floating point, on shares of words (see Float); engines without it refuse
+    def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
+        """An operation of ``FLOAT_ARITHMETIC``, ``FLOAT_COMPARISONS`` or ``FLOAT_FUNCTIONS`` on words of one format
+        and equal shapes."""
+        raise self.no_floats()
+
+    def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
+        """The value rounded (ties to even) to another format."""
+        raise self.no_floats()
+
+    def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
+        """A ring value rounded (ties to even) to a float."""
+        raise self.no_floats()
+
+    def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
+        """The nearest value (ties to even) of a ring, whose range it must be in."""
+        raise self.no_floats()
+
+    def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
+        """``a`` where bit is 1, else +0."""
+        raise self.no_floats()
+
+    def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
+        """The clear words to party ``to`` (None: to all); None at parties that learn nothing."""
+        raise self.no_floats()
+
+    def no_floats(self) -> ConfigError:
+        return ConfigError(
+            f"the engine {self.name} has no floating point, the engine plain has; choose it, or fixed-point numerics"
+        )

@@ -16,7 +16,7 @@ import torch
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
 from privml.errors import PeerDisconnected
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, Float, Integer
 
 # How long the other parties may take to refuse the same wrong arguments before the channels are closed.
 _GRACE_SECONDS = 2.0
@@ -283,6 +283,25 @@ class JointEngine(Engine):
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._interactive("lookup", table, index, in_bits, out_bits)
+
+    # ---- floating point
+    def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
+        return self._interactive("float_operation", name, fmt, *operands)
+
+    def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
+        return self._interactive("float_cast", a, fmt, to)
+
+    def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
+        return self._interactive("float_from_ring", a, fmt, to)
+
+    def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
+        return self._interactive("float_to_ring", a, fmt, to)
+
+    def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
+        return self._interactive("float_select", bit, a, fmt)
+
+    def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
+        return self.threads.run(self._calls("reveal_words", a, fmt, to))[to or 0]
 
 
 def _join(results: Sequence[Any]) -> Any:

@@ -14,7 +14,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.plain import PlainEngine
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, Float, Integer
 
 
 class OwnedEngine(Engine):
@@ -165,12 +165,35 @@ class OwnedEngine(Engine):
         return self._each(lambda x: self._clear.argmax_last(x, bits), a)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
-        known = self.base.knows(self.owner)
-        return tuple(
-            self._clear.function(name, (c,), source, target)[0] if k else torch.zeros_like(c)
-            for c, k in zip(a, known, strict=True)
-        )
+        return self._at_owner(lambda x: self._clear.function(name, x, source, target), a)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         entries = self._each(lambda i: self._clear.lookup(table, i, in_bits, out_bits), index)
         return self.select(self.indicator(index[0].shape), entries, out_bits)
+
+    # ---- floating point: not all of it is zero at zero
+    def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
+        return self._at_owner(lambda *x: self._clear.float_operation(name, fmt, *x), *operands)
+
+    def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
+        return self._at_owner(lambda x: self._clear.float_cast(x, fmt, to), a)
+
+    def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
+        return self._at_owner(lambda x: self._clear.float_from_ring(x, fmt, to), a)
+
+    def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
+        return self._at_owner(lambda x: self._clear.float_to_ring(x, fmt, to), a)
+
+    def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
+        return self._each(lambda b, x: self._clear.float_select(b, x, fmt), bit, a)
+
+    def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
+        return self.base.reveal_words(a, fmt, to)
+
+    def _at_owner(self, function: Callable[..., Share], *shares: Share) -> Share:
+        """The function at the owner, zeros elsewhere."""
+        results = []
+        for known, parts in zip(self.base.knows(self.owner), zip(*shares, strict=True), strict=True):
+            result = function(*((c,) for c in parts))[0]  # for its dtype
+            results.append(result if known else torch.zeros_like(result))
+        return tuple(results)

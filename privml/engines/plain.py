@@ -16,7 +16,7 @@ from privml.context import current_node
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share, check_divisor
 from privml.errors import OverflowDetected
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, Float, Integer
 
 
 class PlainEngine(Engine):
@@ -207,6 +207,31 @@ class PlainEngine(Engine):
         compute = getattr(_core().fixmath, f"clear_{name}")
         value = self._fit(a[0], source.bits)[0].contiguous().numpy()
         return (torch.from_numpy(compute(value, source.bits, source.scale, target.bits, target.scale)),)
+
+    # ---- floating point
+    def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
+        return self._words(name, [operand[0] for operand in operands], fmt.exponent, fmt.mantissa)
+
+    def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
+        return self._words("cast", a, fmt.exponent, fmt.mantissa, to.exponent, to.mantissa)
+
+    def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
+        value = self._fit(a[0], fmt.bits)
+        return self._words("from_fixed", value, fmt.bits, fmt.scale, to.exponent, to.mantissa)
+
+    def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
+        share = self._words("to_fixed", a, fmt.exponent, fmt.mantissa, to.bits, to.scale)
+        return (ring.wrap(share[0], to.bits),)
+
+    def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
+        return (a[0] * bit[0],)
+
+    def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
+        return a[0].clone()
+
+    def _words(self, name: str, operands: Sequence[torch.Tensor], *settings: int) -> Share:
+        compute = getattr(_core().secfloat, f"clear_{name}")
+        return (torch.from_numpy(compute(*(x.contiguous().numpy() for x in operands), *settings)),)
 
     # ---- overflow
     def expect_bound(self, a: Share, bound: int) -> None:

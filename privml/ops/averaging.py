@@ -35,7 +35,7 @@ def avg_pool(
     engine = engine_of(x)
     columns = tuple(unfold(pad(c, w, 0), w) for c in share)
     total = like(x, engine.sum(columns, [columns[0].dim() - 1], False, fmt.bits), added(fmt, math.prod(w.kernel)))
-    return divided(total, _counts(w, count_include_pad, divisor_override))
+    return divided(total, counts_of(w, count_include_pad, divisor_override))
 
 
 def divided(total: SecretTensor, counts: torch.Tensor | int) -> SecretTensor:
@@ -50,7 +50,7 @@ def divided(total: SecretTensor, counts: torch.Tensor | int) -> SecretTensor:
     return divide_public(multiples, multiple, total.dtype)
 
 
-def _counts(w: Windows, count_include_pad: bool, divisor: int | None) -> torch.Tensor | int:
+def counts_of(w: Windows, count_include_pad: bool, divisor: int | None) -> torch.Tensor | int:
     """What each window's sum is divided by: torch counts declared padding, never the overhang."""
     if divisor:
         return divisor
@@ -75,7 +75,7 @@ def avg_pool_backward(
     divisor_override: int | None,
 ) -> SecretTensor:
     w = windows_of(x, len(kernel), kernel, stride, padding, 1, ceil_mode)
-    grad = divided(grad, _counts(w, count_include_pad, divisor_override))
+    grad = divided(grad, counts_of(w, count_include_pad, divisor_override))
     window = math.prod(w.kernel)
     total = tuple(fold(c.unsqueeze(-1).expand(*c.shape, window), w) for c in grad.share)
     return like(grad, settle(engine_of(grad), total, grad.format), added(grad.format, window))

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements, intercepts
+from privml.dispatch import holds_floats, implements, intercepts
 from privml.encoding import encode_exact, encode_threshold
 from privml.engines.base import Engine, Share
 from privml.engines.ring import extremes
@@ -138,6 +138,8 @@ def never(x: SecretTensor) -> torch.Tensor:
 @intercepts(torch.isfinite, torch.Tensor.isfinite, aten.isfinite.default)
 def always(x: SecretTensor) -> torch.Tensor:
     """Ring elements are finite; torch would compare every element with infinity to find out."""
+    if holds_floats((x,)):
+        return torch.logical_not(torch.isinf(x))
     return torch.ones(x.shape, dtype=torch.bool)
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -28,13 +28,18 @@ from privml.tensor import SecretTensor
 aten = torch.ops.aten
 
 
-def _pair(value: Sequence[int] | int, rank: int = 2) -> list[int]:
+def pairs(value: Sequence[int] | int, rank: int = 2) -> list[int]:
     values = [value] if isinstance(value, int) else list(value)
     return values * rank if len(values) == 1 else values
 
 
 @implements(aten.convolution.default)
-def convolution(
+def convolution(x: Any, weight: Any, bias: Any, *geometry: Any) -> Any:
+    return two_dimensional(convolve, x, weight, bias, *geometry)
+
+
+def two_dimensional(
+    convolve: Callable[..., Any],
     x: Any,
     weight: Any,
     bias: Any,
@@ -45,11 +50,12 @@ def convolution(
     output_padding: Sequence[int],
     groups: int,
 ) -> Any:
+    """aten.convolution in one and two dimensions by ``convolve``."""
     rank = weight.dim() - 2
     if rank not in (1, 2):
         return NotImplemented
-    stride, padding, dilation = (_pair(v, rank) for v in (stride, padding, dilation))
-    output_padding = _pair(output_padding, rank)
+    stride, padding, dilation = (pairs(v, rank) for v in (stride, padding, dilation))
+    output_padding = pairs(output_padding, rank)
     if rank == 1:
         x, weight = x.unsqueeze(2), weight.unsqueeze(2)
         stride, dilation = [1, *stride], [1, *dilation]
@@ -185,21 +191,28 @@ def convolution_backward(
     rank = weight.dim() - 2
     if rank not in (1, 2) or transposed:
         return NotImplemented
-    stride, padding, dilation = (_pair(v, rank) for v in (stride, padding, dilation))
+    stride, padding, dilation = (pairs(v, rank) for v in (stride, padding, dilation))
     grad_bias = sum_dims(grad, [0, *range(2, grad.dim())]) if mask[2] else None
     if rank == 1:
         grad, x, weight = grad.unsqueeze(2), x.unsqueeze(2), weight.unsqueeze(2)
         stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
-    grad_input = _input_gradient(grad, x, weight, stride, padding, dilation, groups) if mask[0] else None
-    grad_weight = _weight_gradient(grad, x, weight, stride, padding, dilation, groups) if mask[1] else None
+    grad_input = input_gradient(convolve, grad, x, weight, stride, padding, dilation, groups) if mask[0] else None
+    grad_weight = weight_gradient(convolve, grad, x, weight, stride, padding, dilation, groups) if mask[1] else None
     if rank == 1:
         grad_input = None if grad_input is None else grad_input.squeeze(2)
         grad_weight = None if grad_weight is None else grad_weight.squeeze(2)
     return grad_input, grad_weight, grad_bias
 
 
-def _input_gradient(
-    grad: Any, x: Any, weight: Any, stride: list[int], padding: list[int], dilation: list[int], groups: int
+def input_gradient(
+    convolve: Callable[..., SecretTensor],
+    grad: Any,
+    x: Any,
+    weight: Any,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
 ) -> SecretTensor:
     missing = [
         x.shape[2 + i]
@@ -210,8 +223,15 @@ def _input_gradient(
     return convolve(spread, flipped, None, [1, 1], low, dilation, groups)
 
 
-def _weight_gradient(
-    grad: Any, x: Any, weight: Any, stride: list[int], padding: list[int], dilation: list[int], groups: int
+def weight_gradient(
+    convolve: Callable[..., SecretTensor],
+    grad: Any,
+    x: Any,
+    weight: Any,
+    stride: list[int],
+    padding: list[int],
+    dilation: list[int],
+    groups: int,
 ) -> SecretTensor:
     """Batch and channels change places; the groups become the groups of a wider convolution."""
     batch, height, width = x.shape[0], x.shape[2], x.shape[3]
@@ -237,6 +257,6 @@ def conv(
 ) -> SecretTensor:
     rank = weight.dim() - 2
     batched = x if x.dim() == rank + 2 else x.unsqueeze(0)
-    rest = _pair(stride, rank), _pair(padding, rank), _pair(dilation, rank)
+    rest = pairs(stride, rank), pairs(padding, rank), pairs(dilation, rank)
     result = convolution(batched, weight, bias, *rest, False, [0] * rank, groups)
     return result if x.dim() == rank + 2 else result.squeeze(0)

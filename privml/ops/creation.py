@@ -10,6 +10,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.encoding import format_for
+from privml.formats import Float
 from privml.ops.values import constant
 from privml.tensor import SHARED, SecretTensor
 
@@ -17,10 +18,10 @@ aten = torch.ops.aten
 
 
 def filled(x: SecretTensor, shape: Sequence[int], value: Any, dtype: torch.dtype | None) -> SecretTensor:
-    """A public value as a shared tensor in the working format of the session of ``x``."""
+    """A public value as a shared tensor in the working format of the session of ``x``, or in the Float format of x."""
     dtype = dtype or x.dtype
     session = x.session
-    fmt = format_for(dtype, session.working)
+    fmt = format_for(dtype, session.working, x.format if isinstance(x.format, Float) else session.real)
     share = constant(value, shape, fmt, session.engine)
     return SecretTensor(tuple(c.contiguous() for c in share), fmt, SHARED, session, dtype)
 

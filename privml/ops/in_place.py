@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from privml.dispatch import Rule, find_rule, implements, intercepts, resolver
+from privml.dispatch import Rule, find_rule, implements, intercepts, resolver, rule_for
 from privml.errors import SecretLeakError
-from privml.formats import Boolean, FixedPoint, Integer, Owned
+from privml.formats import Boolean, FixedPoint, Float, Integer, Owned
 from privml.ops.structural import to_copy
 from privml.ops.values import (
     constant,
@@ -30,7 +30,7 @@ from privml.tensor import SHARED, SecretTensor
 
 aten = torch.ops.aten
 
-_IN_PLACE_VIEWS = (
+IN_PLACE_VIEWS = (
     aten.transpose_.default, aten.t_.default, aten.squeeze_.default, aten.squeeze_.dim, aten.squeeze_.dims,
     aten.unsqueeze_.default, aten.as_strided_.default,
 )  # fmt: skip
@@ -54,7 +54,7 @@ def copy_(target: Any, source: Any, non_blocking: bool = False) -> Any:
 
 def write(target: SecretTensor, source: Any) -> None:
     """Stores ``source`` (secret, public or number; broadcast) in the format of ``target``."""
-    cell = target.cell
+    cell, known = target.cell, None
     if is_secret(source):
         if source.dtype is not target.dtype:
             source = to_copy(source, target.dtype)
@@ -64,18 +64,19 @@ def write(target: SecretTensor, source: Any) -> None:
         share = source.share
         if not isinstance(fmt, Boolean):
             share = convert(engine_of(source), share, source.format, fmt)
+        if isinstance(fmt, (FixedPoint, Integer)) and not isinstance(source.format, Float):
             known = rescaled(source.format, plain_format(fmt))
     else:
         fmt = cell.format
         value = source.to(target.dtype) if isinstance(source, torch.Tensor) else source
         share = constant(value, target.shape, fmt, engine_of(target))
-        if not isinstance(fmt, Boolean):
+        if isinstance(fmt, (FixedPoint, Integer)):
             known = public_format(torch.as_tensor(value), plain_format(fmt))
     for mine, new in zip(target.share, share, strict=True):
         mine.copy_(new)
     cell.version += 1
-    if not isinstance(fmt, Boolean):
-        cell.format = together(fmt, [fmt, known])
+    if isinstance(fmt, (FixedPoint, Integer)):
+        cell.format = together(fmt, [fmt, known or plain_format(fmt)])
 
 
 def _open_to_all(target: SecretTensor, source: SecretTensor) -> None:
@@ -85,7 +86,7 @@ def _open_to_all(target: SecretTensor, source: SecretTensor) -> None:
     fmt = cell.format
     cell.placement = SHARED
     if isinstance(fmt, (FixedPoint, Integer)):
-        bits = max(fmt.bits, source.format.bits, target.session.working.bits)
+        bits = max(fmt.bits, getattr(source.format, "bits", 0), target.session.working.bits)
         cell.format = ring_format(bits, fmt.scale, isinstance(fmt, FixedPoint))
 
 
@@ -129,7 +130,7 @@ def set_data(target: Any, value: Any) -> Any:
 
 
 def constant_like(x: SecretTensor, value: torch.Tensor) -> SecretTensor:
-    fmt = x.format if isinstance(x.format, Boolean) else plain_format(x.format)
+    fmt = plain_format(x.format) if isinstance(x.format, (FixedPoint, Integer)) else x.format
     share = constant(value, value.shape, fmt, x.session.engine)
     return SecretTensor(tuple(c.contiguous() for c in share), fmt, SHARED, x.session, x.dtype)
 
@@ -147,7 +148,7 @@ def _view_in_place(operator: OpOverload) -> None:
     rule.__name__ = str(operator)
 
 
-for _operator in _IN_PLACE_VIEWS:
+for _operator in IN_PLACE_VIEWS:
     _view_in_place(_operator)
 
 
@@ -253,15 +254,15 @@ def in_place_rule(operator: OpOverload) -> Rule | None:
     if not operator._schema.is_mutable or operator._schema.name.startswith("aten::_foreach_"):
         return None
     functional = functional_of(operator)
-    compute = find_rule(functional) if functional is not None else None
-    if compute is None:
+    if functional is None or find_rule(functional) is None:
         return None
 
     def rule(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         target = args[0] if out is None else out
         if not is_secret(target):
             raise _refuse_public_target(str(operator))
-        result = compute(*args, **kwargs)
+        compute = rule_for(functional, args, kwargs)
+        result = NotImplemented if compute is None else compute(*args, **kwargs)
         if result is NotImplemented:
             return result
         if out is None and result.shape != target.shape:

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements, intercepts
+from privml.dispatch import holds_floats, implements, intercepts
 from privml.ops.fixed import asked, known, real, scaled, settled, times
 from privml.ops.moments import centered, inverse_deviation, mean_square, norm_bound, var_mean
 from privml.ops.values import is_secret
@@ -111,7 +111,7 @@ def fused_rms_norm(x: Any, shape: Sequence[int], weight: Any, eps: float | None)
 @intercepts(torch.nn.functional.rms_norm, torch.rms_norm, aten.rms_norm.default)
 def whole_rms_norm(input: Any, normalized_shape: Sequence[int], weight: Any = None, eps: float | None = None) -> Any:
     """torch would take it apart before it gets here."""
-    if not is_secret(input) or torch.is_grad_enabled():
+    if not is_secret(input) or torch.is_grad_enabled() or holds_floats((input, weight)):
         return NotImplemented
     return rms_norm(input, normalized_shape, weight, eps)
 

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements
-from privml.ops.linear import sum_dims
 from privml.ops.values import is_secret
 from privml.tensor import SecretTensor
 
@@ -49,7 +48,7 @@ def _one_hot(x: torch.Tensor, target: SecretTensor) -> SecretTensor:
 
 
 def _chosen(x: SecretTensor, target: SecretTensor) -> SecretTensor:
-    return sum_dims(_one_hot(x, target) * x, [1 if x.dim() > 1 else 0])
+    return torch.sum(_one_hot(x, target) * x, [1 if x.dim() > 1 else 0])
 
 
 @implements(aten.nll_loss_backward.default, aten.nll_loss2d_backward.default)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements, intercepts
+from privml.dispatch import holds_floats, implements, intercepts
 from privml.formats import FixedPoint
 from privml.ops.fixed import (
     WIDEST,
@@ -135,7 +135,7 @@ def vector_norm(
 @intercepts(torch.nn.functional.normalize)
 def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
     """x times the inverse root of its squared norm: no division."""
-    if not is_secret(input) or p != 2 or out is not None or not isinstance(dim, int):
+    if not is_secret(input) or holds_floats((input,)) or p != 2 or out is not None or not isinstance(dim, int):
         return NotImplemented
     if torch.is_grad_enabled() and input.requires_grad:
         return NotImplemented

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements, intercepts
+from privml.dispatch import dispatch, implements, intercepts
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
 from privml.formats import Placement
@@ -198,7 +198,7 @@ def linear(x: Any, weight: Any, bias: Any = None) -> SecretTensor:
 @intercepts(torch.nn.functional.linear, aten.linear.default)
 def whole_linear(input: Any, weight: Any, bias: Any = None) -> Any:
     """torch would add the bias of some layouts after the truncation."""
-    return NotImplemented if torch.is_grad_enabled() else linear(input, weight, bias)
+    return NotImplemented if torch.is_grad_enabled() else dispatch(aten.linear.default, (input, weight, bias), {})
 
 
 @implements(aten.mv.default)

@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 
 from privml.dispatch import implements
 from privml.errors import SecretLeakError
-from privml.formats import Boolean
+from privml.formats import Boolean, Float
 from privml.ops.masks import mask_of, masked
 from privml.ops.values import (
     bit_value,
@@ -144,6 +144,8 @@ def to_copy(x: SecretTensor, dtype: torch.dtype | None = None, device: Any = Non
         return x != 0
     if x.dtype.is_floating_point and not dtype.is_floating_point:
         return _toward_zero(x, dtype)
+    if dtype.is_floating_point and not x.dtype.is_floating_point and isinstance(x.session.real, Float):
+        return like(x, convert(engine_of(x), share, x.format, x.session.real), x.session.real, dtype)
     if _is_narrower(dtype, x.dtype):
         return _wrapped(x, dtype)
     if x.dtype.is_floating_point == dtype.is_floating_point and x.dtype is not torch.bool:
@@ -240,7 +242,7 @@ def constant_pad_nd(x: SecretTensor, pad: Sequence[int], value: Any = 0) -> Secr
     if not value:
         return like(x, share)
     inside = aten.constant_pad_nd(torch.ones(x.shape, dtype=torch.bool), pad, False)
-    fmt = x.format if isinstance(x.format, Boolean) else plain_format(ring_value(x, x.dtype)[1])
+    fmt = x.format if isinstance(x.format, (Boolean, Float)) else plain_format(ring_value(x, x.dtype)[1])
     border = constant(value, inside.shape, fmt, engine_of(x))
     return like(x, tuple(torch.where(inside, c, b) for c, b in zip(share, border, strict=True)), fmt)
 

@@ -17,7 +17,8 @@ import torch
 from privml.context import Session, current_node
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Operand, Share
-from privml.formats import Boolean, FixedPoint, Format, Integer, Owned, Placement
+from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement
+from privml.ops.words import public_words, reformatted
 from privml.tensor import SHARED, SecretTensor
 
 BOOLEAN = Boolean()
@@ -129,7 +130,9 @@ def owner_of(placement: Placement) -> int | None:
 
 # ---- changing format
 def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
-    """The same value in ring format ``to``: truncates (floor) when its scale is smaller."""
+    """The same value in ring format ``to``: truncates (floor) when its scale is smaller; rounds from and to Float."""
+    if isinstance(fmt, Float) or isinstance(to, Float):
+        return reformatted(engine, share, fmt, to)
     if isinstance(fmt, Boolean):
         share, fmt = engine.bits_to_ring(share, to.bits), bit_value(to.bits)
     shift = fmt.scale - to.scale
@@ -253,6 +256,8 @@ def constant(
     if isinstance(fmt, Boolean):
         bits = torch.as_tensor(value, dtype=torch.uint8)
         return engine.public(bits.expand(tuple(shape)), 1)
+    if isinstance(fmt, Float):
+        return public_words(engine, value, shape, fmt)
     encoded = encode_constant(value, fmt.bits, fmt.scale, headroom)
     return engine.public(torch.as_tensor(encoded).expand(tuple(shape)), fmt.bits)
 
@@ -330,7 +335,8 @@ def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
 
 
 def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Format, Placement, Session]:
-    """Shares of secret and public tensors in one format: the largest scale, the widest ring of a shared one."""
+    """Shares of secret and public tensors in one format: the largest scale, the widest ring of a shared one; with a
+    Float among them, the Float that holds all of these."""
     secrets = [v for v in values if is_secret(v)]
     session, placement = secrets[0].session, secrets[0].placement
     for other in secrets[1:]:
@@ -339,6 +345,14 @@ def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Forma
     if dtype is torch.bool:
         bits = [v.share if is_secret(v) else constant(v, v.shape, BOOLEAN, engine) for v in values]
         return bits, BOOLEAN, placement, session
+    floats = [v.format for v in secrets if isinstance(v.format, Float)]
+    if floats:
+        to = widest(floats)
+        shares = [
+            convert(engine_of(v), v.share, v.format, to) if is_secret(v) else constant(v, v.shape, to, engine)
+            for v in values
+        ]
+        return shares, to, placement, session
     rings = [ring_value(v, dtype) for v in secrets]
     formats = [fmt for _, fmt in rings]
     to = formats[0]
@@ -357,6 +371,13 @@ def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Forma
         else:
             shares.append(constant(value, value.shape, to, engine))
     return shares, to, placement, session
+
+
+def widest(formats: Sequence[Float]) -> Float:
+    """The smallest Float that holds all values of these."""
+    if all(f == formats[0] for f in formats):
+        return formats[0]
+    return Float(max(f.exponent for f in formats), max(f.mantissa for f in formats))
 
 
 def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, Share, RingFormat, Placement, Engine]:

@@ -72,18 +72,21 @@ def unfold(x: torch.Tensor, w: Windows) -> torch.Tensor:
 
 def fold(columns: torch.Tensor, w: Windows) -> torch.Tensor:
     """Adjoint of pad and unfold: adds [..., *count, window] up into [..., *size]."""
-    rank = len(w.kernel)
-    lead = columns.shape[: columns.dim() - rank - 1]
+    return sum(fold_place(columns[..., position], w, position) for position in range(math.prod(w.kernel)))
+
+
+def fold_place(column: torch.Tensor, w: Windows, position: int) -> torch.Tensor:
+    """[..., *count] as [..., *size]: every element where place ``position`` of its window lies, zeros elsewhere."""
+    lead = column.shape[: column.dim() - len(w.kernel)]
     padded = [n + b + a for n, b, a in zip(w.size, w.before, w.after, strict=True)]
-    result = columns.new_zeros(*lead, *padded)
-    for position in range(math.prod(w.kernel)):
-        place, rest = [], position
-        for k in reversed(w.kernel):
-            place.insert(0, rest % k)
-            rest //= k
-        cut = tuple(
-            slice(p * d, p * d + (c - 1) * s + 1, s)
-            for p, d, c, s in zip(place, w.dilation, w.count, w.stride, strict=True)
-        )
-        result[(..., *cut)] += columns[..., position]
+    result = column.new_zeros(*lead, *padded)
+    place = []
+    for k in reversed(w.kernel):
+        place.insert(0, position % k)
+        position //= k
+    cut = tuple(
+        slice(p * d, p * d + (c - 1) * s + 1, s)
+        for p, d, c, s in zip(place, w.dilation, w.count, w.stride, strict=True)
+    )
+    result[(..., *cut)] = column
     return result[(..., *(slice(b, b + n) for b, n in zip(w.before, w.size, strict=True)))]

@@ -44,8 +44,7 @@ def test_input_of_other_kinds():
     assert encode_input(torch.tensor([True, False]), Boolean()).dtype is torch.uint8
     with pytest.raises(InvalidInput, match="0 and 1"):
         encode_input(torch.tensor([2]), Boolean())
-    with pytest.raises(InvalidInput, match="floating-point engine"):
-        encode_input(torch.zeros(1), Float())
+    assert encode_input(torch.tensor([0.0, 1.0]), Float(5, 10)).tolist() == [0, (1 << 19) + (15 << 11) + (1 << 10)]
 
 
 def test_constants():

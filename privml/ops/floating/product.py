@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of matrices and convolutions of floats: correctly rounded products, added as ``total`` adds, neighbours
+first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from privml.dispatch import implements_floating
+from privml.ops.convolution import input_gradient, pairs, two_dimensional, weight_gradient
+from privml.ops.floating.arithmetic import sum_dims
+from privml.tensor import SecretTensor
+
+aten = torch.ops.aten
+
+
+@implements_floating(aten.mm.default, aten.bmm.default)
+def matmul(a: Any, b: Any) -> SecretTensor:
+    """[..., n, k] @ [..., k, m]."""
+    if a.shape[-1] != b.shape[-2]:
+        raise RuntimeError(f"matmul: shapes {list(a.shape)} and {list(b.shape)} do not fit")
+    products = a.unsqueeze(-1) * b.unsqueeze(-3)
+    return products.squeeze(-2) if a.shape[-1] == 1 else torch.sum(products, [-2])
+
+
+def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> SecretTensor:
+    """alpha * (a @ b) + beta * bias."""
+    result = torch.matmul(a, b)
+    result = result if alpha == 1 else result * alpha
+    if bias is None or beta == 0:
+        return result
+    return result + (bias if beta == 1 else bias * beta)
+
+
+@implements_floating(aten.addmm.default, aten.baddbmm.default)
+def addmm(bias: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> SecretTensor:
+    return affine(a, b, bias, beta, alpha)
+
+
+@implements_floating(aten.linear.default)
+def linear(x: Any, weight: Any, bias: Any = None) -> SecretTensor:
+    flat = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
+    result = affine(flat, weight.t(), bias)
+    return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])
+
+
+@implements_floating(aten.mv.default)
+def mv(a: Any, b: Any) -> SecretTensor:
+    return affine(a, b.unsqueeze(-1), None).squeeze(-1)
+
+
+@implements_floating(aten.dot.default, aten.vdot.default)
+def dot(a: Any, b: Any) -> SecretTensor:
+    return affine(a.unsqueeze(0), b.unsqueeze(-1), None).reshape(())
+
+
+@implements_floating(aten.addmv.default)
+def addmv(bias: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> SecretTensor:
+    column = bias.unsqueeze(-1) if bias.dim() else bias
+    return affine(a, b.unsqueeze(-1), column, beta, alpha).squeeze(-1)
+
+
+@implements_floating(aten.addcmul.default)
+def addcmul(x: Any, a: Any, b: Any, value: float = 1) -> SecretTensor:
+    return x + (a * b if value == 1 else (a * b) * value)
+
+
+@implements_floating(aten.lerp.Scalar, aten.lerp.Tensor)
+def lerp(a: Any, b: Any, weight: Any) -> SecretTensor:
+    return a + (b - a) * weight
+
+
+# ---- convolutions
+def convolve(
+    x: Any,
+    weight: Any,
+    bias: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+) -> SecretTensor:
+    """2-D convolution plus bias [o]: windows of the image times the kernel as a matrix."""
+    kernel, (batch, channels, height, width) = weight.shape[2:], x.shape
+    out = [
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, s, p, d in zip((height, width), kernel, stride, padding, dilation, strict=True)
+    ]
+    padded = torch.nn.functional.pad(x, [padding[1], padding[1], padding[0], padding[0]]) if any(padding) else x
+    area = (padded.shape[2], padded.shape[3])
+    places = torch.arange(area[0] * area[1]).reshape(area)
+    rows = torch.arange(out[0])[:, None] * stride[0] + torch.arange(kernel[0])[None] * dilation[0]
+    columns = torch.arange(out[1])[:, None] * stride[1] + torch.arange(kernel[1])[None] * dilation[1]
+    windows = places[rows[:, None, :, None], columns[None, :, None, :]].reshape(out[0] * out[1], -1)
+    image = padded.reshape(batch, groups, channels // groups, -1)[..., windows]  # b, g, c, places, window
+    image = image.permute(0, 1, 3, 2, 4).reshape(batch * groups, out[0] * out[1], -1)
+    outputs = weight.shape[0] // groups
+    matrix = weight.reshape(1, groups, outputs, -1).transpose(-1, -2)
+    matrix = matrix.expand(batch, groups, *matrix.shape[2:]).reshape(batch * groups, -1, outputs)
+    result = torch.bmm(image, matrix).transpose(1, 2).reshape(batch, groups * outputs, *out)
+    return result if bias is None else result + bias.view(1, -1, 1, 1)
+
+
+@implements_floating(aten.convolution.default)
+def convolution(x: Any, weight: Any, bias: Any, *geometry: Any) -> Any:
+    return two_dimensional(convolve, x, weight, bias, *geometry)
+
+
+@implements_floating(aten.convolution_backward.default)
+def convolution_backward(
+    grad: Any,
+    x: Any,
+    weight: Any,
+    bias_sizes: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    mask: Sequence[bool],
+) -> Any:
+    rank = weight.dim() - 2
+    if rank not in (1, 2) or transposed:
+        return NotImplemented
+    stride, padding, dilation = (pairs(v, rank) for v in (stride, padding, dilation))
+    grad_bias = sum_dims(grad, [0, *range(2, grad.dim())]) if mask[2] else None
+    if rank == 1:
+        grad, x, weight = grad.unsqueeze(2), x.unsqueeze(2), weight.unsqueeze(2)
+        stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
+    geometry = (grad, x, weight, stride, padding, dilation, groups)
+    grad_input = input_gradient(convolve, *geometry) if mask[0] else None
+    grad_weight = weight_gradient(convolve, *geometry) if mask[1] else None
+    if rank == 1:
+        grad_input, grad_weight = (None if g is None else g.squeeze(2) for g in (grad_input, grad_weight))
+    return grad_input, grad_weight, grad_bias
+
+
+@implements_floating(aten.conv2d.default, aten.conv1d.default)
+def conv(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> SecretTensor:
+    rank = weight.dim() - 2
+    batched = x if x.dim() == rank + 2 else x.unsqueeze(0)
+    rest = pairs(stride, rank), pairs(padding, rank), pairs(dilation, rank)
+    result = convolution(batched, weight, bias, *rest, False, [0] * rank, groups)
+    return result if x.dim() == rank + 2 else result.squeeze(0)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operator cases on floats: against float64 everywhere, and on every engine that has floats bit for bit alike."""
+
+import pytest
+import torch
+from op_cases import PLAIN_CASES
+from test_ops import exact_result
+
+import privml
+from privml.errors import ConfigError, InvalidInput
+from privml.formats import FixedPoint, Float
+
+
+def run(case, **session):
+    """Result, its value and its format; inputs are alternately of the two parties."""
+    with privml.local(floating="float32", **session), torch.no_grad():
+        result = case.function(*(privml.share(value, owner=i % 2) for i, value in enumerate(case.inputs)))
+        return privml.reveal(result), result.format
+
+
+@pytest.mark.parametrize("case", PLAIN_CASES, ids=lambda c: c.name)
+def test_operator_on_floats(case):
+    value, fmt = run(case)
+    expected, exact = case.function(*case.inputs), exact_result(case)
+    assert value.dtype is expected.dtype and value.shape == expected.shape
+    if isinstance(fmt, FixedPoint):  # of integers and bits
+        bound = case.tolerance * 2.0**-16
+    else:
+        bound = 2.0**-21 * max(1.0, float(exact.abs().max()))
+    assert (value.double() - exact).abs().max() <= bound + 1e-6 * float(exact.abs().max())
+
+
+def test_narrow_floats_meet_wide_ones_and_fixed_point():
+    with privml.local():
+        a = privml.share(torch.tensor([1.0, 3.0]), format=Float(8, 7))
+        b = privml.share(torch.tensor([2.0**-20, 1.0]), owner=1, format=Float(5, 10))
+        c = privml.share(torch.tensor([0.5, -0.25]), format=FixedPoint(32, 8))
+        assert (a + b).format == Float(8, 10) and privml.reveal(a + b).tolist() == [1.0, 4.0]
+        assert (c * a).format == Float(8, 7) and privml.reveal(c * a).tolist() == [0.5, -0.75]
+        assert privml.reveal(c < a).tolist() == [True, True]
+
+
+def test_a_network_learns_in_floats_as_torch_does():
+    torch.manual_seed(3)
+    make = lambda: torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 2))  # noqa: E731
+    clear, hidden = make(), make()
+    hidden.load_state_dict(clear.state_dict())
+    x, y = torch.randn(6, 5) * 1e-4, torch.randn(6, 2)
+
+    def step(model, x, y):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.125, momentum=0.5)
+        for _ in range(3):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+    step(clear, x, y)
+    with privml.local(floating="float32"):
+        step(privml.secret(hidden), privml.share(x, owner=1), privml.share(y, owner=1))
+        for mine, theirs in zip(hidden.parameters(), clear.parameters(), strict=True):
+            assert mine.format == Float(8, 23)
+            assert torch.allclose(privml.reveal(mine.detach()), theirs, rtol=1e-5, atol=1e-7)
+
+
+def test_writes_keep_the_float_format():
+    with privml.local(floating="float32"):
+        x = privml.share(torch.tensor([1e-30, 2.0, 3e30]))
+        x[1:] *= 1e-20
+        x[0] = privml.share(torch.tensor(0.1), owner=1, format=FixedPoint(32, 8))
+        expected = torch.cat([torch.tensor([26 / 256]), torch.tensor([2.0, 3e30]) * 1e-20])
+        assert x.format == Float() and torch.equal(privml.reveal(x), expected)
+
+
+def test_infinities_compare_and_nan_is_refused():
+    with privml.local(floating="float32"):
+        x = privml.share(torch.tensor([float("inf"), -1.0, float("-inf")]))
+        assert privml.reveal(torch.isinf(x)).tolist() == [True, False, True]
+        assert privml.reveal(x > 3e38).tolist() == [True, False, False]
+        with pytest.raises(InvalidInput, match="NaN"):
+            privml.share(torch.tensor([float("nan")]))
+        with pytest.raises(InvalidInput, match="NaN"):
+            x + float("nan")
+
+
+def test_engines_without_floats_say_which_have_them():
+    from additive_engine import AdditiveEngine
+
+    from privml.context import Session
+
+    with Session(AdditiveEngine()), pytest.raises(ConfigError, match="the engine plain has"):
+        x = privml.share(torch.ones(2), format=Float())
+        x + privml.share(torch.ones(2), owner=1, format=Float())
