@@ -162,9 +162,10 @@ def _product(left: torch.Tensor, right: torch.Tensor, unit: Unit) -> torch.Tenso
         for s in range(count - 1, -1, -1):
             terms = (s + 1) * width
             part = _multiply(a[:, :terms], b[:, -terms:], unit)
-            if count * unit.width > 32:  # up to there int32 may wrap, which loses nothing modulo 2^32
-                part = part.long()
-            sums = part if sums is None else sums.bitwise_left_shift_(unit.width).add_(part)
+            if sums is not None:
+                sums = torch.add(part, sums, alpha=1 << unit.width)
+            else:  # int32 may wrap where nothing above 32 bits is asked for
+                sums = part if count * unit.width <= 32 else part.long()
         assert sums is not None  # count is positive
         total = total + sums
     return total

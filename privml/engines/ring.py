@@ -7,7 +7,7 @@ integer is of interest, float64 arithmetic estimates it, from which a wrap is re
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -88,7 +88,14 @@ def estimated_conv2d(
     result = conv2d(x, w, stride, padding, dilation, groups)
     if not _may_wrap(x, w, w[0].numel()):
         return result, None
-    return result, F.conv2d(x.double(), w.double(), None, tuple(stride), tuple(padding), tuple(dilation), groups)
+    return result, convolution(stride, padding, dilation, groups)(x.double(), w.double())
+
+
+def convolution(
+    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """The 2-D convolution of torch as a function of input and weight, of the types that torch has it for."""
+    return lambda x, w: F.conv2d(x, w, None, tuple(stride), tuple(padding), tuple(dilation), groups)
 
 
 def _may_wrap(a: torch.Tensor, b: torch.Tensor, terms: int) -> bool:
