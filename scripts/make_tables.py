@@ -48,6 +48,7 @@ SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
     (lambda t: mpmath.sqrt(1 + t), 0, 3),
     (lambda t: 1 / (1 + mpmath.exp(t)), 5, 0),
     (lambda t: mpmath.sin(2 * mpmath.pi * t), 0, 3),
+    (lambda t: mpmath.exp(-t), 5, 0),
 ]
 SERIES_TERMS = 16
 DEGREES = range(1, 7)

@@ -24,16 +24,17 @@ constexpr int kTerms = 16, kCoefficientScale = 60, kMatrixScale = 44;
 struct Pieces {
   int domain, fineness, first;
 };
-constexpr std::array<Pieces, 9> kPieces{{{3, 1, 0},
-                                         {3, 1, 16},
-                                         {5, 0, 32},
-                                         {5, 0, 64},
-                                         {0, 3, 96},
-                                         {0, 3, 104},
-                                         {0, 3, 112},
-                                         {5, 0, 120},
-                                         {0, 3, 152}}};
-static_assert(std::size(kCoefficients) == 160 * kTerms);
+constexpr std::array<Pieces, 10> kPieces{{{3, 1, 0},
+                                          {3, 1, 16},
+                                          {5, 0, 32},
+                                          {5, 0, 64},
+                                          {0, 3, 96},
+                                          {0, 3, 104},
+                                          {0, 3, 112},
+                                          {5, 0, 120},
+                                          {0, 3, 152},
+                                          {5, 0, 160}}};
+static_assert(std::size(kCoefficients) == 192 * kTerms);
 
 constexpr int matrix_offset(int degree) {
   int offset = 0;

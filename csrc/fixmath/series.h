@@ -17,6 +17,7 @@ enum class Series {
   sqrt,           // sqrt(1 + t), 0 <= t < 1
   sigmoid_tail,   // 1 / (1 + e^t), 0 <= t < 32
   sine,           // sin(2 pi t), 0 <= t < 1
+  exponential,    // e^-t, 0 <= t < 32
   tanh_tail,      // 1 - tanh(t), 0 <= t < 16: twice the sigmoid's at 2t
 };
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "fixmath/exponential_product.h"
+
+#include <vector>
+
+#include "fixmath/chunked.h"
+#include "fixmath/exponential_product_plan.h"
+#include "fixmath/exponential_table.h"
+#include "fixmath/remembered.h"
+#include "twopc/truncation.h"
+
+namespace privml {
+namespace {
+
+using Words = std::vector<u64>;
+using MaybePlan = std::optional<ExponentialProduct>;
+
+std::shared_ptr<const MaybePlan> remembered(bool exact, FixedFormat in, FixedFormat out) {
+  static Remembered<MaybePlan> plans;
+  return plans.get(exact ? 1 : 0, in, out,
+                   [&] { return plan_exponential_product(in, out, exact); });
+}
+
+bool has_plan(bool exact, FixedFormat in, FixedFormat out) {
+  return remembered(exact, in, out)->has_value();
+}
+
+// A copy: its functions are small.
+ExponentialProduct plan(bool exact, FixedFormat in, FixedFormat out) {
+  const auto found = remembered(exact, in, out);
+  expect(found->has_value(),
+         exact ? "exp_negative_exact: 64 bits do not suffice for these formats"
+               : "exp_negative_product: 64 bits do not suffice for these formats");
+  return **found;
+}
+
+// The result of the formula in Z_{2^result_bits}; the product with half a bit to spare.
+int result_bits(const ExponentialProduct& p) { return p.formula.ring_bits - p.formula.dropped; }
+
+void run_chunk(Party& party, const ExponentialProduct& p, std::span<const u64> x,
+               std::span<u64> y) {
+  Words a(x.size()), value(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - x[i];
+  addition_formula(party, p.formula, a, value);
+  if (party.rank == 0)
+    for (u64& word : value) word += p.offset;
+  truncate_reduce(party, value, result_bits(p), p.shift, value);
+  within_range(party, p.range, a, value, y);
+}
+
+void cost_chunk(CostMeter& meter, const ExponentialProduct& p, i64 n) {
+  cost_addition_formula(meter, n, p.formula);
+  cost_truncate_reduce(meter, n, result_bits(p), p.shift);
+  cost_within_range(meter, n, p.range);
+}
+
+i64 clear_value(const ExponentialProduct& p, i64 x) {
+  const u64 a = static_cast<u64>(-x);
+  if (p.range.end > 0 && a >= p.range.end) return 0;
+  const u128 value = exponential_fraction(a, p.in.scale) << p.out.scale;
+  return static_cast<i64>((value + (u128{p.offset} << (64 - p.shift))) >> 64);
+}
+
+}  // namespace
+
+bool has_exp_negative_exact(FixedFormat in, FixedFormat out) { return has_plan(true, in, out); }
+
+void exp_negative_exact(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+                        std::span<u64> y) {
+  run_function(party, plan(true, in, out), x, y, run_chunk, cost_chunk);
+}
+
+void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedFormat out,
+                              std::span<i64> y) {
+  clear_function(plan(true, in, out), in, x, y, clear_value);
+}
+
+void cost_exp_negative_exact(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, plan(true, in, out), cost_chunk);
+}
+
+bool has_exp_negative_product(FixedFormat in, FixedFormat out) { return has_plan(false, in, out); }
+
+void exp_negative_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+                          std::span<u64> y) {
+  run_function(party, plan(false, in, out), x, y, run_chunk, cost_chunk);
+}
+
+void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFormat out,
+                                std::span<i64> y) {
+  clear_function(plan(false, in, out), in, x, y, clear_value);
+}
+
+void cost_exp_negative_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, plan(false, in, out), cost_chunk);
+}
+
+}  // namespace privml

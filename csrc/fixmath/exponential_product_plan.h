@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// How e^-a is made of a product: tables, widths and the constant before rounding.
+#pragma once
+
+#include <optional>
+
+#include "fixmath/exponential_range.h"
+#include "twopc/addition_formula.h"
+
+namespace privml {
+
+struct ExponentialProduct {
+  FixedFormat in, out;
+  ExponentialRange range;
+  AdditionFormula formula;
+  int shift;   // bits of the formula's result behind the last place
+  u64 offset;  // added before they are dropped
+};
+
+// The cheapest by bits on the wire; none where 64 bits do not suffice. `exact`: the result does not
+// depend on the shares.
+std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, FixedFormat out,
+                                                           bool exact);
+
+}  // namespace privml
