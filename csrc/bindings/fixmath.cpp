@@ -4,6 +4,9 @@
 
 #include "bindings/elementwise.h"
 #include "fixmath/exponential.h"
+#include "fixmath/exponential_form.h"
+#include "fixmath/exponential_product.h"
+#include "fixmath/exponential_spline.h"
 #include "fixmath/gelu.h"
 #include "fixmath/logarithm.h"
 #include "fixmath/reciprocal.h"
@@ -24,6 +27,13 @@ struct FixedPointFunction {
 
 constexpr FixedPointFunction kFunctions[] = {
     {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
+    {"exp_negative_spline", exp_negative_spline, clear_exp_negative_spline,
+     cost_exp_negative_spline, "e^x for x <= 0 by a piecewise polynomial"},
+    {"exp_negative_exact", exp_negative_exact, clear_exp_negative_exact, cost_exp_negative_exact,
+     "e^x for x <= 0 by a product that no rounding shows in"},
+    {"exp_negative_product", exp_negative_product, clear_exp_negative_product,
+     cost_exp_negative_product,
+     "e^x for x <= 0 by a product whose last place may depend on the shares"},
     {"exp", exp, clear_exp, cost_exp, "e^x, at most the largest of the output's range"},
     {"reciprocal", reciprocal, clear_reciprocal, cost_reciprocal, "1 / x for x > 0"},
     {"sigmoid", sigmoid, clear_sigmoid, cost_sigmoid, "1 / (1 + e^-x)"},
@@ -78,9 +88,36 @@ void define(py::module_& m, const FixedPointFunction& f) {
       (std::string(f.doc) + "; signed words to signed words, as the protocol computes it").c_str());
 }
 
+struct NamedForm {
+  const char* name;
+  const char* function;
+  ExponentialForm form;
+};
+
+constexpr NamedForm kForms[] = {{"table", "exp_negative", ExponentialForm::table},
+                                {"spline", "exp_negative_spline", ExponentialForm::spline},
+                                {"exact", "exp_negative_exact", ExponentialForm::exact},
+                                {"product", "exp_negative_product", ExponentialForm::product}};
+
+// The function that computes e^x, x <= 0, in form `wanted`, or in the cheapest one for "auto" and
+// where the formats have no such form.
+const char* exp_negative_function(const std::string& wanted, int in_bits, int in_scale,
+                                  int out_bits, int out_scale) {
+  const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
+  for (const NamedForm& named : kForms)
+    if (named.name == wanted && has_exponential_form(named.form, in, out)) return named.function;
+  const ExponentialForm cheapest = cheapest_exponential_form(in, out);
+  for (const NamedForm& named : kForms)
+    if (named.form == cheapest) return named.function;
+  throw InvalidArgument("exp_negative_function: no form");
+}
+
 }  // namespace
 
 void define_fixed_point_functions(py::module_& m) {
+  m.def("exp_negative_function", &exp_negative_function, "form"_a, "in_bits"_a, "in_scale"_a,
+        "out_bits"_a, "out_scale"_a,
+        "Name of the function that computes e^x for x <= 0 in this form, or in the cheapest");
   for (const FixedPointFunction& f : kFunctions) define(m, f);
 }
 

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "fixmath/chunked.h"
 #include "fixmath/decay.h"
 #include "fixmath/exponential_table.h"
 #include "fixmath/remembered.h"
-#include "twopc/chunk.h"
 #include "twopc/extension.h"
 #include "twopc/relu.h"
 
@@ -74,67 +74,44 @@ void cost_exp_chunk(CostMeter& meter, const AnySign& plan, i64 n) {
   cost_decay(meter, plan.decay, n);
 }
 
+void negative_chunk(Party& party, const Decay& plan, std::span<const u64> x, std::span<u64> y) {
+  decay(party, plan, negated(x), y);
+}
+
+i64 clear_decayed(const Decay& plan, i64 distance) {
+  u64 value = static_cast<u64>(distance);
+  clear_decay(plan, {&value, 1}, {&value, 1});
+  return static_cast<i64>(value);
+}
+
 }  // namespace
 
 void exp_negative(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                   std::span<u64> y) {
-  const auto remembered = negative(in, out);
-  const Decay& plan = *remembered;
-  expect(x.size() == y.size(), "exp_negative: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_decay(meter, plan, n); },
-      [&](i64 begin, i64 n) {
-        decay(party, plan, negated(x.subspan(begin, n)), y.subspan(begin, n));
-      },
-      kFunctionChunk);
+  run_function(party, *negative(in, out), x, y, negative_chunk, cost_decay);
 }
 
 void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const auto remembered = negative(in, out);
-  const Decay& plan = *remembered;
-  expect(x.size() == y.size(), "exp_negative: input and output lengths differ");
-  std::vector<u64> a(x.size()), value(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - static_cast<u64>(x[i]);
-  clear_decay(plan, a, value);
-  for (std::size_t i = 0; i < x.size(); ++i) y[i] = static_cast<i64>(value[i]);
+  clear_function(*negative(in, out), in, x, y,
+                 [](const Decay& plan, i64 value) { return clear_decayed(plan, -value); });
 }
 
 void cost_exp_negative(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const auto remembered = negative(in, out);
-  const Decay& plan = *remembered;
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_decay(inner, plan, n); }, kFunctionChunk);
+  cost_function(meter, count, *negative(in, out), cost_decay);
 }
 
 void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
-  const auto remembered = any_sign(in, out);
-  const AnySign& plan = *remembered;
-  expect(x.size() == y.size(), "exp: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_exp_chunk(meter, plan, n); },
-      [&](i64 begin, i64 n) { exp_chunk(party, plan, x.subspan(begin, n), y.subspan(begin, n)); },
-      kFunctionChunk);
+  run_function(party, *any_sign(in, out), x, y, exp_chunk, cost_exp_chunk);
 }
 
 void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const auto remembered = any_sign(in, out);
-  const AnySign& plan = *remembered;
-  expect(x.size() == y.size(), "exp: input and output lengths differ");
-  std::vector<u64> a(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const i64 distance = static_cast<i64>(plan.most) - to_signed(static_cast<u64>(x[i]), in.bits);
-    a[i] = static_cast<u64>(std::max<i64>(distance, 0));
-  }
-  clear_decay(plan.decay, a, a);
-  for (std::size_t i = 0; i < x.size(); ++i) y[i] = static_cast<i64>(a[i]);
+  clear_function(*any_sign(in, out), in, x, y, [](const AnySign& plan, i64 value) {
+    return clear_decayed(plan.decay, std::max<i64>(static_cast<i64>(plan.most) - value, 0));
+  });
 }
 
 void cost_exp(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const auto remembered = any_sign(in, out);
-  const AnySign& plan = *remembered;
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_exp_chunk(inner, plan, n); },
-      kFunctionChunk);
+  cost_function(meter, count, *any_sign(in, out), cost_exp_chunk);
 }
 
 }  // namespace privml

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// exponential_product.h and exponential_spline.h.
+// exponential_form.h, exponential_product.h and exponential_spline.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "fixmath/exponential.h"
+#include "fixmath/exponential_form.h"
 #include "fixmath/exponential_product.h"
-#include "fixmath/exponential_product_plan.h"
 #include "fixmath/exponential_spline.h"
 #include "fixmath/testing.h"
 
@@ -54,7 +53,35 @@ TEST(ExponentialForms, ExactProductEqualsItsTwinOnEveryArgument) {
     EXPECT_LE(largest_error(x, clear(kExact, x, formats), formats), 0.71);
   }
   expect_equals_twin(kExact, arguments({32, 12}), kWide, {false, 4});
-  expect_equals_twin(kExact, arguments({10, 6}), {{10, 6}, {32, 10}});
+  for (const FormatPair formats : {FormatPair{{10, 6}, {32, 10}}, FormatPair{{16, 12}, {24, 22}},
+                                   FormatPair{{32, 16}, {32, 16}}, FormatPair{{8, 3}, {16, 4}}}) {
+    ASSERT_TRUE(has_exp_negative_exact(formats.in, formats.out));
+    x = arguments(formats.in);
+    expect_equals_twin(kExact, x, formats);
+    EXPECT_LE(largest_error(x, clear(kExact, x, formats), formats), 0.71);
+  }
+  EXPECT_FALSE(has_exp_negative_exact({32, 24}, {32, 24}));
+}
+
+TEST(ExponentialForms, CostsEqualTheLedgerAcrossChunks) {
+  for (i64 n : {i64{0}, i64{1}, i64{2}, kFunctionChunk + 1}) {
+    const Numbers x = random_numbers(n, -(i64{1} << 31), 0);
+    expect_equals_twin(kExact, x, kWide);
+    expect_equals_twin(kSpline, x, kWide);
+  }
+}
+
+TEST(ExponentialForms, WireTraces) {
+  const Numbers x = random_numbers(100, -(i64{1} << 16), 0);
+  EXPECT_EQ(wire_trace(kExact, x, kWide), "aaf16d304ed16894");
+  EXPECT_EQ(wire_trace(kProduct, x, kWide), "0ec9df0e4ba061b6");
+  EXPECT_EQ(wire_trace(kSpline, x, kWide), "ce451d6f32d17bfa");
+}
+
+TEST(ExponentialForms, TheCheapestFormHasEveryResultCertain) {
+  EXPECT_EQ(cheapest_exponential_form({16, 12}, {16, 12}), ExponentialForm::exact);
+  EXPECT_EQ(cheapest_exponential_form({32, 24}, {32, 24}), ExponentialForm::table);
+  EXPECT_EQ(cheapest_exponential_form({12, 4}, {8, 6}), ExponentialForm::spline);
 }
 
 TEST(ExponentialForms, SplineEqualsItsTwin) {
@@ -71,10 +98,10 @@ TEST(ExponentialForms, SplineEqualsItsTwin) {
 }
 
 TEST(ExponentialForms, ProductStaysWithinThreeQuartersOfAUnit) {
-  for (const FormatPair formats :
-       {kPaper, kWide, FormatPair{{32, 16}, {32, 16}}, FormatPair{{24, 12}, {16, 10}},
-        FormatPair{{32, 20}, {32, 20}}, FormatPair{{9, 3}, {20, 12}},
-        FormatPair{{32, 26}, {32, 26}}, FormatPair{{8, 0}, {8, 6}}}) {
+  for (const FormatPair formats : {kPaper, kWide, FormatPair{{32, 16}, {32, 16}},
+                                   FormatPair{{24, 12}, {16, 10}}, FormatPair{{32, 20}, {32, 20}},
+                                   FormatPair{{9, 3}, {20, 12}}, FormatPair{{32, 26}, {32, 26}},
+                                   FormatPair{{8, 0}, {8, 6}}, FormatPair{{32, 28}, {32, 30}}}) {
     SCOPED_TRACE(::testing::Message() << formats.in.bits << "." << formats.in.scale << " -> "
                                       << formats.out.bits << "." << formats.out.scale);
     const Numbers x = formats.in.bits == 16 ? all_from(-32768, 0) : arguments(formats.in);

@@ -16,9 +16,10 @@ namespace {
 constexpr int kFactorScale = 63, kTableScale = 55;
 constexpr int kLargestPlace = 2;  // log2 of the largest b: e^4 has 6 bits
 constexpr int kMostTableBits = 5;
+constexpr int kZeroBits = 2;                     // values below 2^-2 units become zero
 constexpr double kLowest = 0.3, kHighest = 0.7;  // where the boundary may lie
-constexpr double kSlack = 1e-9;                  // of the constants, in units
-constexpr i64 kMostArguments = i64{1} << 18;     // that are looked at
+constexpr int kGapScale = 22;                    // it is looked for in steps of 2^-22
+constexpr i64 kMostArguments = i64{1} << 21;     // that are looked at
 constexpr double kLog2E = 1.4426950408889634;
 
 struct Widths {
@@ -102,15 +103,16 @@ ErrorBound error_bound(FixedFormat in, FixedFormat out, const Widths& w,
   const double value = std::ldexp(1.0, out.scale - w.value_scale - 1),
                factor = std::ldexp(1.0, -w.factor_scale - 1);
   return {value, factor, std::exp(-largest_place(in, w)),
-          value * factor + dropped_error(plan.formula) * std::ldexp(1.0, -plan.shift) + kSlack};
+          value * factor + dropped_error(plan.formula) * std::ldexp(1.0, -plan.shift) +
+              std::ldexp(1.0, out.scale - 46)};  // of the constants
 }
 
 // With as many bits dropped as keep their error below `share` units.
 std::optional<ExponentialProduct> make_product(FixedFormat in, FixedFormat out, const Widths& w,
                                                double share) {
   const int covered = w.table_bits + w.place_bits;
-  ExponentialProduct plan{in, out, exponential_range(in, out, covered, u64{1} << w.place_bits),
-                          {}, 0,   0};
+  ExponentialProduct plan{
+      in, out, exponential_range(in, out, covered, kZeroBits, u64{1} << w.place_bits), {}, 0, 0};
   plan.formula = {covered,
                   w.place_bits,
                   0,
@@ -121,9 +123,6 @@ std::optional<ExponentialProduct> make_product(FixedFormat in, FixedFormat out, 
   const u64 largest = high_table(in.scale, w).back() >> (kTableScale - w.value_scale);
   plan.formula.value_bits = std::bit_width(largest + 1) + 1;
   const int fraction = w.value_scale + w.factor_scale - out.scale;
-  if (plan.formula.ring_bits > 64 || plan.formula.value_bits > plan.formula.ring_bits ||
-      fraction < 1)
-    return std::nullopt;
   plan.shift = fraction;
   for (int dropped = 1; dropped < fraction; ++dropped) {
     AdditionFormula less = plan.formula;
@@ -132,6 +131,9 @@ std::optional<ExponentialProduct> make_product(FixedFormat in, FixedFormat out, 
     plan.formula.dropped = dropped;
     plan.shift = fraction - dropped;
   }
+  const AdditionFormula& f = plan.formula;
+  if (fraction < 1 || f.value_bits > f.ring_bits || f.ring_bits - f.dropped > 64)
+    return std::nullopt;
   plan.offset = u64{1} << (plan.shift - 1);
   return plan;
 }
@@ -149,46 +151,49 @@ std::vector<double> critical_values(FixedFormat in, FixedFormat out) {
   return values;
 }
 
-// The place of the widest gap between the values' intervals of error on the circle of fractions:
-// 1 - place, added before rounding down, makes every result certain.
+// The middle of the widest gap between the values' intervals of error on the circle of fractions:
+// 1 - place, added before rounding down, makes every result certain. None below `least` steps.
 std::optional<double> widest_gap(const std::vector<double>& values, const ErrorBound& error,
-                                 double least) {
-  std::vector<std::pair<double, double>> taken;
+                                 i64 least) {
+  constexpr double kSteps = i64{1} << kGapScale;
+  const i64 first = static_cast<i64>(kLowest * kSteps), last = static_cast<i64>(kHighest * kSteps);
+  std::vector<u8> taken(last - first, 0);
   for (double v : values) {
     const double fraction = v - std::floor(v), e = error(v);
     for (double turn : {-1.0, 0.0, 1.0}) {
-      if (fraction + turn + e < kLowest || fraction + turn - e > kHighest) continue;
-      taken.emplace_back(fraction + turn - e, fraction + turn + e);
+      const double from = (fraction + turn - e) * kSteps, to = (fraction + turn + e) * kSteps;
+      if (to < static_cast<double>(first) || from > static_cast<double>(last)) continue;
+      const i64 begin = std::max(static_cast<i64>(std::floor(from)), first);
+      const i64 end = std::min(static_cast<i64>(std::floor(to)) + 1, last);
+      std::fill(taken.begin() + (begin - first), taken.begin() + (end - first), 1);
     }
   }
-  taken.emplace_back(kHighest, kHighest);
-  std::ranges::sort(taken);
-  double reached = kLowest, widest = least, place = 0;
-  for (const auto& [from, to] : taken) {
-    if (from - reached > widest) {
-      widest = from - reached;
-      place = (from + reached) / 2;
-    }
-    reached = std::max(reached, to);
+  i64 widest = 0, place = 0, since = 0;
+  for (i64 i = 0; i < std::ssize(taken); ++i) {
+    if (taken[i]) since = i + 1;
+    if (i + 1 - since <= widest) continue;
+    widest = i + 1 - since;
+    place = 2 * first + i + 1 + since;
   }
-  if (place == 0) return std::nullopt;
-  return place;
+  if (widest < least) return std::nullopt;
+  return static_cast<double>(place) / (2 * kSteps);
 }
 
-// Enough bits, two more than the fewest at most, for results that do not depend on the shares.
+// The fewest bits with which no result depends on the shares.
 std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Widths w,
                                              const std::vector<double>& values) {
   const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
-  for (int scale = 2 * out.scale - 1;; ++scale) {
+  for (int scale = in.scale + out.scale - 1;; ++scale) {
     w.value_scale = scale;
     w.factor_scale = scale + more - 1;
     if (w.factor_scale > kFactorScale - 2) return std::nullopt;
     auto plan = make_product(in, out, w, std::ldexp(1.0, out.scale - scale - 4));
     if (!plan) return std::nullopt;
-    const double grid = std::ldexp(1.0, -plan->shift);
-    const auto place = widest_gap(values, error_bound(in, out, w, *plan), 2 * grid);
+    // Twice the step in which the offset can be chosen.
+    const i64 least = i64{2} << std::max(kGapScale - plan->shift, 0);
+    const auto place = widest_gap(values, error_bound(in, out, w, *plan), least);
     if (!place) continue;
-    plan->offset = static_cast<u64>(std::llround((1 - *place) / grid));
+    plan->offset = static_cast<u64>(std::llround(std::ldexp(1 - *place, plan->shift)));
     return plan;
   }
 }

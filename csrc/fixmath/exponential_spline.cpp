@@ -17,6 +17,8 @@ using Words = std::vector<u64>;
 constexpr int kGuard = 2;      // bits of the coefficients below the last place
 constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
 
+constexpr int kZeroBits = 4;  // values below 2^-4 units become zero
+
 struct Plan {
   ExponentialRange range;
   Piecewise table;
@@ -39,7 +41,7 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
         (static_cast<u64>(cell) << length) + static_cast<u64>((u128{v} << length) >> kPlaceScale);
     return series_value(Series::exponential, place);
   };
-  return {exponential_range(in, out, task.bits), make_piecewise(shape, value),
+  return {exponential_range(in, out, task.bits, kZeroBits), make_piecewise(shape, value),
           result_scale(shape) - out.scale};
 }
 

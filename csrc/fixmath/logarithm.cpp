@@ -5,10 +5,10 @@
 #include <bit>
 #include <vector>
 
+#include "fixmath/chunked.h"
 #include "fixmath/normalization.h"
 #include "fixmath/piecewise.h"
 #include "fixmath/remembered.h"
-#include "twopc/chunk.h"
 #include "twopc/truncation.h"
 
 namespace privml {
@@ -147,28 +147,17 @@ u64 clear_value(const Plan& p, u64 x) {
 }  // namespace
 
 void log(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
-  const auto remembered = plan(in, out);
-  const Plan& p = *remembered;
-  expect(x.size() == y.size(), "log: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, p, n); },
-      [&](i64 begin, i64 n) { log_chunk(party, p, x.subspan(begin, n), y.subspan(begin, n)); },
-      kFunctionChunk);
+  run_function(party, *plan(in, out), x, y, log_chunk, cost_chunk);
 }
 
 void clear_log(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const auto remembered = plan(in, out);
-  const Plan& p = *remembered;
-  expect(x.size() == y.size(), "log: input and output lengths differ");
-  for (size_t k = 0; k < x.size(); ++k)
-    y[k] = to_signed(clear_value(p, static_cast<u64>(x[k])), out.bits);
+  clear_function(*plan(in, out), in, x, y, [&](const Plan& p, i64 value) {
+    return to_signed(clear_value(p, static_cast<u64>(value)), out.bits);
+  });
 }
 
 void cost_log(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const auto remembered = plan(in, out);
-  const Plan& p = *remembered;
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_chunk(inner, p, n); }, kFunctionChunk);
+  cost_function(meter, count, *plan(in, out), cost_chunk);
 }
 
 }  // namespace privml

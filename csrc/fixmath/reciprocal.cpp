@@ -5,10 +5,10 @@
 #include <bit>
 #include <vector>
 
+#include "fixmath/chunked.h"
 #include "fixmath/normalization.h"
 #include "fixmath/remembered.h"
 #include "fixmath/unit_reciprocal.h"
-#include "twopc/chunk.h"
 #include "twopc/conversion.h"
 #include "twopc/lookup.h"
 #include "twopc/truncation.h"
@@ -154,31 +154,17 @@ u64 clear_value(const Plan& plan, u64 x) {
 
 void reciprocal(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                 std::span<u64> y) {
-  const auto remembered = plan_of(in, out);
-  const Plan& plan = *remembered;
-  expect(x.size() == y.size(), "reciprocal: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_reciprocal_chunk(meter, plan, n); },
-      [&](i64 begin, i64 n) {
-        reciprocal_chunk(party, plan, x.subspan(begin, n), y.subspan(begin, n));
-      },
-      kFunctionChunk);
+  run_function(party, *plan_of(in, out), x, y, reciprocal_chunk, cost_reciprocal_chunk);
 }
 
 void clear_reciprocal(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const auto remembered = plan_of(in, out);
-  const Plan& plan = *remembered;
-  expect(x.size() == y.size(), "reciprocal: input and output lengths differ");
-  for (std::size_t k = 0; k < x.size(); ++k)
-    y[k] = static_cast<i64>(clear_value(plan, static_cast<u64>(x[k])));
+  clear_function(*plan_of(in, out), in, x, y, [](const Plan& plan, i64 value) {
+    return static_cast<i64>(clear_value(plan, static_cast<u64>(value)));
+  });
 }
 
 void cost_reciprocal(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  const auto remembered = plan_of(in, out);
-  const Plan& plan = *remembered;
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_reciprocal_chunk(inner, plan, n); },
-      kFunctionChunk);
+  cost_function(meter, count, *plan_of(in, out), cost_reciprocal_chunk);
 }
 
 }  // namespace privml

@@ -5,10 +5,10 @@
 #include <bit>
 #include <vector>
 
+#include "fixmath/chunked.h"
 #include "fixmath/normalization.h"
 #include "fixmath/piecewise.h"
 #include "fixmath/remembered.h"
-#include "twopc/chunk.h"
 #include "twopc/extension.h"
 #include "twopc/truncation.h"
 
@@ -207,29 +207,18 @@ u64 clear_root(const Plan& p, u64 x) {
 
 void run(Party& party, const Root& root, std::span<const u64> x, FixedFormat in, FixedFormat out,
          std::span<u64> y) {
-  const auto remembered = plan(root, in, out);
-  const Plan& p = *remembered;
-  expect(x.size() == y.size(), "square root: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, p, n); },
-      [&](i64 begin, i64 n) { root_chunk(party, p, x.subspan(begin, n), y.subspan(begin, n)); },
-      kFunctionChunk);
+  run_function(party, *plan(root, in, out), x, y, root_chunk, cost_chunk);
 }
 
 void cost(CostMeter& meter, i64 count, const Root& root, FixedFormat in, FixedFormat out) {
-  const auto remembered = plan(root, in, out);
-  const Plan& p = *remembered;
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_chunk(inner, p, n); }, kFunctionChunk);
+  cost_function(meter, count, *plan(root, in, out), cost_chunk);
 }
 
 void clear(const Root& root, std::span<const i64> x, FixedFormat in, FixedFormat out,
            std::span<i64> y) {
-  const auto remembered = plan(root, in, out);
-  const Plan& p = *remembered;
-  expect(x.size() == y.size(), "square root: input and output lengths differ");
-  for (size_t k = 0; k < x.size(); ++k)
-    y[k] = to_signed(clear_root(p, static_cast<u64>(x[k])), out.bits);
+  clear_function(*plan(root, in, out), in, x, y, [&](const Plan& p, i64 value) {
+    return to_signed(clear_root(p, static_cast<u64>(value)), out.bits);
+  });
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "fixmath/chunked.h"
 #include "fixmath/piecewise.h"
 #include "fixmath/remembered.h"
-#include "twopc/chunk.h"
 #include "twopc/extension.h"
 #include "twopc/truncation.h"
 
@@ -85,34 +85,26 @@ void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
   cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
 }
 
+i64 clear_value(const Plan& p, i64 x) {
+  const u64 turn = (static_cast<u64>(x) * p.factor + p.start) & low_mask(p.turn_bits);
+  const u64 kept = turn >> (p.turn_bits - p.kept_bits);
+  u64 sum = 0;
+  clear_piecewise(p.table, {&kept, 1}, {&sum, 1});
+  return to_signed(((sum + half_unit(p)) & low_mask(p.table.shape.ring_bits)) >> p.drop,
+                   p.out.bits);
+}
+
 void run(Party& party, bool cosine, std::span<const u64> x, FixedFormat in, FixedFormat out,
          std::span<u64> y) {
-  const auto p = plan(cosine, in, out);
-  expect(x.size() == y.size(), "sine: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, *p, n); },
-      [&](i64 begin, i64 n) { run_chunk(party, *p, x.subspan(begin, n), y.subspan(begin, n)); },
-      kFunctionChunk);
+  run_function(party, *plan(cosine, in, out), x, y, run_chunk, cost_chunk);
 }
 
 void cost(CostMeter& meter, i64 count, bool cosine, FixedFormat in, FixedFormat out) {
-  const auto p = plan(cosine, in, out);
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_chunk(inner, *p, n); }, kFunctionChunk);
+  cost_function(meter, count, *plan(cosine, in, out), cost_chunk);
 }
 
 void clear(bool cosine, std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  const auto p = plan(cosine, in, out);
-  expect(x.size() == y.size(), "sine: input and output lengths differ");
-  for (size_t k = 0; k < x.size(); ++k) {
-    const u64 value = static_cast<u64>(to_signed(static_cast<u64>(x[k]), in.bits));
-    const u64 turn = (value * p->factor + p->start) & low_mask(p->turn_bits);
-    const u64 kept = turn >> (p->turn_bits - p->kept_bits);
-    u64 sum = 0;
-    clear_piecewise(p->table, {&kept, 1}, {&sum, 1});
-    y[k] = to_signed(((sum + half_unit(*p)) & low_mask(p->table.shape.ring_bits)) >> p->drop,
-                     out.bits);
-  }
+  clear_function(*plan(cosine, in, out), in, x, y, clear_value);
 }
 
 }  // namespace

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "fixmath/chunked.h"
 #include "fixmath/piecewise.h"
 #include "fixmath/remembered.h"
-#include "twopc/chunk.h"
 #include "twopc/extension.h"
 #include "twopc/multiplex.h"
 #include "twopc/relu.h"
@@ -181,49 +181,39 @@ void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
   if (p.clamped && is_mirrored(p.f)) cost_multiplex(meter, n, p.out.bits);
 }
 
+void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  const auto chunk = p.clamped ? clamped_chunk : whole_chunk;
+  chunk(party, p, x, y);
+}
+
+i64 clear_value(const Plan& p, i64 value) {
+  const i64 size = value < 0 ? -value : value;
+  const u64 place = p.clamped ? std::min(static_cast<u64>(size), last_place(p))
+                              : static_cast<u64>(value) + (u64{1} << (p.in.bits - 1));
+  u64 sum = 0;
+  clear_piecewise(p.table, {&place, 1}, {&sum, 1});
+  if (p.clamped && !is_mirrored(p.f))
+    sum += static_cast<u64>(std::max<i64>(value, 0)) << line_shift(p);
+  const i64 rounded = static_cast<i64>(sum + half_unit(p)) >> p.drop;
+  const i64 result = to_signed(static_cast<u64>(rounded), p.out.bits);
+  const bool mirrors = p.clamped && is_mirrored(p.f) && value < 0;
+  return mirrors ? mirrored_sum(p.f, p.out.scale) - result : result;
+}
+
 }  // namespace
 
 void smooth(Party& party, const Smooth& f, std::span<const u64> x, FixedFormat in, FixedFormat out,
             std::span<u64> y) {
-  const auto remembered = plan(f, in, out);
-  const Plan& p = *remembered;
-  expect(x.size() == y.size(), "smooth function: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, p, n); },
-      [&](i64 begin, i64 n) {
-        const auto chunk = p.clamped ? clamped_chunk : whole_chunk;
-        chunk(party, p, x.subspan(begin, n), y.subspan(begin, n));
-      },
-      kFunctionChunk);
+  run_function(party, *plan(f, in, out), x, y, run_chunk, cost_chunk);
 }
 
 void cost_smooth(CostMeter& meter, i64 count, const Smooth& f, FixedFormat in, FixedFormat out) {
-  const auto remembered = plan(f, in, out);
-  const Plan& p = *remembered;
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost_chunk(inner, p, n); }, kFunctionChunk);
+  cost_function(meter, count, *plan(f, in, out), cost_chunk);
 }
 
 void clear_smooth(const Smooth& f, std::span<const i64> x, FixedFormat in, FixedFormat out,
                   std::span<i64> y) {
-  const auto remembered = plan(f, in, out);
-  const Plan& p = *remembered;
-  expect(x.size() == y.size(), "smooth function: input and output lengths differ");
-  const i64 half = static_cast<i64>(half_unit(p));
-  for (size_t k = 0; k < x.size(); ++k) {
-    const i64 value = to_signed(static_cast<u64>(x[k]), in.bits);
-    const i64 size = value < 0 ? -value : value;
-    const u64 place = p.clamped ? std::min(static_cast<u64>(size), last_place(p))
-                                : static_cast<u64>(value) + (u64{1} << (in.bits - 1));
-    u64 sum = 0;
-    clear_piecewise(p.table, {&place, 1}, {&sum, 1});
-    if (p.clamped && !is_mirrored(f))
-      sum += static_cast<u64>(std::max<i64>(value, 0)) << line_shift(p);
-    const i64 result =
-        to_signed(static_cast<u64>(static_cast<i64>(sum + half) >> p.drop), out.bits);
-    const bool mirrors = p.clamped && is_mirrored(f) && value < 0;
-    y[k] = mirrors ? mirrored_sum(f, out.scale) - result : result;
-  }
+  clear_function(*plan(f, in, out), in, x, y, clear_value);
 }
 
 }  // namespace privml

@@ -6,10 +6,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "ot/derive.h"
-#include "twopc/bounded.h"
 #include "twopc/chunk.h"
-#include "twopc/extension.h"
 #include "twopc/flight.h"
+#include "twopc/signed_wrap.h"
 
 namespace privml {
 namespace {
@@ -18,6 +17,7 @@ constexpr i64 kChunkEntries = i64{1} << 18;
 constexpr int kMostTableBits = 8;
 
 using Words = AlignedVector<u64>;
+using i128 = __int128;
 
 int factor_bits(const AdditionFormula& f) {
   int bits = 0;
@@ -44,9 +44,12 @@ i64 chunk_limit(const AdditionFormula& f) {
 int stream_width(const AdditionFormula& f, int j) { return f.ring_bits - std::max(j, f.dropped); }
 int stream_shift(const AdditionFormula& f, int j) { return std::max(j - f.dropped, 0); }
 
-u64 rounded(u64 word, int ring_bits, int drop) {
-  const u64 half = drop > 0 ? u64{1} << (drop - 1) : 0;
-  return ((word & low_mask(ring_bits)) + half) >> drop;
+u128 ring_mask(int bits) { return bits == 128 ? ~u128{0} : (u128{1} << bits) - 1; }
+
+// The low 64 bits of a word of the ring without its `drop` last ones.
+u64 rounded(u128 word, int ring_bits, int drop) {
+  const u128 half = drop > 0 ? u128{1} << (drop - 1) : 0;
+  return static_cast<u64>(((word & ring_mask(ring_bits)) + half) >> drop);
 }
 
 // One chunk at one party: `part` says which instances it tabulates and in which it chooses.
@@ -59,7 +62,8 @@ struct Run {
   Words factors = {};            // g_i(b) of the chosen instances, term by term
   std::vector<u8> choices = {};  // bits of `places`, group by group, then planes of the factors
   AlignedVector<Block> t = {}, q = {};
-  Words values = {};  // shares of f_i(u), term by term
+  Words values = {};              // shares of f_i(u), term by term
+  AlignedVector<u128> wide = {};  // the same in the ring
 
   i64 n() const { return std::ssize(x); }
 };
@@ -131,12 +135,20 @@ void read_tables(Run& run) {
   }
 }
 
-void extend_values(Run& run) {
+u64 quarter(const AdditionFormula& f) { return u64{1} << (f.value_bits - 2); }
+
+// Values that are not negative are offset, so that both kinds lie within a quarter of their ring.
+void widen_values(Run& run) {
   const AdditionFormula& f = run.f;
-  if (f.nonnegative)
-    return extend_nonnegative(run.party, run.values, f.value_bits, f.ring_bits, run.values);
-  extend_bounded(run.party, run.values, f.value_bits, u64{1} << (f.value_bits - 2), f.ring_bits,
-                 run.values);
+  const u64 offset = f.nonnegative && run.party.rank == 0 ? quarter(f) : 0;
+  const u64 mask = low_mask(f.value_bits);
+  for (u64& value : run.values) value = (value - offset) & mask;
+  Words wraps(run.values.size(), 0);
+  const int more = f.ring_bits - f.value_bits;
+  if (more > 0) signed_wrap(run.party, run.values, f.value_bits, quarter(f), more, wraps);
+  run.wide.resize(run.values.size());
+  for (size_t i = 0; i < run.values.size(); ++i)
+    run.wide[i] = u128{run.values[i]} + offset - (u128{wraps[i]} << f.value_bits);
 }
 
 // Calls each(term, bit, plane) for every bit of every factor, in the order of the stream.
@@ -161,7 +173,7 @@ void write_products(Run& run, std::span<u64> out) {
   const Block* q = run.q.data() + group_count(f) * count * f.table_bits();
   Words correlation(count), share(count);
   for_each_plane(f, [&](i64 k, int bit, i64 plane) {
-    const u64* values = run.values.data() + k * run.n() + begin;
+    const u128* values = run.wide.data() + k * run.n() + begin;
     for (i64 i = 0; i < count; ++i)
       correlation[i] = rounded(values[i], f.ring_bits, std::max(f.dropped - bit, 0));
     additive_send(run.party, q + plane * count, correlation, 1, stream_width(f, bit), share);
@@ -187,20 +199,21 @@ void read_products(Run& run, std::span<u64> out) {
 // knows b times g_i(b), too.
 void local_products(const Run& run, std::span<u64> out) {
   const AdditionFormula& f = run.f;
-  std::ranges::fill(out, 0);
+  AlignedVector<u128> sums(run.n(), 0);
   for (i64 k = 0; k < std::ssize(f.terms); ++k)
-    for (i64 i = 0; i < run.n(); ++i) out[i] += f.terms[k].constant * run.values[k * run.n() + i];
+    for (i64 i = 0; i < run.n(); ++i) sums[i] += f.terms[k].constant * run.wide[k * run.n() + i];
   const i64 count = run.part.receive_count, begin = run.part.receive_begin;
   for (i64 k = 0; k < std::ssize(f.terms); ++k) {
     const AdditionTerm& term = f.terms[k];
     if (term.factor_bits == 0) continue;
     for (i64 i = 0; i < count; ++i) {
       const u64 word = run.factors[k * count + i] & low_mask(term.factor_bits);
-      const u64 g = term.factor_signed ? static_cast<u64>(to_signed(word, term.factor_bits)) : word;
-      out[begin + i] += (term.negative ? u64{0} - g : g) * run.values[k * run.n() + begin + i];
+      const i128 g = term.factor_signed ? i128{to_signed(word, term.factor_bits)} : i128{word};
+      sums[begin + i] +=
+          static_cast<u128>(term.negative ? -g : g) * run.wide[k * run.n() + begin + i];
     }
   }
-  for (u64& word : out) word = rounded(word, f.ring_bits, f.dropped);
+  for (i64 i = 0; i < run.n(); ++i) out[i] = rounded(sums[i], f.ring_bits, f.dropped);
 }
 
 void run_chunk(Party& party, const AdditionFormula& f, std::span<const u64> x, std::span<u64> out) {
@@ -210,7 +223,7 @@ void run_chunk(Party& party, const AdditionFormula& f, std::span<const u64> x, s
   read_choices(run);
   write_tables(run);
   read_tables(run);
-  extend_values(run);
+  widen_values(run);
   local_products(run, out);
   write_products(run, out);
   read_products(run, out);
@@ -230,12 +243,9 @@ void cost_chunk(CostMeter& meter, i64 n, const AdditionFormula& f) {
     tables = tables + Flight{packed_bytes(half << m, width), packed_bytes(rest << m, width)};
   }
   cost_flight(meter, tables);
-  const i64 values = n * std::ssize(f.terms);
-  if (f.nonnegative) {
-    cost_extend_nonnegative(meter, values, f.value_bits, f.ring_bits);
-  } else {
-    cost_extend_bounded(meter, values, f.value_bits, u64{1} << (f.value_bits - 2), f.ring_bits);
-  }
+  if (f.ring_bits > f.value_bits)
+    cost_signed_wrap(meter, n * std::ssize(f.terms), f.value_bits, quarter(f),
+                     f.ring_bits - f.value_bits);
   for_each_plane(f, [&](i64, int bit, i64) {
     const int width = stream_width(f, bit);
     products = products + Flight{packed_bytes(half, width), packed_bytes(rest, width)};
@@ -247,10 +257,11 @@ void check(const AdditionFormula& f) {
   expect(
       f.place_bits >= 0 && f.table_bits() >= 1 && f.table_bits() <= kMostTableBits && f.bits <= 64,
       "addition_formula: the table must have 1..8 bits, the number at most 64");
-  expect(f.value_bits >= 3 && f.value_bits <= f.ring_bits && f.ring_bits <= 64,
-         "addition_formula: need 3 <= value_bits <= ring_bits <= 64");
-  expect(f.dropped >= 0 && f.dropped < f.ring_bits,
-         "addition_formula: dropped must lie in 0..ring_bits - 1");
+  expect(f.value_bits >= 3 && f.value_bits <= 64 && f.value_bits <= f.ring_bits &&
+             f.ring_bits <= f.value_bits + 64,
+         "addition_formula: need 3 <= value_bits <= ring_bits <= value_bits + 64");
+  expect(f.dropped >= 0 && f.dropped < f.ring_bits && f.ring_bits - f.dropped <= 64,
+         "addition_formula: ring_bits - dropped must lie in 1..64");
   expect(!f.terms.empty(), "addition_formula: a formula has terms");
   for (const AdditionTerm& term : f.terms)
     expect(term.factor_bits >= 0 && term.factor_bits <= f.ring_bits &&

@@ -17,7 +17,8 @@
 //                roundings amount to; dropped bits add at most dropped_error() units.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
 // Cost           per instance m correlations and 2^m value_bits bits for each group of terms that
-//                fit 64 bits; an extension of each term; one correlation and up to ring_bits -
+//                fit 64 bits; the wrap of each term
+//                (signed_wrap.h); one correlation and up to ring_bits -
 //                dropped bits per bit of each factor. Depth 4.
 // Source         the form of functions of Guo et al., "Real-number functions", section 2.2, with a
 //                table of high digits in place of their three values of MW.
@@ -48,14 +49,13 @@ struct AdditionFormula {
   int place_bits = 0;
   int value_bits = 0;        // |f| < 2^(value_bits - 2)
   bool nonnegative = false;  // or 0 <= f < 2^(value_bits - 1)
-  int ring_bits = 64;
-  int dropped = 0;
+  int ring_bits = 64;        // up to 128
+  int dropped = 0;           // ring_bits - dropped <= 64
   std::vector<AdditionTerm> terms;
   int table_bits() const { return bits - place_bits; }
 };
 
-// Throws InvalidArgument on widths outside 1..64, tables of more than 8 bits or lengths that
-// differ.
+// Throws InvalidArgument on other widths, tables of more than 8 bits or lengths that differ.
 void addition_formula(Party& party, const AdditionFormula& formula, std::span<const u64> x,
                       std::span<u64> out);
 void cost_addition_formula(CostMeter& meter, i64 n, const AdditionFormula& formula);
