@@ -29,7 +29,8 @@ class Numerics:
     ``bits``, ``scale``: ring and fractional bits of activations and public constants. ``weight_bits``,
     ``weight_scale``: those of a module's parameters (default: the same). Parameters known to one party may be
     narrower than the ring, which makes products with them cheaper. ``floating``: the Float format that real numbers
-    have instead, if any.
+    have instead, if any. ``dot``: whether products of matrices of floats are integer sums of aligned mantissas, rounded
+    once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact").
     """
 
     bits: int = 64
@@ -37,10 +38,13 @@ class Numerics:
     weight_bits: int | None = None
     weight_scale: int | None = None
     floating: Float | None = None
+    dot: str = "fused"
 
     def __post_init__(self) -> None:
         if self.floating is not None and not isinstance(self.floating, Float):
             raise ConfigError(f"numerics: floating must be a Float format, got {self.floating!r}")
+        if self.dot not in ("exact", "fused"):
+            raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
         if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
             raise ConfigError(
                 f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"

@@ -16,6 +16,7 @@ void define_comparison_family(py::module_& m);
 void define_product_family(py::module_& m);
 void define_fixed_point_functions(py::module_& m);
 void define_clear_float_primitives(py::module_& m);
+void define_float_dot(py::module_& m);
 void define_three_party_kernels(py::module_& m);
 
 namespace {
@@ -66,6 +67,7 @@ PYBIND11_MODULE(_core, m) {
       "Floating-point numbers in words of p + q + 5 bits: <name>(session, words, p, q) on shares, "
       "clear_<name>(words, p, q) the same in the clear.");
   privml::bindings::define_clear_float_primitives(secfloat);
+  privml::bindings::define_float_dot(secfloat);
   py::module_ threepc = m.def_submodule(
       "threepc", "Kernels of the three-party engine: what one party computes between messages.");
   privml::bindings::define_three_party_kernels(threepc);

@@ -334,6 +334,17 @@ class Engine(abc.ABC):
         """The clear words to party ``to`` (None: to all); None at parties that learn nothing."""
         raise self.no_floats()
 
+    def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
+        """The signed integers a * 2^(q + guard - exponent - shift), towards zero, in Z_2^bits, where q is the
+        format's mantissa, ``exponent`` that of each value and ``shifts`` are shared in Z_2^(exponent bits + 2), not
+        negative. ``bits`` is at least q + guard + 2, which is at most 33."""
+        raise self.no_floats()
+
+    def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:
+        """The signed integers a * 2^(exponent - fraction) of Z_2^bits, rounded to nearest (ties to even);
+        exponents are shared in Z_2^(exponent bits + 2), where exponent - fraction fits too."""
+        raise self.no_floats()
+
     def no_floats(self) -> ConfigError:
         return ConfigError(
             f"the engine {self.name} has no floating point, the engine plain has; choose it, or fixed-point numerics"

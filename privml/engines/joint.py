@@ -300,6 +300,12 @@ class JointEngine(Engine):
     def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
         return self._interactive("float_select", bit, a, fmt)
 
+    def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
+        return self._interactive("float_align", a, shifts, fmt, guard, bits)
+
+    def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:
+        return self._interactive("float_from_sum", a, exponents, fmt, bits, fraction)
+
     def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
         return self.threads.run(self._calls("reveal_words", a, fmt, to))[to or 0]
 

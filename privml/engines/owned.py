@@ -187,6 +187,12 @@ class OwnedEngine(Engine):
     def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
         return self._each(lambda b, x: self._clear.float_select(b, x, fmt), bit, a)
 
+    def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
+        return self._at_owner(lambda x, d: self._clear.float_align(x, d, fmt, guard, bits), a, shifts)
+
+    def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:
+        return self._at_owner(lambda x, e: self._clear.float_from_sum(x, e, fmt, bits, fraction), a, exponents)
+
     def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
         return self.base.reveal_words(a, fmt, to)
 

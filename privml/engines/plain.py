@@ -213,14 +213,14 @@ class PlainEngine(Engine):
         return self._words(name, [operand[0] for operand in operands], fmt.exponent, fmt.mantissa)
 
     def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
-        return self._words("cast", a, fmt.exponent, fmt.mantissa, to.exponent, to.mantissa)
+        return self._words("cast", [a[0]], fmt.exponent, fmt.mantissa, to.exponent, to.mantissa)
 
     def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
         value = self._fit(a[0], fmt.bits)
-        return self._words("from_fixed", value, fmt.bits, fmt.scale, to.exponent, to.mantissa)
+        return self._words("from_fixed", [value[0]], fmt.bits, fmt.scale, to.exponent, to.mantissa)
 
     def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
-        share = self._words("to_fixed", a, fmt.exponent, fmt.mantissa, to.bits, to.scale)
+        share = self._words("to_fixed", [a[0]], fmt.exponent, fmt.mantissa, to.bits, to.scale)
         return (ring.wrap(share[0], to.bits),)
 
     def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
@@ -228,6 +228,12 @@ class PlainEngine(Engine):
 
     def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
         return a[0].clone()
+
+    def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
+        return self._words("align", [a[0], shifts[0]], fmt.exponent, fmt.mantissa, guard)
+
+    def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:
+        return self._words("from_sum", [a[0], exponents[0]], fmt.exponent, fmt.mantissa, bits, fraction)
 
     def _words(self, name: str, operands: Sequence[torch.Tensor], *settings: int) -> Share:
         compute = getattr(_core().secfloat, f"clear_{name}")

@@ -149,7 +149,7 @@ def load_torch() -> None:
 
 def _describe(numerics: Numerics) -> str:
     if numerics.floating is not None:
-        return f"float {numerics.floating.exponent}.{numerics.floating.mantissa}"
+        return f"float {numerics.floating.exponent}.{numerics.floating.mantissa} {numerics.dot}"
     working, weight = numerics.working, numerics.weight
     return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}"
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of matrices and convolutions of floats: correctly rounded products, added as ``total`` adds, neighbours
-first."""
+"""Products of matrices and convolutions of floats, by the session's ``numerics.dot``.
+
+``exact``: the correctly rounded products are added as ``total`` adds, neighbours first. ``fused``: as ``dot`` says,
+where the sum has more than one product and its integers fit a ring; else as ``exact``.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,27 @@ from typing import Any
 
 import torch
 
+from privml.context import Session
 from privml.dispatch import implements_floating
+from privml.formats import Float
 from privml.ops.convolution import input_gradient, pairs, two_dimensional, weight_gradient
+from privml.ops.floating import dot
 from privml.ops.floating.arithmetic import sum_dims
+from privml.ops.values import is_secret, widest
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
+
+
+def _fused(a: Any, b: Any, count: int) -> tuple[Session, Float, int] | None:
+    """Session, format and guard bits of a fused product; None for a chain."""
+    secrets = [v for v in (a, b) if is_secret(v)]
+    session = secrets[0].session
+    if session.numerics.dot == "exact" or count < 2 or a.numel() == 0 or b.numel() == 0:
+        return None
+    fmt = widest([v.format for v in secrets if isinstance(v.format, Float)])
+    guard = dot.guard_bits(fmt, count)
+    return None if guard is None else (session, fmt, guard)
 
 
 @implements_floating(aten.mm.default, aten.bmm.default)
@@ -22,6 +40,9 @@ def matmul(a: Any, b: Any) -> SecretTensor:
     """[..., n, k] @ [..., k, m]."""
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError(f"matmul: shapes {list(a.shape)} and {list(b.shape)} do not fit")
+    fused = _fused(a, b, a.shape[-1])
+    if fused is not None:
+        return dot.matmul(a, b, *fused)
     products = a.unsqueeze(-1) * b.unsqueeze(-3)
     return products.squeeze(-2) if a.shape[-1] == 1 else torch.sum(products, [-2])
 
@@ -53,7 +74,7 @@ def mv(a: Any, b: Any) -> SecretTensor:
 
 
 @implements_floating(aten.dot.default, aten.vdot.default)
-def dot(a: Any, b: Any) -> SecretTensor:
+def inner(a: Any, b: Any) -> SecretTensor:
     return affine(a.unsqueeze(0), b.unsqueeze(-1), None).reshape(())
 
 
@@ -83,7 +104,11 @@ def convolve(
     dilation: Sequence[int],
     groups: int,
 ) -> SecretTensor:
-    """2-D convolution plus bias [o]: windows of the image times the kernel as a matrix."""
+    """2-D convolution plus bias [o]; as a chain, windows of the image times the kernel as a matrix."""
+    fused = _fused(x, weight, weight[0].numel())
+    if fused is not None:
+        result = dot.conv2d(x, weight, stride, padding, dilation, groups, *fused)
+        return result if bias is None else result + bias.view(1, -1, 1, 1)
     kernel, (batch, channels, height, width) = weight.shape[2:], x.shape
     out = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1
