@@ -82,9 +82,17 @@ def attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:
+    if isinstance(attn_mask, torch.Tensor) and attn_mask.dtype is torch.bool:
+        attn_mask = _additive(attn_mask, query.dtype)
     return aten._scaled_dot_product_attention_math(
         query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa
     )[0]
+
+
+def _additive(shown: Any, dtype: torch.dtype) -> torch.Tensor:
+    """What a Boolean mask adds to scores: minus infinity at hidden places, of a secret mask -1024, whose exponential is
+    zero in every format unless all of a row is hidden."""
+    return (shown.to(dtype) - 1) * 1024 if is_secret(shown) else torch.where(shown, 0.0, float("-inf")).to(dtype)
 
 
 @intercepts(torch.nn.functional.multi_head_attention_forward)
@@ -118,7 +126,7 @@ for _function in (
     _recurrent(_function)
 
 _NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
-for _name in ("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erfinv"):
+for _name in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "erfinv"):
     HINTS[_name] = _NONLINEAR
 HINTS["div"] = "division with a rounding mode needs a public divisor"
 HINTS["pow"] = "either base or exponent must be public"

@@ -14,9 +14,22 @@ import torch
 from privml.dispatch import implements
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
-from privml.ops.fixed import WIDEST, asked, evaluate, integer_bits, real, scaled, settled, shifted, target_of
+from privml.ops.fixed import (
+    WIDEST,
+    added,
+    asked,
+    cast,
+    evaluate,
+    integer_bits,
+    less,
+    real,
+    scaled,
+    settled,
+    shifted,
+    target_of,
+)
 from privml.ops.maximum import rectify
-from privml.ops.values import engine_of, ring_format, width
+from privml.ops.values import engine_of, like, ring_format, signless, width
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -67,3 +80,31 @@ def power_of_number(base: float, x: SecretTensor) -> SecretTensor:
 @implements(aten.expm1.default)
 def expm1(x: SecretTensor) -> SecretTensor:
     return settled(shifted(exponential(real(x), asked(x.session)), -1.0))
+
+
+# ---- hyperbolic functions
+def _both(x: SecretTensor) -> tuple[SecretTensor, SecretTensor]:
+    """exp(x) and exp(-x), by one call of the function."""
+    x = real(x, 1)
+    engine, bits = engine_of(x), x.format.bits
+    share = tuple(torch.stack(pair) for pair in zip(x.share, engine.negate(x.share, bits), strict=True))
+    powers = exponential(like(x, share, signless(x.format)), asked(x.session))
+    first, second = (like(powers, tuple(c[i] for c in powers.share)) for i in range(2))
+    return first, second
+
+
+def _halved(x: SecretTensor) -> SecretTensor:
+    fmt = x.format
+    return like(x, x.share, ring_format(fmt.bits, fmt.scale + 1, True, fmt.nonnegative, fmt.bound))
+
+
+@implements(aten.sinh.default)
+def sinh(x: SecretTensor) -> SecretTensor:
+    rising, falling = _both(x)
+    return settled(_halved(less(rising, falling)))
+
+
+@implements(aten.cosh.default)
+def cosh(x: SecretTensor) -> SecretTensor:
+    rising, falling = _both(x)
+    return settled(_halved(added(*(cast(p, p.format.bits + 1, p.format.scale) for p in (rising, falling)))))

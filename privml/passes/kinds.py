@@ -85,7 +85,8 @@ _FUNCTIONS = _BOUNDED.keys() | _CENTERED | {
     aten.log10.default, aten.log1p.default, aten.sqrt.default, aten.rsqrt.default, aten.reciprocal.default,
     aten.gelu.default, aten.silu.default, aten.softplus.default, aten.elu.default, aten.celu.default,
     aten.mish.default, aten.glu.default, aten.log_sigmoid.default, aten.erfc.default, aten.rms_norm.default,
-    aten._fused_rms_norm.default, aten.linalg_vector_norm.default,
+    aten._fused_rms_norm.default, aten.linalg_vector_norm.default, aten.tan.default, aten.sinh.default,
+    aten.cosh.default,
 }  # fmt: skip
 _QUOTIENTS = {aten.div.Tensor, aten.div.Scalar}
 SUMS = {aten.add.Tensor, aten.sub.Tensor, aten.rsub.Tensor, aten.rsub.Scalar, aten.add.Scalar, aten.sub.Scalar}

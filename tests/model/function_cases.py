@@ -18,7 +18,14 @@ case("expm1", torch.expm1, X, ulp=60)
 case("power_of_number", lambda x: 0.5**x, X, ulp=24)
 case("exp_product", lambda x, y: torch.exp(x) * y, -real(5).abs(), real(5), ulp=16)
 
+case("sinh", torch.sinh, X, ulp=60)
+case("cosh", torch.cosh, X, ulp=60)
+case("sinh_of_zero", torch.sinh, torch.zeros(3), ulp=1)
+case("hyperbolic_large", lambda x: torch.stack([torch.sinh(x), torch.cosh(x)]), torch.tensor([-7.0, 7.5]), ulp=300)
+
 # ---- trigonometry
+case("tan", torch.tan, torch.linspace(-1.4, 1.4, 13).mul(2**16).round() / 2**16, ulp=40)
+case("tan_of_large", torch.tan, torch.tensor([3.0, 100.0, -40.0]), ulp=8)
 case("sin", torch.sin, X * 4, ulp=2)
 case("cos", torch.cos, X * 40, ulp=2)
 case("rotation", lambda x, y: torch.cos(x) * y + torch.sin(x) * y, real(5), real(5), ulp=8)
@@ -102,6 +109,35 @@ case(
     real(2, 5, 4),
     ulp=40,
 )
+
+HEADS = real(2, 4, 5, 4)
+SHOWN = torch.tensor([[True, False, True, True, False]]).expand(5, 5) | torch.eye(5, dtype=torch.bool)
+case(
+    "attention_mask",
+    lambda q, k: F.scaled_dot_product_attention(q, k, k, attn_mask=SHOWN),
+    QUERY,
+    real(2, 5, 4),
+    ulp=40,
+)
+case("attention_float_mask", lambda q, k: F.scaled_dot_product_attention(
+    q, k, k, attn_mask=torch.where(SHOWN, 0.25, float("-inf")).to(q.dtype)), QUERY, real(2, 5, 4), ulp=40)  # fmt: skip
+case("attention_scale", lambda q, k: F.scaled_dot_product_attention(q, k, k, scale=0.3), QUERY, real(2, 5, 4), ulp=40)
+case("attention_causal_window", lambda q, k: F.scaled_dot_product_attention(q, k, k, is_causal=True),
+     real(2, 3, 4), real(2, 5, 4), ulp=40)  # fmt: skip
+case("attention_grouped", lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+     HEADS, real(2, 2, 5, 4), real(2, 2, 5, 4), ulp=40)  # fmt: skip
+case("attention_grouped_causal", lambda q, k: F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True),
+     HEADS, real(2, 1, 5, 4), ulp=40)  # fmt: skip
+
+
+def _rotated(x, angle):
+    half = x.shape[-1] // 2
+    turned = torch.cat([-x[..., half:], x[..., :half]], -1)
+    return x * angle.cos() + turned * angle.sin()
+
+
+ANGLE = torch.outer(torch.arange(5.0), torch.tensor([1.0, 0.1, 1.0, 0.1]))
+case("rotary", lambda x: _rotated(x, ANGLE.to(x.dtype)), HEADS, ulp=4)
 
 # ---- normalization
 IMAGE = real(2, 4, 3, 2)

@@ -2,6 +2,7 @@
 """Attention, transformer layers and normalized networks: run layer by layer, converted, and trained."""
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -29,6 +30,59 @@ class Causal(nn.Module):
         return F.scaled_dot_product_attention(x, x, x, is_causal=True)
 
 
+class Rotary(nn.Module):
+    """A decoder block in the manner of LLaMA: RMS norms, grouped heads turned by position, a gated perceptron."""
+
+    def __init__(self, width=8, heads=4, groups=2, length=4):
+        super().__init__()
+        self.heads, self.groups, size = heads, groups, width // heads
+        self.q, self.o = nn.Linear(width, width, bias=False), nn.Linear(width, width, bias=False)
+        self.k, self.v = (nn.Linear(width, groups * size, bias=False) for _ in range(2))
+        self.gate, self.up = (nn.Linear(width, 12, bias=False) for _ in range(2))
+        self.down = nn.Linear(12, width, bias=False)
+        self.before, self.after = nn.RMSNorm(width, eps=1e-5), nn.RMSNorm(width, eps=1e-5)
+        angle = torch.outer(torch.arange(length), 100.0 ** -(torch.arange(0, size, 2) / size)).repeat(1, 2)
+        self.register_buffer("cos", angle.cos())
+        self.register_buffer("sin", angle.sin())
+
+    def turned(self, x):
+        first, second = x.chunk(2, -1)
+        return x * self.cos + torch.cat([-second, first], -1) * self.sin
+
+    def forward(self, x):
+        y = self.before(x)
+        q, k, v = (f(y).unflatten(-1, (n, -1)).transpose(1, 2) for f, n in (
+            (self.q, self.heads), (self.k, self.groups), (self.v, self.groups)))  # fmt: skip
+        y = F.scaled_dot_product_attention(self.turned(q), self.turned(k), v, is_causal=True, enable_gqa=True)
+        x = x + self.o(y.transpose(1, 2).flatten(2))
+        y = self.after(x)
+        return x + self.down(F.silu(self.gate(y)) * self.up(y))
+
+
+class Padded(nn.Module):
+    """An encoder whose last token is padding."""
+
+    def __init__(self):
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu", norm_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8), enable_nested_tensor=False)
+        self.register_buffer("padding", torch.tensor([[False, False, False, True]]))
+
+    def forward(self, x):
+        return self.encoder(x, src_key_padding_mask=self.padding.expand(x.shape[0], -1))
+
+
+class Translator(nn.Module):
+    """Attention to another sequence."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
+
+    def forward(self, x):
+        return self.layer(x, x.flip(1)[:, :3], tgt_mask=nn.Transformer.generate_square_subsequent_mask(4))
+
+
 def perceptron():
     return nn.Sequential(nn.Linear(8, 12), nn.LayerNorm(12), nn.GELU(), nn.Linear(12, 8), nn.Tanh(), nn.RMSNorm(8))
 
@@ -36,6 +90,9 @@ def perceptron():
 NETWORKS = {
     "encoder": lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, activation="gelu"),
     "encoder, norm first": lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=True),
+    "encoder, two layers": Padded,
+    "decoder": Translator,
+    "rotary": Rotary,
     "attention": SelfAttention,
     "attention, bool mask": lambda: SelfAttention(HIDDEN),
     "attention, infinite mask": lambda: SelfAttention(torch.zeros(4, 4).masked_fill(HIDDEN, float("-inf"))),
@@ -145,3 +202,28 @@ def test_training_with_cross_entropy(open_session):
         secret = privml.secret(start)
         assert (losses(secret, privml.share(x, owner=1)) - expected).abs().max() < 2e-3
     assert expected[-1] < expected[0]
+
+
+@pytest.mark.parametrize("opset", [18, 23])
+def test_encoder_from_onnx(opset):
+    """Attention as exporters write it: one operator from opset 23 on, products and a softmax before."""
+    onnx = pytest.importorskip("onnx")
+    from privml.frontend.onnx import OnnxModule
+
+    module, x = network("rotary")
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        shapes = ({0: torch.export.Dim("batch", min=1, max=64)},)
+        model = torch.onnx.export(
+            module, (x,), dynamo=True, opset_version=opset, dynamic_shapes=shapes, verbose=False
+        ).model_proto
+        expected = module(x)
+    onnx.checker.check_model(model)
+    assert ("Attention" in {node.op_type for node in model.graph.node}) == (opset == 23)
+    program = privml.convert(OnnxModule(model), calibration=x)
+    results = []
+    for engine, options in (("plain", {}), ("twopc", {"ot": "ideal"})):
+        with privml.local(engine, bits=program.numerics.bits, scale=program.numerics.scale, **options) as session:
+            results.append(privml.reveal(program.run(session, x)))
+    assert torch.equal(*results)
+    assert (results[0] - expected).abs().max() <= program.choice.precision.tolerance * expected.abs().max()

@@ -70,6 +70,9 @@ GRADIENTS = {
     "tanh": gradient_case(torch.tanh, real(9)),
     "erf": gradient_case(torch.erf, real(9)),
     "sin": gradient_case(torch.sin, real(9)),
+    "tan": gradient_case(torch.tan, real(9, size=1.25)),
+    "sinh": gradient_case(torch.sinh, real(9, size=2.0)),
+    "cosh": gradient_case(torch.cosh, real(9, size=2.0)),
     "silu": gradient_case(F.silu, real(9)),
     "gelu": gradient_case(F.gelu, real(9)),
     "gelu_tanh": gradient_case(lambda x: F.gelu(x, approximate="tanh"), real(9)),
@@ -84,6 +87,20 @@ GRADIENTS = {
     "cross_entropy": gradient_case(lambda x: F.cross_entropy(x, torch.tensor([1, 0, 3])), real(3, 4)),
     "binary_cross_entropy": gradient_case(
         lambda x: F.binary_cross_entropy_with_logits(x, torch.tensor([0.0, 1.0, 0.25])), real(3)
+    ),
+    "attention_masked": gradient_case(
+        lambda q, k: F.scaled_dot_product_attention(q, k, k, attn_mask=torch.ones(3, 3).tril().bool()),
+        real(1, 3, 4),
+        real(1, 3, 4),
+    ),
+    "attention_grouped": gradient_case(
+        lambda q, k: F.scaled_dot_product_attention(q, k, k, is_causal=True, enable_gqa=True),
+        real(1, 4, 3, 2),
+        real(1, 2, 3, 2),
+    ),
+    "rotary": gradient_case(
+        lambda x: x * torch.tensor([0.5, 0.25]) + torch.cat([-x[:, 1:], x[:, :1]], 1) * torch.tensor([0.75, 1.5]),
+        real(3, 2),
     ),
     "attention": gradient_case(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v), real(1, 3, 4), real(1, 3, 4), real(1, 3, 4)
