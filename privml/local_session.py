@@ -12,7 +12,11 @@ from privml.formats import Float, float_format
 from privml.session.ledger import Ledger, Snapshot
 
 # Engine name -> "module:function"; the function takes the engine's settings and returns the engine.
-ENGINES = {"plain": "privml.engines.plain:create", "twopc": "privml.engines.joint:create"}
+ENGINES = {
+    "plain": "privml.engines.plain:create",
+    "twopc": "privml.engines.joint:create",
+    "threepc": "privml.engines.threepc:create",
+}
 
 
 def local(

@@ -53,6 +53,28 @@ void define_channel(py::module_& m) {
             return py::bytes(data);
           },
           "count"_a, "Exactly `count` bytes; raises PeerDisconnected after the deadline.")
+      .def(
+          "write_array",
+          [](Channel& channel, const py::array& array) {
+            const auto bytes = view<u8>(array, "array");
+            py::gil_scoped_release without_interpreter;
+            channel.write(bytes);
+          },
+          "array"_a, "Queues the bytes of a uint8 array without a copy in Python.")
+      .def(
+          "read_array",
+          [](Channel& channel, i64 count) {
+            expect(count >= 0, "count must not be negative");
+            Result<u8> data({static_cast<py::ssize_t>(count)});
+            {
+              py::gil_scoped_release without_interpreter;
+              channel.read(data.span);
+            }
+            return data.array;
+          },
+          "count"_a, "Exactly `count` bytes as a uint8 array.")
+      .def("set_depth", &Channel::set_depth, Release(), "depth"_a,
+           "Sends what is queued and sets the depth clock, for sessions of several channels.")
       .def("flush", &Channel::flush, Release())
       .def("close", &Channel::close, Release())
       .def(

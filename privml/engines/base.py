@@ -72,6 +72,7 @@ class Engine(abc.ABC):
     rank: int | None  # None when this object acts for all parties (plain, joint)
     components: int  # tensors per share
     trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
+    stays_wide: bool = False  # a wide ring costs less than going from ring to ring: values stay where they are
     ot: tuple = ()  # what its correlations are made by, where it needs any
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
 
@@ -257,6 +258,12 @@ class Engine(abc.ABC):
     def less_than_zero(self, a: Share, bits: int) -> Share:
         """Boolean share of [a < 0] (the most significant bit)."""
 
+    def less_than_many(self, a: Share, thresholds: Sequence[int], bits: int) -> Share:
+        """Boolean shares [k, ...] of [a < t] for public thresholds, |a - t| < 2^(bits - 1)."""
+        shape = (len(thresholds), *a[0].shape)
+        steps = torch.tensor(thresholds).view(-1, *[1] * a[0].dim()).expand(shape)
+        return self.less_than_zero(self.add_public(tuple(c.expand(shape) for c in a), -steps, bits), bits)
+
     @abc.abstractmethod
     def equal_zero(self, a: Share, bits: int) -> Share: ...
 
@@ -275,6 +282,21 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def select(self, bit: Share, a: Share, bits: int) -> Share:
         """``a`` where bit is 1, else 0."""
+
+    def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
+        """The sum over the first dimension of the values whose bits are 1."""
+        return self.sum(self.select(bits, a, ring_bits), [0], False, ring_bits)
+
+    def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
+        """Public combinations [w, ...] of bits [k, ...] with integer weights [w, k], in Z_2^bits."""
+        lifted = self.bits_to_ring(a, bits)
+        spread = weights.view(*weights.shape, *[1] * (a[0].dim() - 1))
+        rows = self.multiply_public(tuple(c.expand(spread.shape[0], *c.shape) for c in lifted), spread, bits)
+        return self.sum(rows, [1], False, bits)
+
+    def inner(self, a: Share, b: Share, bits: int) -> Share:
+        """The sum over the first dimension of products in Z_2^bits."""
+        return self.sum(self.multiply(Operand(a, bits), Operand(b, bits), bits), [0], False, bits)
 
     def logical_or(self, a: Share, b: Share) -> Share:
         return self.xor(self.xor(a, b), self.logical_and(a, b))
@@ -307,6 +329,11 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         """table[index] for a public table of 2^in_bits int64 entries and index in Z_2^in_bits, in_bits <= 8."""
+
+    def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        """``lookup`` [k, ...] of one index in several tables [k, 2^in_bits]."""
+        found = [self.lookup(table, index, in_bits, out_bits) for table in tables]
+        return tuple(torch.stack(components) for components in zip(*found, strict=True))
 
     # ---- floating point, on shares of words (see Float); engines without it refuse
     def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:

@@ -106,7 +106,7 @@ class JointEngine(Engine):
         self.parties = len(self.engines)
         self._width = engines[0].components
         self.components = self.parties * self._width
-        self.trivial_inputs = engines[0].trivial_inputs
+        self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
 
     def lane(self, index: int) -> JointEngine:
@@ -266,6 +266,21 @@ class JointEngine(Engine):
         return self._interactive("select", bit, a, bits)
 
     # ---- compositions that the parties' engines may do better
+    def less_than_many(self, a: Share, thresholds: Sequence[int], bits: int) -> Share:
+        return self._interactive("less_than_many", a, list(thresholds), bits)
+
+    def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
+        return self._interactive("select_sum", bits, a, ring_bits)
+
+    def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
+        return self._interactive("weighted_bits", a, weights, bits)
+
+    def inner(self, a: Share, b: Share, bits: int) -> Share:
+        return self._interactive("inner", a, b, bits)
+
+    def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return self._interactive("lookup_many", tables, index, in_bits, out_bits)
+
     def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
         return self._interactive("relu", a, bits)
 

@@ -21,15 +21,20 @@ from privml.formats import FixedPoint, Float, Integer
 
 class PlainEngine(Engine):
     """``check_overflow``: raise OverflowDetected where a secure engine would silently wrap; without it, wrap
-    as the ring does. ``parties``: how many owners there may be."""
+    as the ring does. ``parties``: how many owners there may be. ``like``: the engine whose rings and functions
+    these are."""
 
     name = "plain"
     rank = None
     components = 1
 
-    def __init__(self, check_overflow: bool = True, parties: int = 2) -> None:
+    def __init__(self, check_overflow: bool = True, parties: int = 2, like: str = "twopc") -> None:
+        if like not in ("twopc", "threepc"):
+            raise ValueError(f"like must be twopc or threepc, got {like!r}")
         self.check_overflow = check_overflow
         self.parties = parties
+        self.composed = self.stays_wide = like == "threepc"
+        self.trivial_inputs = not self.composed
 
     def owned(self, party: int) -> Engine:
         return self
@@ -204,6 +209,10 @@ class PlainEngine(Engine):
         return (ring.wrap(table[index[0] & ((1 << in_bits) - 1)], out_bits),)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        if self.composed:
+            from privml.engines.composed import function
+
+            return function(PlainEngine(check_overflow=False, parties=self.parties), name, a, source, target)
         compute = getattr(_core().fixmath, f"clear_{name}")
         value = self._fit(a[0], source.bits)[0].contiguous().numpy()
         return (torch.from_numpy(compute(value, source.bits, source.scale, target.bits, target.scale)),)
@@ -295,6 +304,6 @@ def _bit_length(value: float) -> int:
     return int(value).bit_length() + 1
 
 
-def create(check_overflow: bool = True, parties: int = 2) -> PlainEngine:
+def create(check_overflow: bool = True, parties: int | None = None, like: str = "twopc") -> PlainEngine:
     """The engine of ``privml.local(engine="plain")``."""
-    return PlainEngine(check_overflow, parties)
+    return PlainEngine(check_overflow, parties or (3 if like == "threepc" else 2), like)

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of fixed-point numbers made of an engine's comparisons, tables and products; see ``functions``."""
+
+from privml.engines.composed.functions import function, segmented
+
+__all__ = ["function", "segmented"]

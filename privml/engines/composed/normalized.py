@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of positive numbers of any size: n = t 2^(e + 1) with t in [1/2, 1), found by comparing n with all powers
+of two at once. The bits [n < 2^j] are 1 from j = e + 1 on, so that any sequence of e is a public combination of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+from privml.engines.base import Engine, Share
+from privml.engines.composed.steps import RING, chosen, constant, evaluate, part, product, shifted, spline
+from privml.formats import FixedPoint
+
+# Arguments are integers of at most this many bits; a comparison has two bits more.
+_SIZE = 32
+_COMPARED = _SIZE + 2
+# t as an integer, and what its functions are computed with.
+_MANTISSA, _PRECISION = 32, 28
+
+
+def _stairs(values: Sequence[float], at_zero: int | None = None) -> tuple[list[int], int]:
+    """Weights of the bits [n < 2^j], j = 0..31, and a constant, whose sum is ``values[e]`` (``at_zero`` for n = 0)."""
+    rounded = [round(v) for v in values]
+    first = 0 if at_zero is None else at_zero - rounded[0]
+    return [first, *(rounded[j - 1] - rounded[j] for j in range(1, _SIZE))], rounded[-1]
+
+
+def _normalized(
+    engine: Engine, n: Share, further: Sequence[tuple[list[int], int]], thresholds: Sequence[int] = ()
+) -> tuple[Share, list[Share], Share]:
+    """(t at scale 32, the sequences ``further`` at e, bits of [n < threshold])."""
+    bits = engine.less_than_many(n, [1 << j for j in range(_SIZE)] + list(thresholds), _COMPARED)
+    compared = tuple(c[:_SIZE] for c in bits)
+    sequences = [_stairs([2.0 ** (_SIZE - 1 - e) for e in range(_SIZE)]), *further]
+    weights = torch.tensor([weights for weights, _ in sequences])
+    sums = engine.weighted_bits(compared, weights, RING)
+    found = [engine.add_public(part(sums, i), c, RING) for i, (_, c) in enumerate(sequences)]
+    return product(engine, n, found[0]), found[1:], tuple(c[_SIZE:] for c in bits)
+
+
+def _mantissa(engine: Engine, name: str, t: Share, scale: int = _PRECISION) -> Share:
+    return evaluate(engine, spline(name), t, _MANTISSA, scale, 1)
+
+
+def reciprocal(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
+    """1 / (t 2^(e+1-s)): 2^(s+t'-e-1) / t at scale t', saturating."""
+    largest = (1 << (target.bits - 1)) - 1
+    reach = scale + target.scale
+    smallest = min(max(-(-(1 << reach) // largest), 1), 1 << _SIZE)  # below it the result does not fit
+    kept = min(reach, 30)
+    sizes = _stairs([min(2.0 ** (kept - e), 2.0**31) for e in range(_SIZE)])
+    t, (size,), below = _normalized(engine, n, [sizes], [smallest])
+    value = product(engine, _mantissa(engine, "reciprocal", t), size)
+    value = shifted(engine, value, _PRECISION + 1 + kept - reach, 61)
+    tiny = part(below, 0)
+    return chosen(engine, [(engine.logical_not(tiny), value), (tiny, constant(engine, largest, n))])
+
+
+def rsqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
+    """2^((s-e-1)/2) / sqrt(t)."""
+    kept = min(target.scale + 4, 31 - (scale + 1) // 2)
+    sizes = _stairs([2.0 ** ((scale - e - 1) / 2 + kept) for e in range(_SIZE)])
+    t, (size,), _ = _normalized(engine, n, [sizes])
+    value = product(engine, _mantissa(engine, "rsqrt", t), size)
+    return shifted(engine, value, _PRECISION + kept - target.scale, 61)
+
+
+def sqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
+    """2^((e+1-s)/2) sqrt(t), 0 for 0."""
+    kept = min(target.scale + 4, 31 - max(math.ceil((_SIZE - scale) / 2), 0))
+    sizes = _stairs([2.0 ** ((e + 1 - scale) / 2 + kept) for e in range(_SIZE)], 0)
+    t, (size,), _ = _normalized(engine, n, [sizes])
+    value = product(engine, _mantissa(engine, "sqrt", t), size)
+    return shifted(engine, value, _PRECISION + kept - target.scale, 61)
+
+
+def log(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
+    """log(t) + (e+1-s) log(2)."""
+    sizes = _stairs([(e + 1 - scale) * math.log(2.0) * 2.0**_PRECISION for e in range(_SIZE)])
+    t, (size,), _ = _normalized(engine, n, [sizes])
+    value = engine.add(_mantissa(engine, "log", t), size, RING)
+    return shifted(engine, value, _PRECISION - target.scale, _PRECISION + 6)
+
+
+FUNCTIONS: dict[str, Callable[[Engine, Share, int, FixedPoint], Share]] = {
+    "reciprocal": reciprocal,
+    "rsqrt": rsqrt,
+    "sqrt": sqrt,
+    "log": log,
+}

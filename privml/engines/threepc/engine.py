@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The semi-honest three-party engine: two parties compute, a dealer helps; see ``party`` for what a share is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from privml.engines import ring
+from privml.engines.base import Engine, Operand, Share
+from privml.engines.threepc import products, selection, width
+from privml.engines.threepc.links import DEALER
+from privml.engines.threepc.party import Party
+from privml.engines.threepc.sign import equal_zero, sign
+from privml.errors import ConfigError
+from privml.formats import FixedPoint
+
+# An operation whose truncations go wrong with at most this probability takes the probabilistic protocol by itself; a
+# session may do 4096 of them before it fails with probability 2^-20.
+_NEGLIGIBLE = 2.0**-32
+TRUNCATIONS = ("auto", *width.MODES)
+
+
+class ThreePartyEngine(Engine):
+    """One party's engine (or a meter's, which computes on zeros). All parties call the same operations in the same
+    order; every operation raises PeerDisconnected when another party is gone.
+
+    ``truncation``: "exact" rounds down always, as ``plain``; "faithful" may be one unit of the last place above;
+    "probabilistic" costs least and fails with probability |x| / 2^bits; "auto" is probabilistic where that is
+    negligible and faithful elsewhere. ``failure``: the sum of these probabilities so far.
+    """
+
+    name = "threepc"
+    parties = 3
+    components = 2
+    trivial_inputs = False
+    stays_wide = True
+
+    def __init__(self, party: Party, truncation: str = "auto") -> None:
+        if truncation not in TRUNCATIONS:
+            raise ConfigError(f"numerics.truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}")
+        self.party, self.rank, self.truncation = party, party.rank, truncation
+        self.failure = 0.0
+
+    def close(self) -> None:
+        self.party.close()
+
+    def counters(self) -> dict[str, Any]:
+        """See ``privml.session.ledger.Snapshot``; bytes are those this party sent and received."""
+        return self.party.links.counts.as_dict()
+
+    # ---- in and out
+    def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
+        return products.enter(self.party, self._mine(value, shape, owner, torch.int64), tuple(shape), owner, bits)
+
+    def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
+        return products.enter_bits(self.party, self._mine(value, shape, owner, torch.uint8), tuple(shape), owner)
+
+    def _mine(self, value: Any, shape: Sequence[int], owner: int, dtype: torch.dtype) -> torch.Tensor | None:
+        if self.rank != owner:
+            return None
+        if value is None:
+            raise ValueError(f"party {owner} owns this input and must pass its value")
+        return value.to(dtype).expand(tuple(shape)).contiguous()
+
+    def public(self, value: torch.Tensor, bits: int) -> Share:
+        zeros = self.party.nothing(value.shape, value.dtype)
+        if self.rank == DEALER:
+            return zeros, self.party.nothing(value.shape, value.dtype)
+        return value.clone(memory_format=torch.contiguous_format), zeros
+
+    def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
+        value = products.reveal(self.party, a, bits, to)
+        return None if value is None else ring.wrap(value, bits)
+
+    def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
+        return products.reveal_bits(self.party, a, to)
+
+    # ---- linear, local
+    def _m(self, shape: Sequence[int], compute: Any) -> torch.Tensor:
+        """The first component of a local result, zeros at the dealer."""
+        return self.party.nothing(shape) if self.rank == DEALER else compute()
+
+    def add(self, a: Share, b: Share, bits: int) -> Share:
+        r = a[1] + b[1]
+        return self._m(r.shape, lambda: a[0] + b[0]), r
+
+    def negate(self, a: Share, bits: int) -> Share:
+        return self._m(a[1].shape, lambda: -a[0]), -a[1]
+
+    def subtract(self, a: Share, b: Share, bits: int) -> Share:
+        r = a[1] - b[1]
+        return self._m(r.shape, lambda: a[0] - b[0]), r
+
+    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        return a if self.rank == DEALER else (a[0] + value, a[1])
+
+    def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
+        if isinstance(factor, int):
+            factor = (factor + 2**63) % 2**64 - 2**63
+        r = a[1] * factor
+        return self._m(r.shape, lambda: a[0] * factor), r
+
+    def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share:
+        if not dims:
+            return a
+        r = a[1].sum(tuple(dims), keepdim)
+        return self._m(r.shape, lambda: a[0].sum(tuple(dims), keepdim)), r
+
+    def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
+        r = ring.matmul(b, a[1]) if left else ring.matmul(a[1], b)
+        return self._m(r.shape, lambda: ring.matmul(b, a[0]) if left else ring.matmul(a[0], b)), r
+
+    def conv2d_public(
+        self,
+        x: Share,
+        w: torch.Tensor,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        bits: int,
+    ) -> Share:
+        r = ring.conv2d(x[1], w, stride, padding, dilation, groups)
+        return self._m(r.shape, lambda: ring.conv2d(x[0], w, stride, padding, dilation, groups)), r
+
+    # ---- products
+    def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        x, y = self._wide(a, out_bits), self._wide(b, out_bits)
+        return products.bilinear(self.party, torch.mul, x, y, out_bits)
+
+    def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        x, y = self._wide(a, out_bits), self._wide(b, out_bits)
+        kernel = torch.matmul if self.party.metering else ring.matmul
+        return products.bilinear(self.party, kernel, x, y, out_bits)
+
+    def conv2d(
+        self,
+        x: Operand,
+        w: Operand,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        out_bits: int,
+    ) -> Share:
+        first, second = self._wide(x, out_bits), self._wide(w, out_bits)
+        convolution = ring.convolution(stride, padding, dilation, groups)
+
+        def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+            if self.party.metering:
+                return convolution(a.double(), b.double())
+            return ring.conv2d(a, b, stride, padding, dilation, groups)
+
+        return products.bilinear(self.party, kernel, first, second, out_bits)
+
+    def _wide(self, a: Operand, out_bits: int) -> Share:
+        """An operand in the ring of the product."""
+        if a.bits >= out_bits:
+            return a.share
+        return self.extend(a.share, a.bits, out_bits, a.signed, a.nonnegative)
+
+    # ---- width and scale
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        if shift == 0:
+            return a
+        shift = min(shift, bits - 1)
+        if self._probabilistic(a, bits, nonnegative, bound):
+            return width.truncate_probabilistic(self.party, a, bits, shift)
+        if not self._small(bits, nonnegative, bound):
+            wide = self.extend(a, bits, bits + 2)
+            return self.truncate(wide, bits + 2, shift, False, 1 << (bits - 1))
+        return width.truncate_bounded(self.party, a, bits, shift, nonnegative, self.truncation == "exact")
+
+    def _small(self, bits: int, nonnegative: bool, bound: int | None) -> bool:
+        """Whether |x| < 2^(bits-2) is known, or x >= 0. Rings of 63 and 64 bits are taken to have two bits left."""
+        return nonnegative or bits >= 63 or (bound is not None and bound <= 1 << (bits - 2))
+
+    def _probabilistic(self, a: Share, bits: int, nonnegative: bool, bound: int | None) -> bool:
+        limit = 1 << (bits - 1) if bound is None else bound
+        failure = width.failure(limit, bits, a[1].numel())
+        if self.truncation == "probabilistic" or (self.truncation == "auto" and failure <= _NEGLIGIBLE):
+            self.failure += failure
+            return True
+        return False
+
+    def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
+        if shift == 0:
+            return a
+        return width.truncate_reduce(self.party, a, bits, shift, self.truncation == "exact")
+
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
+        if to_bits <= bits:
+            return a
+        small = bound is not None and bound <= 1 << (bits - 2)
+        return width.extend(self.party, a, bits, to_bits, signed, nonnegative, small)
+
+    # ---- bits
+    def less_than_zero(self, a: Share, bits: int) -> Share:
+        return sign(self.party, a[0], a[1], bits)
+
+    def less_than_many(self, a: Share, thresholds: Sequence[int], bits: int) -> Share:
+        steps = torch.tensor(thresholds).view(-1, *[1] * a[1].dim())
+        m = self.party.nothing((len(thresholds), *a[1].shape)) if self.rank == DEALER else a[0] - steps
+        return sign(self.party, m, a[1], bits)
+
+    def equal_zero(self, a: Share, bits: int) -> Share:
+        below, above = equal_zero(self.party, a, bits)
+        return self.logical_and(self.logical_not(below), self.logical_not(above))
+
+    def xor(self, a: Share, b: Share) -> Share:
+        return a[0] ^ b[0], a[1] ^ b[1]
+
+    def logical_not(self, a: Share) -> Share:
+        return a if self.rank == DEALER else (a[0] ^ 1, a[1])
+
+    def logical_and(self, a: Share, b: Share) -> Share:
+        return products.logical_and(self.party, a, b)
+
+    def bits_to_ring(self, a: Share, bits: int) -> Share:
+        return products.bits_to_ring(self.party, a, bits)
+
+    def select(self, bit: Share, a: Share, bits: int) -> Share:
+        return products.select(self.party, bit, a, bits)
+
+    # ---- sums that are opened once
+    def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
+        part = products.select_parts(self.party, bits, a, ring_bits)
+        return products.opened(self.party, None if part is None else part.sum(0), a[1].shape[1:], ring_bits)
+
+    def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
+        part = products.ring_parts(self.party, a, bits)
+        shape = (weights.shape[0], *a[1].shape[1:])
+        if part is not None:
+            part = ring.matmul(weights, part.flatten(1)).view(shape)
+        return products.opened(self.party, part, shape, bits)
+
+    def inner(self, a: Share, b: Share, bits: int) -> Share:
+        return products.bilinear(self.party, lambda x, y: (x * y).sum(0), a, b, bits)
+
+    # ---- compositions
+    def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
+        return selection.max_last(self, a, bits, one_hot)
+
+    def argmax_last(self, a: Share, bits: int) -> Share:
+        return selection.argmax_last(self, a, bits)
+
+    def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return tuple(c[0] for c in selection.lookup(self.party, table[None], index, in_bits, out_bits))
+
+    def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return selection.lookup(self.party, tables, index, in_bits, out_bits)
+
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        from privml.engines.composed import function
+
+        return function(self, name, a, source, target)
+
+

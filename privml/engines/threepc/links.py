@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The connections of one of three parties, and what crossed them, by phase.
+
+All parties announce every message alike, also those between the two others; that is what lets a meter follow the
+depth of all three. What party 2 deals to party 0 ahead of time has a connection of its own, whose reader alone waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+PHASES = ("setup", "preprocess", "online")
+DEALER = 2
+
+
+class Message(NamedTuple):
+    """``size`` bytes from one party to another."""
+
+    source: int
+    target: int
+    size: int
+
+
+class Counts:
+    """Bytes, depth and seconds of waiting per phase."""
+
+    def __init__(self) -> None:
+        self.phases = {name: {"seconds": 0.0, "sent": 0, "received": 0, "depth": 0} for name in PHASES}
+
+    def as_dict(self) -> dict[str, Any]:
+        """As ``privml.session.ledger.Snapshot.of`` takes it."""
+        return {**{name: dict(phase) for name, phase in self.phases.items()}, "cots_as_sender": 0, "cots_as_receiver": 0}
+
+
+class Links:
+    """``channels``: peer -> open channel; ``dealing``: the channel from party 2 to party 0, None at party 1."""
+
+    def __init__(self, rank: int, channels: Mapping[int, Any], dealing: Any) -> None:
+        self.rank = rank
+        self.counts = Counts()
+        self._channels, self._dealing = dict(channels), dealing
+        self._clock = 0
+
+    def round(
+        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
+    ) -> dict[int, np.ndarray]:
+        """Sends ``payloads`` (target -> uint8 array), then returns what the others sent here (source -> array).
+        Raises PeerDisconnected when one of them is gone."""
+        book, start, clock = self.counts.phases[phase], time.perf_counter(), self._clock
+        for message in messages:
+            if message.source == self.rank and message.size:
+                payload, channel = payloads[message.target], self._channels[message.target]
+                if payload.nbytes != message.size:
+                    raise ValueError(f"a message of {message.size} bytes was announced, {payload.nbytes} are sent")
+                channel.set_depth(clock)
+                channel.write_array(payload)
+                channel.flush()
+                book["sent"] += message.size
+        received = {}
+        for message in messages:
+            if message.target == self.rank:
+                if message.size == 0:
+                    received[message.source] = np.empty(0, np.uint8)
+                    continue
+                channel = self._channels[message.source]
+                received[message.source] = channel.read_array(message.size)
+                book["received"] += message.size
+                self._clock = max(self._clock, channel.traffic()["depth"])
+        book["depth"] += self._clock - clock
+        book["seconds"] += time.perf_counter() - start
+        return received
+
+    def deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
+        """``size`` bytes from party 2 to party 0; None elsewhere."""
+        if size == 0:
+            return np.empty(0, np.uint8) if self.rank == 0 else None
+        book, start = self.counts.phases["preprocess"], time.perf_counter()
+        result = None
+        if self.rank == DEALER:
+            assert payload is not None and payload.nbytes == size
+            self._dealing.write_array(payload)
+            self._dealing.flush()
+            book["sent"] += size
+        elif self.rank == 0:
+            result = self._dealing.read_array(size)
+            book["received"] += size
+            book["depth"] = self._dealing.traffic()["depth"]
+        book["seconds"] += time.perf_counter() - start
+        return result
+
+    def close(self) -> None:
+        for channel in (*self._channels.values(), self._dealing):
+            if channel is not None:
+                channel.close()
+
+
+class Meter:
+    """Links that lead nowhere: what would be received is zeros, and all is booked as in a real session."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.counts = Counts()
+        self._clocks = [0, 0, 0]
+
+    def round(
+        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
+    ) -> dict[int, np.ndarray]:
+        book, before, received = self.counts.phases[phase], list(self._clocks), {}
+        for message in messages:
+            if message.size:
+                reached = before[message.source] + 1
+                self._clocks[message.target] = max(self._clocks[message.target], reached)
+            if message.source == self.rank:
+                book["sent"] += message.size
+            elif message.target == self.rank:
+                book["received"] += message.size
+                received[message.source] = np.zeros(message.size, np.uint8)
+        book["depth"] += self._clocks[self.rank] - before[self.rank]
+        return received
+
+    def deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
+        book = self.counts.phases["preprocess"]
+        if self.rank == 0 and size:
+            book["received"] += size
+            book["depth"] = 1
+        elif self.rank == DEALER:
+            book["sent"] += size
+        return np.zeros(size, np.uint8) if self.rank == 0 else None
+
+    def close(self) -> None:
+        return None

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of three: its links, its pairwise streams, and the steps that every protocol is made of.
+
+A share of a ring value x is (m, r) with x = m - r: parties 0 and 1 know m and hold additive parts of r, party 2
+(the dealer) knows r alone and has zeros for m. A share of a bit is the same with exclusive or.
+Source: MIZAR, Section 2.2 (masked secret sharing with a dealer).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from privml import _core
+from privml.engines.base import Share
+from privml.engines.threepc.links import DEALER, Links, Message, Meter
+from privml.engines.threepc.randomness import Silence, Stream
+from privml.errors import PeerDisconnected
+
+Result = TypeVar("Result")
+# How many messages of the dealer may wait for the others before its program does.
+_QUEUED = 4096
+
+
+class Party:
+    """``streams``: peer -> what is drawn alike with it. At the dealer, everything that waits for the others runs on a
+    thread of its own, in order, so that the dealing runs ahead of it."""
+
+    def __init__(self, links: Links | Meter, streams: Mapping[int, Stream | Silence]) -> None:
+        self.links, self.rank = links, links.rank
+        self.streams = dict(streams)
+        self.metering = isinstance(links, Meter)
+        self.deals = self.rank == DEALER
+        self._worker = ThreadPoolExecutor(1, "dealer") if self.deals and not self.metering else None
+        self._queued: list[Future[Any]] = []
+
+    def close(self) -> None:
+        self.links.close()
+        if self._worker is not None:
+            self._worker.shutdown(wait=False, cancel_futures=True)
+        for stream in self.streams.values():
+            stream.wipe()
+
+    # ---- shapes and sizes
+    def nothing(self, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        """Zeros, of which large ones take no memory until they are written."""
+        return torch.from_numpy(np.zeros(tuple(shape), np.uint8 if dtype is torch.uint8 else np.int64))
+
+    def masked(self, m: torch.Tensor | None, r: torch.Tensor) -> Share:
+        """The share of mask ``r``; ``m`` is None at the dealer."""
+        return (self.nothing(r.shape, r.dtype) if m is None else m), r
+
+    # ---- randomness in common
+    def masks(self, shape: Sequence[int], bits: int) -> torch.Tensor:
+        """A fresh uniform r of Z_2^bits that nobody but the dealer knows: this party's part, or the whole."""
+        if self.deals:
+            return self.streams[0].words(shape, bits) + self.streams[1].words(shape, bits)
+        return self.streams[DEALER].words(shape, bits)
+
+    def bit_masks(self, shape: Sequence[int]) -> torch.Tensor:
+        """``masks`` of bits."""
+        if self.deals:
+            return self.streams[0].bits(shape) ^ self.streams[1].bits(shape)
+        return self.streams[DEALER].bits(shape)
+
+    # ---- dealing
+    def deal(self, value: torch.Tensor | None, shape: Sequence[int], bits: int) -> torch.Tensor | None:
+        """Additive parts (parties 0 and 1) in Z_2^bits of a value the dealer knows: one element to party 0."""
+        if self.rank == 1:
+            return self.streams[DEALER].words(shape, bits)
+        size = packed_bytes(math.prod(shape), bits)
+        if self.deals:
+            assert value is not None
+            part = value - self.streams[1].words(shape, bits)
+            self.links.deal(None if self.metering else pack(part, bits), size)
+            return None
+        return unpack(self.links.deal(None, size), shape, bits)
+
+    def deal_bits(self, value: torch.Tensor | None, shape: Sequence[int]) -> torch.Tensor | None:
+        """``deal`` with exclusive or: one bit each."""
+        if self.rank == 1:
+            return self.streams[DEALER].bits(shape)
+        size = packed_bytes(math.prod(shape), 1)
+        if self.deals:
+            assert value is not None
+            part = value ^ self.streams[1].bits(shape)
+            self.links.deal(None if self.metering else pack(part, 1), size)
+            return None
+        return unpack_bits(self.links.deal(None, size), shape)
+
+    # ---- talking
+    def talk(
+        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
+    ) -> dict[int, np.ndarray]:
+        return self.links.round(messages, payloads, phase)
+
+    def open(self, part: torch.Tensor | None, shape: Sequence[int], bits: int) -> torch.Tensor | None:
+        """The sum of the parts of parties 0 and 1, to both: one element each way; None at the dealer."""
+        size = packed_bytes(math.prod(shape), bits)
+        messages = [Message(0, 1, size), Message(1, 0, size)]
+        if self.deals:
+            if self.metering:
+                self.talk(messages, {})
+            return None
+        assert part is not None
+        received = self.talk(messages, {1 - self.rank: pack(part, bits)})
+        return part + unpack(received[1 - self.rank], shape, bits)
+
+    def open_bits(self, part: torch.Tensor | None, shape: Sequence[int]) -> torch.Tensor | None:
+        """``open`` with exclusive or: one bit each way."""
+        size = packed_bytes(math.prod(shape), 1)
+        messages = [Message(0, 1, size), Message(1, 0, size)]
+        if self.deals:
+            if self.metering:
+                self.talk(messages, {})
+            return None
+        assert part is not None
+        received = self.talk(messages, {1 - self.rank: pack(part, 1)})
+        return part ^ unpack_bits(received[1 - self.rank], shape)
+
+    # ---- the dealer's second thread
+    def in_order(self, step: Callable[[], Result]) -> Callable[[], Result]:
+        """Runs ``step``, which talks: at the dealer after all such steps before it, while its program goes on. Returns
+        what waits for the result."""
+        if self._worker is None:
+            result = step()
+            return lambda: result
+        self._queued = [future for future in self._queued if self._pending(future)]
+        if len(self._queued) >= _QUEUED:
+            self._queued[0].result()
+        try:
+            future = self._worker.submit(step)
+        except RuntimeError:
+            raise PeerDisconnected("this session ended: it was closed; open a new one") from None
+        self._queued.append(future)
+        return future.result
+
+    def drain(self) -> None:
+        """Waits until nothing is left of what the dealer does besides its program."""
+        while self._queued:
+            self._queued.pop(0).result()
+
+    @staticmethod
+    def _pending(future: Future[Any]) -> bool:
+        if not future.done():
+            return True
+        future.result()  # a failure there ends the program here
+        return False
+
+
+def packed_bytes(count: int, bits: int) -> int:
+    return -(-count * bits // 8)
+
+
+def pack(values: torch.Tensor, bits: int) -> np.ndarray:
+    """The low ``bits`` bits of each element, without gaps."""
+    return _core.pack(values.contiguous().numpy(), bits)
+
+
+def unpack(data: np.ndarray, shape: Sequence[int], bits: int) -> torch.Tensor:
+    return torch.from_numpy(_core.unpack(data, math.prod(shape), bits)).view(tuple(shape))
+
+
+def unpack_bits(data: np.ndarray, shape: Sequence[int]) -> torch.Tensor:
+    return torch.from_numpy(_core.unpack_bytes(data, math.prod(shape), 1)).view(tuple(shape))

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Input, opening, products and bit operations.
+
+Products: the dealer knows r_x r_y and deals it plus nothing else; parties 0 and 1 open the result under a fresh mask.
+  Leakage: none; each of parties 0 and 1 sees uniform masks of what it does not know, the dealer sees nothing.
+  Assumption: one party at most is corrupted, and follows the protocol; ChaCha20 is a pseudo-random function.
+  Cost per element of the result in Z_2^b: b bits dealt; b bits each way, depth 1, online.
+Source: MIZAR, Section 2.2.2; weights that stay masked are paid for once, when they enter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+
+from privml.engines.base import Share
+from privml.engines.threepc.links import DEALER, Message
+from privml.engines.threepc.party import Party, pack, packed_bytes, unpack, unpack_bits
+
+Bilinear = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+# ---- in and out
+def enter(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
+    """The share of a value that ``owner`` knows. A computing party masks it by what it draws with the dealer and
+    sends the sum to the other one (one element); the dealer's own value becomes -r, of which party 0 is sent a part."""
+    size = packed_bytes(math.prod(shape), bits)
+    if owner == DEALER:
+        return _enter_from_dealer(party, value, shape, bits, size)
+    message, zeros = Message(owner, 1 - owner, size), party.nothing(shape)
+    if party.deals:
+        if party.metering:
+            party.talk([message], {})
+        return zeros, party.streams[owner].words(shape, bits)
+    if party.rank != owner:
+        received = party.talk([message], {})
+        return unpack(received[owner], shape, bits), zeros
+    mask = party.streams[DEALER].words(shape, bits)
+    m = value + mask
+    party.talk([message], {1 - owner: pack(m, bits)})
+    return m, mask
+
+
+def _enter_from_dealer(party: Party, value: torch.Tensor | None, shape: Sequence[int], bits: int, size: int) -> Share:
+    message, zeros = Message(DEALER, 0, size), party.nothing(shape)
+    if party.rank == 1:
+        if party.metering:
+            party.talk([message], {})
+        return zeros, party.streams[DEALER].words(shape, bits)
+    if party.rank == 0:
+        return zeros, unpack(party.talk([message], {})[DEALER], shape, bits)
+    part = pack(-value - party.streams[1].words(shape, bits), bits)
+    party.in_order(lambda: party.talk([message], {0: part}))
+    return zeros, -value
+
+
+def enter_bits(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
+    """``enter`` of bits, with exclusive or."""
+    size = packed_bytes(math.prod(shape), 1)
+    zeros = party.nothing(shape, torch.uint8)
+    target = 0 if owner == DEALER else 1 - owner
+    message = Message(owner, target, size)
+    if party.rank == owner:
+        if owner == DEALER:
+            part = pack(value ^ party.streams[1].bits(shape), 1)
+            party.in_order(lambda: party.talk([message], {0: part}))
+            return zeros, value
+        mask = party.streams[DEALER].bits(shape)
+        m = value ^ mask
+        party.talk([message], {target: pack(m, 1)})
+        return m, mask
+    if party.rank == target:
+        received = unpack_bits(party.talk([message], {})[owner], shape)
+        return (zeros, received) if owner == DEALER else (received, zeros)
+    if party.metering:
+        party.talk([message], {})
+    return zeros, party.streams[DEALER if owner == DEALER else owner].bits(shape)
+
+
+def reveal(party: Party, a: Share, bits: int, to: int | None) -> torch.Tensor | None:
+    """m - r at party ``to`` (None: at all), modulo 2^bits: each sends what the other lacks, in one message."""
+    m, r = a
+    received = _disclose(party, [m, r], bits, to)
+    if received is None:
+        return None
+    return received[0] - r if party.deals else m - r - received[1 - party.rank]
+
+
+def reveal_bits(party: Party, a: Share, to: int | None) -> torch.Tensor | None:
+    m, r = a
+    received = _disclose(party, [m, r], 1, to)
+    if received is None:
+        return None
+    return received[0] ^ r if party.deals else m ^ r ^ received[1 - party.rank]
+
+
+def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None) -> dict[int, torch.Tensor] | None:
+    m, r = a
+    shape, size = m.shape, packed_bytes(m.numel(), bits)
+    needed = [Message(1, 0, size), Message(0, 1, size), Message(0, DEALER, size)]
+    messages = [message for message in needed if to is None or message.target == to]
+    payloads = {message.target: m if message.target == DEALER else r for message in messages}
+
+    def talk() -> dict[int, torch.Tensor]:
+        mine = {message.target for message in messages if message.source == party.rank}
+        received = party.talk(messages, {target: pack(payloads[target], bits) for target in mine})
+        open_ = unpack_bits if m.dtype is torch.uint8 else lambda data, shape: unpack(data, shape, bits)
+        return {source: open_(data, shape) for source, data in received.items()}
+
+    if not party.deals:
+        received = talk()
+    elif to in (None, DEALER) or party.metering:
+        received = party.in_order(talk)()
+    else:
+        return None
+    return received if to in (None, party.rank) else None
+
+
+# ---- products
+def bilinear(party: Party, function: Bilinear, x: Share, y: Share, bits: int) -> Share:
+    """``function(x, y)`` (elementwise product, matrix product, convolution), opened under a fresh mask."""
+    part = bilinear_parts(party, function, x, y, bits)
+    return opened(party, part[0], part[1], bits)
+
+
+def bilinear_parts(
+    party: Party, function: Bilinear, x: Share, y: Share, bits: int
+) -> tuple[torch.Tensor | None, tuple[int, ...]]:
+    """Additive parts of ``function(x, y)`` at parties 0 and 1, and its shape."""
+    (mx, rx), (my, ry) = x, y
+    if party.metering:
+        shape = tuple(function(rx.to("meta"), ry.to("meta")).shape)
+        dealt = party.deal(party.nothing(shape), shape, bits)
+        return dealt, shape
+    if party.deals:
+        product = function(rx, ry)
+        party.deal(product, product.shape, bits)
+        return None, tuple(product.shape)
+    local = function(mx, my - ry if party.rank == 0 else -ry) - function(rx, my)
+    dealt = party.deal(None, local.shape, bits)
+    return local + dealt, tuple(local.shape)
+
+
+def opened(party: Party, part: torch.Tensor | None, shape: Sequence[int], bits: int) -> Share:
+    """The share of a value of which parties 0 and 1 hold additive parts."""
+    mask = party.masks(shape, bits)
+    m = party.open(None if part is None else part + mask, shape, bits)
+    return party.masked(m, mask)
+
+
+# ---- bits
+def logical_and(party: Party, a: Share, b: Share) -> Share:
+    """Per bit: 1 bit dealt, 1 bit each way."""
+    (ma, ra), (mb, rb) = a, b
+    dealt = party.deal_bits(ra & rb if party.deals else None, ra.shape)
+    mask = party.bit_masks(ra.shape)
+    part = None
+    if not party.deals:
+        part = (ma & rb) ^ (mb & ra) ^ dealt ^ mask
+        if party.rank == 0:
+            part = part ^ (ma & mb)
+    return party.masked(party.open_bits(part, ra.shape), mask)
+
+
+def ring_parts(party: Party, bit: Share, bits: int) -> torch.Tensor | None:
+    """Additive parts in Z_2^bits of a shared bit: m + (1 - 2 m) r, for which r is dealt as a ring element."""
+    m, r = bit
+    dealt = party.deal(r.long() if party.deals else None, r.shape, bits)
+    if party.deals:
+        return None
+    part = (1 - 2 * m.long()) * dealt
+    return part + m if party.rank == 0 else part
+
+
+def bits_to_ring(party: Party, bit: Share, bits: int) -> Share:
+    return opened(party, ring_parts(party, bit, bits), bit[0].shape, bits)
+
+
+def select(party: Party, bit: Share, a: Share, bits: int) -> Share:
+    """``a`` where the bit is 1, else 0. Per element of Z_2^b: 2 b bits dealt, b bits each way."""
+    return opened(party, select_parts(party, bit, a, bits), a[1].shape, bits)
+
+
+def select_parts(party: Party, bit: Share, a: Share, bits: int) -> torch.Tensor | None:
+    """Additive parts of ``select``."""
+    (mb, rb), (ma, ra) = bit, a
+    shape = ra.shape
+    chosen, product = rb.long(), None
+    if party.deals:
+        product = chosen * ra
+    dealt_bit = party.deal(chosen if party.deals else None, shape, bits)
+    dealt = party.deal(product, shape, bits)
+    if party.deals:
+        return None
+    flip = mb.long()
+    part = (1 - 2 * flip) * (ma * dealt_bit - dealt) - flip * ra
+    return part + flip * ma if party.rank == 0 else part

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maxima by tournament, and tables that everybody knows at an index nobody knows.
+
+max(x, y) = x + [x < y] (y - x) for |x|, |y| < 2^(bits-2): three rounds per level, the first of equal values wins.
+A table of 2^k entries: parts of the one-hot vector of r are dealt, which parties 0 and 1 turn by their public m;
+2^k elements dealt per index, whatever the number of tables, and one element each way per entry.
+Source: MIZAR, Section 4.2 (with max instead of the min that is printed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from privml.engines.base import Share
+from privml.engines.threepc.party import Party
+from privml.engines.threepc.products import opened
+
+if TYPE_CHECKING:
+    from privml.engines.base import Engine
+
+
+def _each(share: Share, function: Callable[[torch.Tensor], torch.Tensor]) -> Share:
+    return tuple(function(c) for c in share)
+
+
+def _joined(parts: list[Share], dim: int) -> Share:
+    return tuple(torch.cat(components, dim) for components in zip(*parts, strict=True))
+
+
+def _pairs(a: Share) -> tuple[Share, Share, Share]:
+    """Elements of even and odd place, and what is left over, of the last dimension."""
+    half = a[0].shape[-1] // 2 * 2
+    return (
+        _each(a, lambda c: c[..., 0:half:2]),
+        _each(a, lambda c: c[..., 1:half:2]),
+        _each(a, lambda c: c[..., half:]),
+    )
+
+
+def max_last(engine: Engine, a: Share, bits: int, one_hot: bool) -> tuple[Share, Share | None]:
+    """See ``Engine.max_last``."""
+    lost, counts = [], []
+    while a[0].shape[-1] > 1:
+        left, right, rest = _pairs(a)
+        difference = engine.subtract(left, right, bits)
+        below = engine.less_than_zero(difference, bits)
+        won = engine.subtract(left, engine.select(below, difference, bits), bits)
+        lost.append(below)
+        counts.append(a[0].shape[-1])
+        a = _joined([won, rest], -1)
+    value = _each(a, lambda c: c.squeeze(-1))
+    if not one_hot:
+        return value, None
+    position = engine.public(torch.ones(a[0].shape, dtype=torch.uint8), 1)
+    for below, count in zip(reversed(lost), reversed(counts), strict=True):
+        pairs = count // 2
+        winner, rest = _each(position, lambda c, n=pairs: c[..., :n]), _each(position, lambda c, n=pairs: c[..., n:])
+        right = engine.logical_and(winner, below)
+        left = engine.xor(winner, right)
+        both = tuple(torch.stack([x, y], -1).flatten(-2) for x, y in zip(left, right, strict=True))
+        position = _joined([both, rest], -1)
+    return value, position
+
+
+def argmax_last(engine: Engine, a: Share, bits: int) -> Share:
+    """See ``Engine.argmax_last``: the winner's index goes through the same selections as its value."""
+    shape = a[0].shape
+    index = engine.public(torch.arange(shape[-1]).expand(shape), 64)
+    while a[0].shape[-1] > 1:
+        left, right, rest = _pairs(a)
+        first, second, others = _pairs(index)
+        difference = engine.subtract(left, right, bits)
+        below = engine.less_than_zero(difference, bits)
+        both = tuple(torch.stack([x, y]) for x, y in zip(difference, engine.subtract(first, second, 64), strict=True))
+        twice = tuple(torch.stack([c, c]) for c in below)
+        chosen = engine.select(twice, both, 64)
+        a = _joined([engine.subtract(left, _each(chosen, lambda c: c[0]), bits), rest], -1)
+        index = _joined([engine.subtract(first, _each(chosen, lambda c: c[1]), 64), others], -1)
+    return _each(index, lambda c: c.squeeze(-1).clone())
+
+
+def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+    """tables[:, index] for public ``tables`` [k, 2^in_bits], in_bits <= 8: a share of shape [k, ...]."""
+    (m, r), size = index, 1 << in_bits
+    shape = (*r.shape, size)
+    hot = (r.unsqueeze(-1) & (size - 1)) == torch.arange(size) if party.deals else None
+    dealt = party.deal(None if hot is None else hot.long(), shape, out_bits)
+    part = None
+    if not party.deals:
+        turned = (m.unsqueeze(-1) - torch.arange(size)) & (size - 1)
+        part = torch.stack([(table[turned] * dealt).sum(-1) for table in tables])
+    return opened(party, part, (tables.shape[0], *r.shape), out_bits)
