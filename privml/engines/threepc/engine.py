@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -110,8 +111,8 @@ class ThreePartyEngine(Engine):
         return self._m(r.shape, lambda: a[0].sum(tuple(dims), keepdim)), r
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
-        r = ring.matmul(b, a[1]) if left else ring.matmul(a[1], b)
-        return self._m(r.shape, lambda: ring.matmul(b, a[0]) if left else ring.matmul(a[0], b)), r
+        r = ring.matmul(b, a[1], bits) if left else ring.matmul(a[1], b, bits)
+        return self._m(r.shape, lambda: ring.matmul(b, a[0], bits) if left else ring.matmul(a[0], b, bits)), r
 
     def conv2d_public(
         self,
@@ -123,8 +124,9 @@ class ThreePartyEngine(Engine):
         groups: int,
         bits: int,
     ) -> Share:
-        r = ring.conv2d(x[1], w, stride, padding, dilation, groups)
-        return self._m(r.shape, lambda: ring.conv2d(x[0], w, stride, padding, dilation, groups)), r
+        window = stride, padding, dilation, groups, bits
+        r = ring.conv2d(x[1], w, *window)
+        return self._m(r.shape, lambda: ring.conv2d(x[0], w, *window)), r
 
     # ---- products
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
@@ -133,7 +135,7 @@ class ThreePartyEngine(Engine):
 
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         x, y = self._wide(a, out_bits), self._wide(b, out_bits)
-        kernel = torch.matmul if self.party.metering else ring.matmul
+        kernel = torch.matmul if self.party.metering else partial(ring.matmul, bits=out_bits)
         return products.bilinear(self.party, kernel, x, y, out_bits)
 
     def conv2d(
@@ -147,12 +149,12 @@ class ThreePartyEngine(Engine):
         out_bits: int,
     ) -> Share:
         first, second = self._wide(x, out_bits), self._wide(w, out_bits)
-        convolution = ring.convolution(stride, padding, dilation, groups)
+        window = tuple(stride), tuple(padding), tuple(dilation), groups
 
         def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             if self.party.metering:
-                return convolution(a.double(), b.double())
-            return ring.conv2d(a, b, stride, padding, dilation, groups)
+                return torch.nn.functional.conv2d(a.double(), b.double(), None, *window)
+            return ring.conv2d(a, b, *window, out_bits)
 
         return products.bilinear(self.party, kernel, first, second, out_bits)
 
@@ -265,5 +267,3 @@ class ThreePartyEngine(Engine):
         from privml.engines.composed import function
 
         return function(self, name, a, source, target)
-
-

@@ -33,7 +33,11 @@ class Counts:
 
     def as_dict(self) -> dict[str, Any]:
         """As ``privml.session.ledger.Snapshot.of`` takes it."""
-        return {**{name: dict(phase) for name, phase in self.phases.items()}, "cots_as_sender": 0, "cots_as_receiver": 0}
+        return {
+            **{name: dict(phase) for name, phase in self.phases.items()},
+            "cots_as_sender": 0,
+            "cots_as_receiver": 0,
+        }
 
 
 class Links:

@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-from privml import _core
 from privml.engines.base import Share
+from privml.engines.threepc.kernels_cpu import pack, unpack, unpack_bits
 from privml.engines.threepc.links import DEALER, Links, Message, Meter
-from privml.engines.threepc.randomness import Silence, Stream
+from privml.engines.threepc.randomness import Stream
 from privml.errors import PeerDisconnected
 
 Result = TypeVar("Result")
@@ -31,7 +31,7 @@ class Party:
     """``streams``: peer -> what is drawn alike with it. At the dealer, everything that waits for the others runs on a
     thread of its own, in order, so that the dealing runs ahead of it."""
 
-    def __init__(self, links: Links | Meter, streams: Mapping[int, Stream | Silence]) -> None:
+    def __init__(self, links: Links | Meter, streams: Mapping[int, Stream]) -> None:
         self.links, self.rank = links, links.rank
         self.streams = dict(streams)
         self.metering = isinstance(links, Meter)
@@ -76,7 +76,7 @@ class Party:
         size = packed_bytes(math.prod(shape), bits)
         if self.deals:
             assert value is not None
-            part = value - self.streams[1].words(shape, bits)
+            part = self.streams[1].deal(value, bits)
             self.links.deal(None if self.metering else pack(part, bits), size)
             return None
         return unpack(self.links.deal(None, size), shape, bits)
@@ -155,16 +155,3 @@ class Party:
 
 def packed_bytes(count: int, bits: int) -> int:
     return -(-count * bits // 8)
-
-
-def pack(values: torch.Tensor, bits: int) -> np.ndarray:
-    """The low ``bits`` bits of each element, without gaps."""
-    return _core.pack(values.contiguous().numpy(), bits)
-
-
-def unpack(data: np.ndarray, shape: Sequence[int], bits: int) -> torch.Tensor:
-    return torch.from_numpy(_core.unpack(data, math.prod(shape), bits)).view(tuple(shape))
-
-
-def unpack_bits(data: np.ndarray, shape: Sequence[int]) -> torch.Tensor:
-    return torch.from_numpy(_core.unpack_bytes(data, math.prod(shape), 1)).view(tuple(shape))

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 import torch
 
 from privml.engines.base import Share
+from privml.engines.threepc.kernels_cpu import pack, unpack, unpack_bits
 from privml.engines.threepc.links import DEALER, Message
-from privml.engines.threepc.party import Party, pack, packed_bytes, unpack, unpack_bits
+from privml.engines.threepc.party import Party, packed_bytes
 
 Bilinear = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -51,7 +52,7 @@ def _enter_from_dealer(party: Party, value: torch.Tensor | None, shape: Sequence
         return zeros, party.streams[DEALER].words(shape, bits)
     if party.rank == 0:
         return zeros, unpack(party.talk([message], {})[DEALER], shape, bits)
-    part = pack(-value - party.streams[1].words(shape, bits), bits)
+    part = pack(party.streams[1].deal(-value, bits), bits)
     party.in_order(lambda: party.talk([message], {0: part}))
     return zeros, -value
 

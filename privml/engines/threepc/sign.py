@@ -18,13 +18,13 @@ Source: MIZAR, Figures 4 and 5; NOT r^ instead of 2^(ell-1) - r^, the padding, a
 
 from __future__ import annotations
 
-
+import numpy as np
 import torch
 
 from privml.engines.base import Share
-from privml.engines.threepc import kernels
+from privml.engines.threepc import kernels_cpu as kernels
 from privml.engines.threepc.links import DEALER, Message
-from privml.engines.threepc.party import Party, packed_bytes, unpack_bits
+from privml.engines.threepc.party import Party, packed_bytes
 
 # The largest primes of 2 to 7 bits; the field of a comparison of ell bits is the first above ell.
 _PRIMES = (3, 7, 13, 31, 61, 127)
@@ -38,14 +38,13 @@ def prime_for(ell: int) -> int:
 def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     """[m - r < 0] in Z_2^ell, 2 <= ell <= 64; ``m`` may have a first dimension more than ``r``: several values of one
     mask."""
-    prime = prime_for(ell)
-    width, count = prime.bit_length(), r.numel()
-    shape = m.shape
-    several = m.numel() // max(count, 1)
-    dealt = _deal_bits_of_mask(party, r, ell, prime)
-    flip = None if party.deals else party.streams[1 - party.rank].bits(shape)
+    prime, shape, count = prime_for(ell), m.shape, r.numel()
+    if m.numel() == 0:
+        return party.nothing(shape, torch.uint8), party.nothing(shape, torch.uint8)
+    several = m.numel() // count
+    deal = _deal_bits_of_mask(party, r, ell, prime)
     mask = party.bit_masks(shape)
-    size, answer_size = packed_bytes(m.numel() * ell, width), packed_bytes(m.numel(), 1)
+    size, answer_size = several * kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), 1)
     lists = [Message(0, DEALER, size), Message(1, DEALER, size)]
     answers = [Message(DEALER, 0, answer_size), Message(DEALER, 1, answer_size)]
     if party.metering:
@@ -53,44 +52,44 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
         party.talk(answers, {})
         return party.masked(None, mask)
     if party.deals:
-        negative = (((-r) >> (ell - 1)) & 1).to(torch.uint8).expand(shape)
+        negative = ((-r) >> (ell - 1)).to(torch.uint8) & 1
 
         def answer() -> None:
             received = party.talk(lists, {})
-            found = kernels.sign_open(received[0], received[1], m.numel(), ell, prime)
-            zero = torch.from_numpy(found).view(shape)
-            reply = packed_answer(negative ^ 1 ^ zero ^ mask)
+            zero = _found(received, several, r.shape, ell, prime).view(shape)
+            reply = kernels.pack(negative ^ 1 ^ zero ^ mask, 1)
             party.talk(answers, {0: reply, 1: reply})
 
         party.in_order(answer)
         return party.masked(None, mask)
-    key, start = party.streams[1 - party.rank].region(kernels.sign_blocks(m.numel(), ell))
-    flat = m.reshape(several, count).contiguous().numpy()
-    masked = kernels.sign_mask(party.rank, flat, dealt, flip.view(several, count).numpy(), ell, prime, key, start)
-    party.talk(lists, {DEALER: masked})
-    reply = unpack_bits(party.talk(answers, {})[DEALER], shape)
-    return reply ^ flip, mask
+    common = party.streams[1 - party.rank]
+    flip, rotation = common.bits(shape), common.numbers(shape, ell)
+    rows = zip(*(c.reshape(several, count) for c in (m, flip, rotation)), strict=True)
+    masked = [
+        kernels.sign_mask(party.rank, *row, deal, common.region(kernels.mask_blocks(count, ell)), ell, prime)
+        for row in rows
+    ]
+    party.talk(lists, {DEALER: masked[0] if several == 1 else np.concatenate(masked)})
+    return kernels.unpack_bits(party.talk(answers, {})[DEALER], shape) ^ flip, mask
 
 
-def _deal_bits_of_mask(party: Party, r: torch.Tensor, ell: int, prime: int):
-    """Shares over F_p of the bits of NOT r^, [n, ell - 1] most significant first; None at the dealer."""
-    count, width = r.numel(), prime.bit_length()
-    size = packed_bytes(count * (ell - 1), width)
-    if party.rank == 1:
-        return party.streams[DEALER].field((count, ell - 1), prime)
-    if not party.deals:
-        data = party.links.deal(None, size)
-        return None if party.metering else kernels.sign_unpack(data, count, ell, prime)
-    other = party.streams[1].field((count, ell - 1), prime)
-    flat = r.reshape(-1).contiguous().numpy()
-    party.links.deal(None if party.metering else kernels.sign_deal(flat, ell, prime, other), size)
-    return None
+def _found(received: dict[int, np.ndarray], several: int, shape: torch.Size, ell: int, prime: int) -> torch.Tensor:
+    """Where a list has a zero, [several, ...]."""
+    lists = zip(*(received[rank].reshape(several, -1) for rank in (0, 1)), strict=True)
+    return torch.stack([kernels.sign_open(first, second, shape, ell, prime) for first, second in lists])
 
 
-def packed_answer(bits: torch.Tensor):
-    from privml import _core
-
-    return _core.pack(bits.contiguous().numpy().reshape(-1), 1)
+def _deal_bits_of_mask(party: Party, r: torch.Tensor, ell: int, prime: int) -> kernels.Dealt:
+    """Shares over F_p of the bits of NOT r^: party 0 is sent a list, party 1 draws its own where it needs them."""
+    count = r.numel()
+    if party.rank == 0:
+        return party.links.deal(None, kernels.deal_bytes(count, ell, prime)), None, 0
+    key, start = party.streams[1 if party.deals else DEALER].region(kernels.deal_blocks(count, ell))
+    if party.deals:
+        dealt = None if party.metering else kernels.sign_deal(r, key, start, ell, prime)
+        party.links.deal(dealt, kernels.deal_bytes(count, ell, prime))
+        return None, None, 0
+    return None, key, start
 
 
 def equal_zero(party: Party, a: Share, ell: int) -> tuple[Share, Share]:
@@ -101,11 +100,11 @@ def equal_zero(party: Party, a: Share, ell: int) -> tuple[Share, Share]:
 
 
 def cost_sign(count: int, ell: int, several: int = 1) -> dict[str, int]:
-    """Bits: ``dealt`` from party 2 to party 0, ``online`` of both parties 0 and 1 together, and the depth."""
+    """Bits: ``dealt`` from party 2 to party 0, ``online`` of both parties 0 and 1 together, and the depth. A list of k
+    field elements takes whole bytes: k ceil(log2 p) bits for ell = 32 and 64."""
     width = prime_for(ell).bit_length()
-    lists = 8 * packed_bytes(count * several * ell, width)
     return {
-        "dealt": 8 * packed_bytes(count * (ell - 1), width),
-        "online": 2 * lists + 2 * 8 * packed_bytes(count * several, 1),
+        "dealt": 8 * count * packed_bytes(ell - 1, width),
+        "online": 2 * 8 * several * count * packed_bytes(ell, width) + 2 * 8 * packed_bytes(count * several, 1),
         "depth": 2,
     }

@@ -14,7 +14,6 @@ Source: MIZAR, Figure 10, with the sign of its error and the unnoticed wrap corr
 
 from __future__ import annotations
 
-
 import torch
 
 from privml.engines.base import Share
@@ -118,5 +117,3 @@ def extend(party: Party, a: Share, bits: int, to_bits: int, signed: bool, nonneg
 def failure(bound: int, bits: int, count: int) -> float:
     """The probability that a probabilistic truncation of ``count`` values below ``bound`` goes wrong, at most."""
     return min(1.0, count * bound / 2.0**bits)
-
-

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels of a party on a CPU: torch tensors in and out, the compiled core in between.
+
+Another device offers the same functions in a module of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from privml import _core
+
+_kernels = _core.threepc
+# What of a deal of the sign bit a party has: (party 0's list, party 1's key, its block).
+Dealt = tuple[np.ndarray | None, np.ndarray | None, int]
+# Below this many elements a second thread costs more than it saves.
+_WORTH_A_THREAD = 1 << 15
+
+
+def _threads(count: int) -> int:
+    return min(torch.get_num_threads(), max(count // _WORTH_A_THREAD, 1))
+
+
+def _words(value: torch.Tensor) -> np.ndarray:
+    return value.contiguous().numpy().reshape(-1)
+
+
+# ---- randomness
+words_blocks = _kernels.words_blocks
+bits_blocks = _kernels.bits_blocks
+field_blocks = _kernels.field_blocks
+
+
+def words(key: np.ndarray, start: int, shape: Sequence[int], bits: int) -> torch.Tensor:
+    count = math.prod(shape)
+    return torch.from_numpy(_kernels.prf_words(key, start, count, bits, _threads(count))).view(tuple(shape))
+
+
+def bits(key: np.ndarray, start: int, shape: Sequence[int]) -> torch.Tensor:
+    count = math.prod(shape)
+    return torch.from_numpy(_kernels.prf_bits(key, start, count, _threads(count))).view(tuple(shape))
+
+
+def numbers(key: np.ndarray, start: int, shape: Sequence[int], modulus: int) -> torch.Tensor:
+    count = math.prod(shape)
+    return torch.from_numpy(_kernels.prf_field(key, start, count, modulus, _threads(count))).view(tuple(shape))
+
+
+def deal_words(value: torch.Tensor, key: np.ndarray, start: int, bits: int) -> torch.Tensor:
+    """``value`` minus what ``words`` draws there."""
+    dealt = _kernels.deal_words(_words(value), key, start, bits, _threads(value.numel()))
+    return torch.from_numpy(dealt).view(value.shape)
+
+
+# ---- the wire
+def pack(values: torch.Tensor, bits: int) -> np.ndarray:
+    """The low ``bits`` bits of each element (int64 or uint8), without gaps."""
+    return _core.pack(_words(values), bits)
+
+
+def unpack(data: np.ndarray, shape: Sequence[int], bits: int) -> torch.Tensor:
+    return torch.from_numpy(_core.unpack(data, math.prod(shape), bits)).view(tuple(shape))
+
+
+def unpack_bits(data: np.ndarray, shape: Sequence[int]) -> torch.Tensor:
+    return torch.from_numpy(_core.unpack_bytes(data, math.prod(shape), 1)).view(tuple(shape))
+
+
+# ---- the sign bit; see csrc/threepc/sign.h
+deal_blocks = _kernels.deal_blocks
+mask_blocks = _kernels.mask_blocks
+deal_bytes = _kernels.deal_bytes
+mask_bytes = _kernels.mask_bytes
+
+
+def sign_deal(r: torch.Tensor, key: np.ndarray, start: int, ell: int, prime: int) -> np.ndarray:
+    return _kernels.sign_deal(_words(r), key, start, ell, prime, _threads(r.numel()))
+
+
+def sign_mask(
+    rank: int,
+    m: torch.Tensor,
+    flip: torch.Tensor,
+    rotation: torch.Tensor,
+    dealt: Dealt,
+    common: tuple[np.ndarray, int],
+    ell: int,
+    prime: int,
+) -> np.ndarray:
+    """``common``: (key, block) of parties 0 and 1."""
+    return _kernels.sign_mask(
+        rank, _words(m), _words(flip), _words(rotation), *dealt, *common, ell, prime, _threads(m.numel())
+    )
+
+
+def sign_open(first: np.ndarray, second: np.ndarray, shape: Sequence[int], ell: int, prime: int) -> torch.Tensor:
+    count = math.prod(shape)
+    return torch.from_numpy(_kernels.sign_open(first, second, count, ell, prime, _threads(count))).view(tuple(shape))
