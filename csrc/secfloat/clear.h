@@ -122,9 +122,10 @@ constexpr FloatValue clear_float_cheap_add(FloatValue a, FloatValue b, FloatForm
   return {m == 0, a.sign, a.exponent + k - q, (m << (q + 1 - k)) >> 1};
 }
 
-// Exponent of a / b before the check, [m1 < m2] taken off; x / 0 overflows to infinity.
+// Exponent of a / b before the check, [m1 < m2] taken off; x / 0 overflows, 0 / 0 does not.
 constexpr int quotient_exponent(FloatValue a, FloatValue b, FloatFormat f) {
-  return a.exponent - b.exponent - (a.mantissa < b.mantissa) + (b.zero ? 1 << (f.exponent - 1) : 0);
+  return a.exponent - b.exponent - (a.mantissa < b.mantissa) +
+         (b.zero ? static_cast<int>(f.greatest()) : 0);
 }
 
 constexpr u64 quotient_numerator(FloatValue a, FloatValue b) {

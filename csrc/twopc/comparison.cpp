@@ -112,6 +112,10 @@ std::span<const u8> low_greater_of(const Comparison& state) {
   return plane_of(state.greater, state.plan.low_root, state.n);
 }
 
+std::span<const u8> low_equal_of(const Comparison& state) {
+  return plane_of(state.equal, state.plan.low_root, state.n);
+}
+
 Flight comparison_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n) {
   const ComparisonPlan plan = plan_comparison(shape, meter.correlation_bits);
   const i64 half = first_half(n);

@@ -30,10 +30,11 @@ void finish_comparison(Party& party, Comparison& state);
 constexpr u64 carry_flip(int rank) { return rank == 0 ? 0 : ~u64{0}; }
 
 // Results of a finished comparison: XOR shares of [x0 > x1], of [x0 = x1] (shape.equality) and of
-// the first for the low `split` bits.
+// both for the low `split` bits.
 std::span<const u8> greater_of(const Comparison& state);
 std::span<const u8> equal_of(const Comparison& state);
 std::span<const u8> low_greater_of(const Comparison& state);
+std::span<const u8> low_equal_of(const Comparison& state);
 
 // The first flight of begin_comparison, and all that finish_comparison sends after it.
 Flight comparison_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n);

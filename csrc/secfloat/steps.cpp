@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "secfloat/steps.h"
+
+#include <algorithm>
+
+#include "twopc/bit_products.h"
+#include "twopc/boolean.h"
+#include "twopc/bounded.h"
+#include "twopc/comparison.h"
+#include "twopc/equality.h"
+#include "twopc/extension.h"
+#include "twopc/known_msb.h"
+#include "twopc/lookup.h"
+#include "twopc/most_significant_bit.h"
+#include "twopc/nonzero_bit.h"
+#include "twopc/random_selection.h"
+#include "twopc/truncation.h"
+#include "twopc/two_way_transfer.h"
+
+namespace privml {
+
+FloatShares Steps::load(FloatView a, FloatFormat f, i64 begin) const {
+  FloatShares out{bits(n), bits(n), ring(n), ring(n)};
+  local(n, [&](i64 i) {
+    out.zero[i] = a.zero[begin + i] & 1;
+    out.sign[i] = a.sign[begin + i] & 1;
+    out.exponent[i] = a.exponent[begin + i] & low_mask(f.exponent_bits());
+    out.mantissa[i] = a.mantissa[begin + i] & low_mask(f.mantissa_bits());
+  });
+  return out;
+}
+
+void Steps::store(const FloatShares& a, FloatSpan out, i64 begin) const {
+  local(n, [&](i64 i) {
+    out.zero[begin + i] = a.zero[i];
+    out.sign[begin + i] = a.sign[i];
+    out.exponent[begin + i] = a.exponent[i];
+    out.mantissa[begin + i] = a.mantissa[i];
+  });
+}
+
+BitShares Steps::and_bits(const BitShares& a, const BitShares& b) {
+  BitShares out = bits(a.count);
+  if (meter_ != nullptr) {
+    cost_and_bits(*meter_, a.count);
+  } else {
+    privml::and_bits(*party_, a, b, out.values);
+  }
+  return out;
+}
+
+BitShares Steps::or_bits(const BitShares& a, const BitShares& b) {
+  BitShares out = and_bits(a, b);
+  local(a.count, [&](i64 i) { out[i] ^= a[i] ^ b[i]; });
+  return out;
+}
+
+BitShares Steps::negated(BitShares a) const {
+  if (first())
+    for (u8& bit : a.values) bit ^= 1;
+  return a;
+}
+
+Carries Steps::carries(const RingShares& x, int bits, int split, bool equality) {
+  const ComparisonShape shape{bits, split, equality};
+  Carries out{this->bits(x.count), this->bits(x.count), this->bits(x.count)};
+  if (meter_ != nullptr) {
+    cost_comparison(*meter_, shape, x.count);
+    return out;
+  }
+  Comparison state;
+  begin_comparison(*party_, shape, x, carry_flip(party_->rank), state);
+  finish_comparison(*party_, state);
+  std::ranges::copy(greater_of(state), out.all.values.begin());
+  if (split > 0) {
+    std::ranges::copy(low_greater_of(state), out.low.values.begin());
+    if (equality) std::ranges::copy(low_equal_of(state), out.low_ones.values.begin());
+  } else if (equality) {
+    std::ranges::copy(equal_of(state), out.low_ones.values.begin());
+  }
+  return out;
+}
+
+BitShares Steps::most_significant_bit(const RingShares& x, int bits) {
+  BitShares out = this->bits(x.count);
+  if (meter_ != nullptr) {
+    cost_most_significant_bit(*meter_, x.count, bits);
+  } else {
+    privml::most_significant_bit(*party_, x, bits, out.values);
+  }
+  return out;
+}
+
+BitShares Steps::equal_zero(const RingShares& x, int bits) {
+  BitShares out = this->bits(x.count);
+  if (meter_ != nullptr) {
+    cost_equal_zero(*meter_, x.count, bits);
+  } else {
+    privml::equal_zero(*party_, x, bits, out.values);
+  }
+  return out;
+}
+
+namespace {
+
+void cost_select(CostMeter& meter, std::initializer_list<Selection> selections,
+                 std::initializer_list<Conversion> conversions) {
+  Flight flight;
+  i64 opened = 0;
+  for (const Selection& one : selections) {
+    cost_draw_random_selection(meter, one.bits.count);
+    flight = flight + random_selection_flight(one.bits.count, one.length, one.width);
+    opened += one.bits.count;
+  }
+  for (const Conversion& one : conversions) {
+    if (one.width == 1) continue;
+    cost_draw_random_bits(meter, one.bits.count, one.width);
+    flight = flight + random_bits_flight(one.bits.count, one.width);
+    opened += one.bits.count;
+  }
+  cost_flight(meter, flight);
+  meter.exchange(packed_bytes(opened, 1), packed_bytes(opened, 1));
+}
+
+void append_difference(std::span<const u8> bits, std::span<const u8> random,
+                       std::vector<u8>& differences) {
+  for (std::size_t i = 0; i < bits.size(); ++i) differences.push_back(bits[i] ^ random[i]);
+}
+
+}  // namespace
+
+Selected Steps::select(std::initializer_list<Selection> selections,
+                       std::initializer_list<Conversion> conversions) {
+  Selected out;
+  for (const Selection& one : selections) out.selections.push_back(ring(one.values.count));
+  for (const Conversion& one : conversions) out.conversions.push_back(ring(one.bits.count));
+  if (meter_ != nullptr) {
+    cost_select(*meter_, selections, conversions);
+    return out;
+  }
+  std::vector<RandomSelection> random(selections.size());
+  std::vector<RandomBits> random_bits(conversions.size());
+  for (std::size_t k = 0; k < random.size(); ++k) {
+    const Selection& one = selections.begin()[k];
+    write_random_selection(*party_, one.values, one.length, one.width, random[k]);
+  }
+  for (std::size_t k = 0; k < random_bits.size(); ++k) {
+    const Conversion& one = conversions.begin()[k];
+    write_random_bits(*party_, one.bits.count, one.width, random_bits[k]);
+  }
+  for (RandomSelection& one : random) read_random_selection(*party_, one);
+  for (RandomBits& one : random_bits) read_random_bits(*party_, one);
+  std::vector<u8> differences;
+  for (std::size_t k = 0; k < random.size(); ++k) {
+    append_difference(selections.begin()[k].bits, random[k].bits, differences);
+  }
+  for (std::size_t k = 0; k < random_bits.size(); ++k) {
+    if (random_bits[k].width == 1) continue;
+    append_difference(conversions.begin()[k].bits, random_bits[k].bits, differences);
+  }
+  write_bits(*party_, differences);
+  read_bits_xor(*party_, differences);
+  std::span<const u8> rest = differences;
+  const auto next = [&](i64 count) {
+    const auto taken = rest.first(count);
+    rest = rest.subspan(count);
+    return taken;
+  };
+  for (std::size_t k = 0; k < random.size(); ++k) {
+    const Selection& one = selections.begin()[k];
+    select_values(random[k], one.values, next(one.bits.count), out.selections[k].values);
+  }
+  for (std::size_t k = 0; k < random_bits.size(); ++k) {
+    const Conversion& one = conversions.begin()[k];
+    RingShares& converted = out.conversions[k];
+    if (one.width == 1) {
+      std::ranges::copy(one.bits.values, converted.values.begin());
+      continue;
+    }
+    // bit = difference ^ c is c or 1 - c.
+    const auto difference = next(one.bits.count);
+    const u64 mask = low_mask(one.width), unit = constant(1);
+    for (i64 i = 0; i < one.bits.count; ++i) {
+      const u64 c = random_bits[k].ring[i];
+      converted[i] = (difference[i] ? unit - c : c) & mask;
+    }
+  }
+  return out;
+}
+
+RingShares Steps::select(const BitShares& bits, const RingShares& values, int width) {
+  return std::move(select({{bits, values, values.count / bits.count, width}}, {}).selections[0]);
+}
+
+RingShares Steps::to_ring(const BitShares& bits, int width) {
+  return std::move(select({}, {{bits, width}}).conversions[0]);
+}
+
+RingShares Steps::truncate_reduce(const RingShares& x, int bits, int shift) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_truncate_reduce(*meter_, x.count, bits, shift);
+  } else {
+    privml::truncate_reduce(*party_, x, bits, shift, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::extend_nonnegative(const RingShares& x, int from, int to) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_extend_nonnegative(*meter_, x.count, from, to);
+  } else {
+    privml::extend_nonnegative(*party_, x, from, to, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::extend_shared_msb(const RingShares& x, int from, const BitShares& msb, int to) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_extend_shared_msb(*meter_, x.count, from, to);
+  } else {
+    privml::extend_shared_msb(*party_, x, from, msb, false, to, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::extend_bounded(const RingShares& x, int bits, u64 bound, int to) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_extend_bounded(*meter_, x.count, bits, bound, to);
+  } else {
+    privml::extend_bounded(*party_, x, bits, bound, to, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
+                           FactorFormat y_format, int ell, const BitShares* x_msb,
+                           const BitShares* y_msb) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_multiply(*meter_, x.count, x_format, y_format, ell);
+    return out;
+  }
+  FactorMsbs msbs;
+  if (x_msb != nullptr) msbs.x = x_msb->values;
+  if (y_msb != nullptr) msbs.y = y_msb->values;
+  privml::multiply(*party_, x, x_format, y, y_format, ell, out.values, msbs);
+  return out;
+}
+
+RingShares Steps::word_to_ring(const RingShares& word, int bits, int ell) {
+  RingShares out = ring(word.count);
+  if (meter_ != nullptr) {
+    cost_word_to_ring(*meter_, word.count, {bits, false}, ell);
+  } else {
+    privml::word_to_ring(*party_, word, {bits, false}, ell, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::lookup_xor(std::span<const u64> table, const RingShares& index, int index_bits,
+                             int width) {
+  RingShares out = ring(index.count);
+  if (meter_ != nullptr) {
+    cost_lookup_xor(*meter_, index.count, index_bits, width);
+  } else {
+    privml::lookup_xor(*party_, table, index, index_bits, width, out.values);
+  }
+  return out;
+}
+
+BitShares Steps::most_significant_nonzero_bit(const RingShares& x, int bits) {
+  BitShares out = this->bits(x.count * bits);
+  if (meter_ != nullptr) {
+    cost_most_significant_nonzero_bit(*meter_, x.count, bits);
+  } else {
+    most_significant_nonzero_bit_or_none(*party_, x, bits, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::one_hot_select(const BitShares& one_hot, std::span<const u64> table) {
+  RingShares out = ring(one_hot.count / std::ssize(table));
+  if (party_ != nullptr) privml::one_hot_select(one_hot, table, out.values);
+  return out;
+}
+
+namespace {
+
+// Entries of one party's digit against all digits of the other, packed: word k of row d holds those
+// from k * 64 / width on. A row is picked by a scan of all, since digits are secret.
+struct PackedRows {
+  i64 size, words;
+  std::vector<u64> rows;
+
+  PackedRows(int m, int width, bool first, PairEntry entry)
+      : size(i64{1} << m), words(ceil_div(size * width, 64)), rows(size * words) {
+    for (int mine = 0; mine < size; ++mine) {
+      for (int theirs = 0; theirs < size; ++theirs) {
+        const u64 value = first ? entry(mine, theirs) : entry(theirs, mine);
+        rows[mine * words + theirs * width / 64] |= value << (theirs * width % 64);
+      }
+    }
+  }
+  void pick(int digit, u64* row) const {
+    std::fill_n(row, words, u64{0});
+    for (i64 d = 0; d < size; ++d) {
+      const u64 mask = u64{0} - static_cast<u64>(d == digit);
+      for (i64 k = 0; k < words; ++k) row[k] |= rows[d * words + k] & mask;
+    }
+  }
+};
+
+}  // namespace
+
+RingShares Steps::pair_table(const BitShares& digits, int m, int width, PairEntry entry) {
+  const i64 count = digits.count;
+  RingShares out = ring(count);
+  if (meter_ != nullptr) {
+    cost_two_way_transfer(*meter_, {first_half(count), count - first_half(count)}, m, width);
+    return out;
+  }
+  const i64 size = i64{1} << m;
+  const Halves part = halves(party_->rank, count);
+  const PackedRows packed(m, width, first(), entry);
+  std::vector<u64> row(packed.words);
+  const auto mask = std::span(out.values).subspan(part.send_begin, part.send_count);
+  party_->prg.fill_ring(mask, width);
+  AlignedVector<u64> messages(part.send_count << m);
+  for (i64 i = 0; i < part.send_count; ++i) {
+    packed.pick(digits[part.send_begin + i], row.data());
+    for (i64 j = 0; j < size; ++j) {
+      const u64 value = row[j * width / 64] >> (j * width % 64) & low_mask(width);
+      messages[(i << m) + j] = value ^ mask[i];
+    }
+  }
+  two_way_transfer(*party_, messages,
+                   std::span(digits.values).subspan(part.receive_begin, part.receive_count), m,
+                   width, std::span(out.values).subspan(part.receive_begin, part.receive_count));
+  return out;
+}
+
+}  // namespace privml

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// The steps of a protocol, run by a party or walked through on a meter: an algorithm is written
+// once and is its own cost function.
+//
+// Arrays of shares know how many numbers they stand for; on a meter they hold none, so that local
+// loops (local(), map()) do nothing. Steps that are independent share flights where one call takes
+// several. Sources and costs of a step: the header of twopc that it names.
+#pragma once
+
+#include <initializer_list>
+#include <vector>
+
+#include "base/buffer.h"
+#include "secfloat/format.h"
+#include "twopc/chunk.h"
+#include "twopc/multiplication.h"
+#include "twopc/word_product.h"
+
+namespace privml {
+
+template <class T>
+struct Shares {
+  i64 count = 0;
+  AlignedVector<T> values;
+
+  T& operator[](i64 i) { return values[i]; }
+  T operator[](i64 i) const { return values[i]; }
+  operator std::span<const T>() const { return values; }
+};
+using RingShares = Shares<u64>;
+using BitShares = Shares<u8>;
+
+struct FloatShares {
+  BitShares zero, sign;
+  RingShares exponent, mantissa;
+};
+
+// Carries of shares of numbers of `bits` bits, all from one comparison.
+struct Carries {
+  BitShares low;       // out of the low `split` bits
+  BitShares low_ones;  // whether these are all ones
+  BitShares all;       // out of all bits
+};
+
+// values[i * length + j] or zero, by bits[i].
+struct Selection {
+  const BitShares& bits;
+  const RingShares& values;
+  i64 length;
+  int width;
+};
+struct Conversion {
+  const BitShares& bits;
+  int width;
+};
+struct Selected {
+  std::vector<RingShares> selections, conversions;
+};
+
+// The product of two private digits' function: see pair_table().
+using PairEntry = u64 (*)(int digit0, int digit1);
+
+class Steps {
+ public:
+  Steps(Party& party, i64 n) : n(n), party_(&party) {}
+  Steps(CostMeter& meter, i64 n) : n(n), meter_(&meter) {}
+
+  const i64 n;  // numbers that this call works on
+
+  bool first() const { return party_ != nullptr && party_->rank == 0; }
+  int rank() const { return party_ != nullptr ? party_->rank : 0; }
+  // `value` at party 0, zero at party 1: its share of a public constant.
+  u64 constant(u64 value) const { return first() ? value : 0; }
+
+  RingShares ring(i64 count) const { return make<u64>(count); }
+  BitShares bits(i64 count) const { return make<u8>(count); }
+  // For i in [0, count), at a party.
+  template <class Body>
+  void local(i64 count, Body&& body) const {
+    if (party_ == nullptr) return;
+    for (i64 i = 0; i < count; ++i) body(i);
+  }
+  template <class Body>
+  RingShares map(i64 count, int width, Body&& body) const {
+    RingShares out = ring(count);
+    const u64 mask = low_mask(width);
+    local(count, [&](i64 i) { out[i] = body(i) & mask; });
+    return out;
+  }
+  template <class Body>
+  BitShares map_bits(i64 count, Body&& body) const {
+    BitShares out = bits(count);
+    local(count, [&](i64 i) { out[i] = body(i) & 1; });
+    return out;
+  }
+  FloatShares load(FloatView a, FloatFormat f, i64 begin) const;
+  void store(const FloatShares& a, FloatSpan out, i64 begin) const;
+
+  // bit_products.h
+  BitShares and_bits(const BitShares& a, const BitShares& b);
+  BitShares or_bits(const BitShares& a, const BitShares& b);
+  BitShares negated(BitShares a) const;  // local
+  // comparison.h
+  Carries carries(const RingShares& x, int bits, int split, bool equality);
+  BitShares most_significant_bit(const RingShares& x, int bits);
+  BitShares equal_zero(const RingShares& x, int bits);
+  // random_selection.h: all selections and conversions in two flights.
+  Selected select(std::initializer_list<Selection> selections,
+                  std::initializer_list<Conversion> conversions);
+  RingShares select(const BitShares& bits, const RingShares& values, int width);
+  RingShares to_ring(const BitShares& bits, int width);
+  // truncation.h, extension.h, known_msb.h, bounded.h, multiplication.h
+  RingShares truncate_reduce(const RingShares& x, int bits, int shift);
+  RingShares extend_nonnegative(const RingShares& x, int from, int to);
+  RingShares extend_shared_msb(const RingShares& x, int from, const BitShares& msb, int to);
+  RingShares extend_bounded(const RingShares& x, int bits, u64 bound, int to);
+  RingShares multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
+                      FactorFormat y_format, int ell, const BitShares* x_msb = nullptr,
+                      const BitShares* y_msb = nullptr);
+  // word_product.h
+  RingShares word_to_ring(const RingShares& word, int bits, int ell);
+  // lookup.h: table of 2^index_bits entries, XOR-shared result.
+  RingShares lookup_xor(std::span<const u64> table, const RingShares& index, int index_bits,
+                        int width);
+  // nonzero_bit.h: one_hot[i * bits + j]; none set for zero.
+  BitShares most_significant_nonzero_bit(const RingShares& x, int bits);
+  RingShares one_hot_select(const BitShares& one_hot, std::span<const u64> table);  // local
+  // two_way_transfer.h: XOR shares of entry(party 0's digit, party 1's digit), digits of m bits,
+  // 64 a multiple of width.
+  RingShares pair_table(const BitShares& digits, int m, int width, PairEntry entry);
+
+ private:
+  template <class T>
+  Shares<T> make(i64 count) const {
+    Shares<T> out;
+    out.count = count;
+    if (party_ != nullptr) out.values.resize(count);
+    return out;
+  }
+
+  Party* party_ = nullptr;
+  CostMeter* meter_ = nullptr;
+};
+
+// One array after the other; part k of several equal ones.
+template <class T>
+Shares<T> joined(const Shares<T>& a, const Shares<T>& b) {
+  Shares<T> out{a.count + b.count, a.values};
+  out.values.insert(out.values.end(), b.values.begin(), b.values.end());
+  return out;
+}
+template <class T>
+Shares<T> part_of(const Shares<T>& joined, i64 n, i64 k) {
+  Shares<T> out{n, {}};
+  if (!joined.values.empty()) {
+    out.values.assign(joined.values.begin() + k * n, joined.values.begin() + (k + 1) * n);
+  }
+  return out;
+}
+
+// Numbers that an operation works on at once.
+inline constexpr i64 kFloatChunk = i64{1} << 13;
+
+// body(steps, begin) for consecutive ranges, each on correlations reserved in one go; and the same
+// on a meter.
+template <class Body>
+void run_steps(Party& party, i64 n, Body&& body) {
+  in_chunks(
+      party, n,
+      [&](CostMeter& meter, i64 count) {
+        Steps steps(meter, count);
+        body(steps, 0);
+      },
+      [&](i64 begin, i64 count) {
+        Steps steps(party, count);
+        body(steps, begin);
+      },
+      kFloatChunk);
+}
+
+template <class Body>
+void cost_steps(CostMeter& meter, i64 n, Body&& body) {
+  cost_in_chunks(
+      meter, n,
+      [&](CostMeter& inner, i64 count) {
+        Steps steps(inner, count);
+        body(steps, 0);
+      },
+      kFloatChunk);
+}
+
+}  // namespace privml
