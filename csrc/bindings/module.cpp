@@ -18,6 +18,7 @@ void define_product_family(py::module_& m);
 void define_fixed_point_functions(py::module_& m);
 void define_clear_float_primitives(py::module_& m);
 void define_float_dot(py::module_& m);
+void define_float_primitives(py::module_& m);
 void define_three_party_kernels(py::module_& m);
 
 namespace {
@@ -70,6 +71,7 @@ PYBIND11_MODULE(_core, m) {
       "clear_<name>(words, p, q) the same in the clear.");
   privml::bindings::define_clear_float_primitives(secfloat);
   privml::bindings::define_float_dot(secfloat);
+  privml::bindings::define_float_primitives(secfloat);
   py::module_ threepc = m.def_submodule(
       "threepc", "Kernels of the three-party engine: what one party computes between messages.");
   privml::bindings::define_three_party_kernels(threepc);

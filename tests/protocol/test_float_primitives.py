@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Floating-point primitives as the core's module offers them: in the clear against numpy."""
+"""Floating-point primitives as the core's module offers them: against numpy in the clear, then shares against these."""
 
 import numpy as np
 import pytest
+from parties import run_both, succeed
 
 from privml import _core
 
@@ -74,3 +75,59 @@ def test_words_of_other_formats_are_refused():
             secfloat.clear_negate(x, p, q)
     with pytest.raises(ValueError, match="shapes differ"):
         secfloat.clear_add(x, x[:2].copy(), 8, 23)
+
+
+BITS = {"less_than", "less_equal", "equal"}
+BINARY = ["add", "subtract", "multiply", "maximum", *BITS]
+UNARY = ["relu", "negate", "absolute"]
+
+
+def shares(word, p, q, rng):
+    """Random shares of words: mantissa, exponent modulo their sizes, two XOR-shared bits above."""
+    place, total = 0, [np.zeros_like(word), np.zeros_like(word)]
+    for k, size in enumerate([q + 1, p + 2, 1, 1]):
+        value, mask = (word >> place) & ((1 << size) - 1), (1 << size) - 1
+        first = rng.integers(0, 1 << size, word.shape)
+        second = value ^ first if k >= 2 else (value - first) & mask
+        total[0] |= first << place
+        total[1] |= second << place
+        place += size
+    return total
+
+
+def revealed(one, other, p, q):
+    """The words of shares."""
+    e, s = q + 1, p + q + 3
+    mantissa = (one + other) & ((1 << e) - 1)
+    exponent = ((one >> e) + (other >> e)) & ((1 << (p + 2)) - 1)
+    return mantissa | exponent << e | ((one ^ other) >> s) << s
+
+
+@pytest.mark.parametrize(("p", "q"), [(8, 23), (5, 10)])
+def test_protocols_equal_the_clear_primitives(pairs, p, q):
+    operands = [secfloat.clear_cast(words(x), 8, 23, p, q) for x in pairs]
+    rng = np.random.default_rng(7)
+    a, b = (shares(x, p, q, rng) for x in operands)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        results = {name: getattr(secfloat, name)(session, a[rank], b[rank], p, q) for name in BINARY}
+        results |= {name: getattr(secfloat, name)(session, a[rank], p, q) for name in UNARY}
+        return results, session.counters()
+
+    (one, counters), (other, _) = succeed(run_both(party))
+    for name in BINARY + UNARY:
+        clear = getattr(secfloat, f"clear_{name}")(*operands[: 1 if name in UNARY else 2], p, q)
+        result = one[name] ^ other[name] if name in BITS else revealed(one[name], other[name], p, q)
+        assert np.array_equal(result, clear), name
+
+    meter = _core.TwoPartySession.meter(0, "softspoken", 4)
+    for name in BINARY:
+        getattr(secfloat, name)(meter, operands[0], operands[1], p, q)
+    for name in UNARY:
+        getattr(secfloat, name)(meter, operands[0], p, q)
+    booked = meter.counters()
+    for phase in ("preprocess", "online"):
+        assert {k: v for k, v in booked[phase].items() if k != "seconds"} == {
+            k: v for k, v in counters[phase].items() if k != "seconds"
+        }
