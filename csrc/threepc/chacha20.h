@@ -56,7 +56,7 @@ PRIVML_DEVICE void chacha20(const u32* key, u64 first, u32 attempt, W (&out)[kBl
   x[13] = high;
   x[14] = splat<W>(attempt);
   x[15] = splat<W>(0);
-  for (int round = 0; round < 10; ++round) {
+  PRIVML_ROLLED for (int round = 0; round < 10; ++round) {
     quarter_round(x[0], x[4], x[8], x[12]);
     quarter_round(x[1], x[5], x[9], x[13]);
     quarter_round(x[2], x[6], x[10], x[14]);

@@ -9,11 +9,13 @@
 #ifdef __CUDACC__
 #define PRIVML_DEVICE __device__ __forceinline__
 #define PRIVML_UNROLL _Pragma("unroll")
+#define PRIVML_ROLLED _Pragma("unroll 1")
 #else
 #include <cstdint>
 #include <cstring>
 #define PRIVML_DEVICE [[gnu::always_inline]] inline
 #define PRIVML_UNROLL _Pragma("GCC unroll 16")
+#define PRIVML_ROLLED
 #endif
 
 namespace privml {

@@ -43,7 +43,7 @@ PRIVML_DEVICE void uniform_rows(const u32* key, u64 first, const Bound& bound,
     rows[k] &= bound.low_bits;
     rejected |= too_large(rows[k], bound);
   }
-  for (u32 attempt = 1; any(rejected); ++attempt) {
+  PRIVML_ROLLED for (u32 attempt = 1; any(rejected); ++attempt) {
     W fresh[kBlockWords];
     chacha20(key, first, attempt, fresh);
     rejected = splat<W>(0);

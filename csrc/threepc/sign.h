@@ -100,7 +100,7 @@ PRIVML_DEVICE void deal_part(const DealJob& job, Part part, W* planes, int strid
   load_planes(job.r + part.group * kGroup + 4 * part.quad, place.valid, 1, planes, stride);
   RowWriter<W> out{job.out, place};
   u64 block = job.counter + part.group * group_blocks(rows) + part.quad;
-  for (int first = 0; first < rows; first += kBlockWords, block += kQuads) {
+  PRIVML_ROLLED for (int first = 0; first < rows; first += kBlockWords, block += kQuads) {
     W share[kBlockWords];
     uniform_rows(job.key, block, below, share);
     PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
@@ -136,7 +136,7 @@ PRIVML_DEVICE void mask_part(const MaskJob& job, Part part, W* scratch, int stri
   u64 mask_block = job.mask_counter + 2 * part.group * mask_blocks + part.quad;
 
   W prefix = splat<W>(0);
-  for (int first = 0; first < rows; first += kBlockWords, mask_block += kQuads) {
+  PRIVML_ROLLED for (int first = 0; first < rows; first += kBlockWords, mask_block += kQuads) {
     W share[kBlockWords] = {}, factor[kBlockWords], shift[kBlockWords];
     if (job.party == 1 && first < rows - 1) {
       uniform_rows(job.deal_key, deal_block, below, share);

@@ -42,6 +42,24 @@ struct SignLists {
   Numbers dealt, first, second, zero;
 };
 
+// Party 0 takes `dealt`, party 1 the key.
+inline MaskJob mask_job(const SignCase& c, int party, const Numbers& dealt, Numbers& out) {
+  MaskJob job{};
+  job.field = c.field;
+  job.party = party;
+  job.m = c.m.data();
+  job.delta = c.delta.data();
+  job.rotation = c.rotation.data();
+  job.count = c.count();
+  job.dealt = party == 0 ? dealt.data() : nullptr;
+  job.deal_key = party == 1 ? kDealKey : nullptr;
+  job.deal_counter = c.deal_counter;
+  job.mask_key = kMaskKey;
+  job.mask_counter = c.mask_counter;
+  job.out = out.data();
+  return job;
+}
+
 inline SignLists run_sign(const SignCase& c, const Loops& loops = {}) {
   const i64 n = c.count();
   SignLists lists;
@@ -50,22 +68,8 @@ inline SignLists run_sign(const SignCase& c, const Loops& loops = {}) {
   lists.second.resize(mask_bytes(c.field, n));
   lists.zero.resize(n);
   deal_sign({c.field, c.r.data(), n, kDealKey, c.deal_counter, lists.dealt.data()}, loops);
-  for (int party : {0, 1}) {
-    MaskJob job{};
-    job.field = c.field;
-    job.party = party;
-    job.m = c.m.data();
-    job.delta = c.delta.data();
-    job.rotation = c.rotation.data();
-    job.count = n;
-    job.dealt = party == 0 ? lists.dealt.data() : nullptr;
-    job.deal_key = party == 1 ? kDealKey : nullptr;
-    job.deal_counter = c.deal_counter;
-    job.mask_key = kMaskKey;
-    job.mask_counter = c.mask_counter;
-    job.out = party == 0 ? lists.first.data() : lists.second.data();
-    mask_sign(job, loops);
-  }
+  mask_sign(mask_job(c, 0, lists.dealt, lists.first), loops);
+  mask_sign(mask_job(c, 1, lists.dealt, lists.second), loops);
   open_sign({c.field, lists.first.data(), lists.second.data(), n, lists.zero.data()}, loops);
   return lists;
 }
