@@ -74,6 +74,7 @@ class Engine(abc.ABC):
     trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
     stays_wide: bool = False  # a wide ring costs less than going from ring to ring: values stay where they are
     ot: tuple = ()  # what its correlations are made by, where it needs any
+    floors: bool = True  # truncations round down; False: to a neighbour at random, without bias
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
 
     def lane(self, index: int) -> Engine:

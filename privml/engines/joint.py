@@ -107,6 +107,7 @@ class JointEngine(Engine):
         self._width = engines[0].components
         self.components = self.parties * self._width
         self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
+        self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
 
     def lane(self, index: int) -> JointEngine:

@@ -69,7 +69,7 @@ def inside() -> Iterator[None]:
 
 
 def cast(x: SecretTensor, bits: int, scale: int) -> SecretTensor:
-    """``x`` with this width and scale, rounded down."""
+    """``x`` with this width and scale, rounded to the nearest."""
     to = ring_format(bits, scale, True)
     if to.bits == x.format.bits and to.scale == x.format.scale:
         return x

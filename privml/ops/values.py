@@ -130,7 +130,8 @@ def owner_of(placement: Placement) -> int | None:
 
 # ---- changing format
 def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
-    """The same value in ring format ``to``: truncates (floor) when its scale is smaller; rounds from and to Float."""
+    """The same value in ring format ``to``, rounded to the nearest (halves up) when its scale is smaller; rounds from
+    and to Float."""
     if isinstance(fmt, Float) or isinstance(to, Float):
         return reformatted(engine, share, fmt, to)
     if isinstance(fmt, Boolean):
@@ -140,7 +141,10 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
         return share
     bits = fmt.bits
     if shift > 0:
-        known = width(fmt)
+        raised = fmt
+        if engine.floors:
+            share, raised = _with_half(engine, share, fmt, shift)
+        known = width(raised)
         if known < bits and fmt.nonnegative and known - shift >= 2:  # high bits come back cheaper than they shift
             share, bits = engine.reduce(share, bits, known), known
         elif to.bits + shift < bits:  # what is dropped afterwards is not shifted
@@ -148,7 +152,7 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
         if to.bits <= bits - shift or bits < fmt.bits:
             share, bits = engine.truncate_reduce(share, bits, shift), bits - shift
         else:
-            share = engine.truncate(share, bits, shift, fmt.nonnegative, fmt.bound)
+            share = engine.truncate(share, bits, shift, fmt.nonnegative, raised.bound)
     if to.bits > bits:
         share = engine.extend(share, bits, to.bits, True, fmt.nonnegative, _bound_after(fmt, shift, bits))
     elif to.bits < bits:
@@ -156,6 +160,16 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     if shift < 0:
         share = engine.multiply_public(share, 1 << -shift, to.bits)
     return share
+
+
+def _with_half(engine: Engine, share: Share, fmt: RingFormat, shift: int) -> tuple[Share, RingFormat]:
+    """Half a unit of what a shift by ``shift`` bits leaves, added: a floor after it rounds to the nearest."""
+    half = 1 << (shift - 1)
+    bound = None if fmt.bound is None else fmt.bound + half
+    if bound is not None and bound > 1 << (fmt.bits - 1):
+        bound = None
+    to = ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, bound)
+    return engine.add_public(share, half, fmt.bits), to
 
 
 def promised(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) -> RingFormat:

@@ -43,6 +43,7 @@ class ThreePartyEngine(Engine):
         if truncation not in TRUNCATIONS:
             raise ConfigError(f"numerics.truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}")
         self.party, self.rank, self.truncation = party, party.rank, truncation
+        self.floors = truncation == "exact"
         self.failure = 0.0
 
     def close(self) -> None:
