@@ -129,6 +129,16 @@ class Steps {
   // 64 a multiple of width.
   RingShares pair_table(const BitShares& digits, int m, int width, PairEntry entry);
 
+  // A step that is not among these: run(party) or cost(meter).
+  template <class Run, class Cost>
+  void step(Run&& run, Cost&& cost) {
+    if (meter_ != nullptr) {
+      cost(*meter_);
+    } else {
+      run(*party_);
+    }
+  }
+
  private:
   template <class T>
   Shares<T> make(i64 count) const {

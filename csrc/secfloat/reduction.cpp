@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "secfloat/reduction.h"
+
+#include <bit>
+
+namespace privml {
+namespace {
+
+constexpr int kExponentBits = kFloat32.exponent_bits(), kMantissaBits = kFloat32.mantissa_bits();
+
+}  // namespace
+
+ShiftedMantissa shift_mantissa(Steps& steps, const FloatShares& a, const MantissaShift& shift) {
+  const int power_bits = shift.most - shift.least + 1;
+  std::vector<u64> table(256, 0);
+  for (int i = 0; i < 256; ++i) {
+    const int e = i > 128 ? i - 256 : i;  // -127 .. 128
+    const bool inside = e >= shift.least && e <= shift.most;
+    const bool small = e >= kFloat32.least() && e<shift.least, large = e> shift.most;
+    table[i] = (inside ? u64{1} << (e - shift.least) : 0) | u64{small} << power_bits |
+               u64{large} << (power_bits + 1);
+  }
+  const WordTable tables[] = {{table, power_bits + 2}};
+  const RingShares found = lookup_words(steps, tables, a.exponent, 8)[0];
+  // For zeros the mantissa is not what the extension expects; their power is 0.
+  const RingShares mantissa = extend_leading_one(steps, a.mantissa, kMantissaBits, shift.bits);
+  return {multiply_by_word(steps, field_at(steps, found, 0, power_bits), power_bits, mantissa,
+                           shift.bits),
+          bit_at(steps, found, power_bits), bit_at(steps, found, power_bits + 1)};
+}
+
+FoldedTurn fold_turn(Steps& steps, const RingShares& turn, const RingShares& rest, int bits) {
+  const i64 n = steps.n;
+  const u64 whole = steps.constant(u64{1} << bits);
+  FoldedTurn out{bit_at(steps, turn, 0), {}, {}};
+  const RingShares change = steps.map(n, bits + 1, [&](i64 i) { return whole - 2 * rest[i]; });
+  const Selected chosen = steps.select({{out.fold, change, 1, bits + 1}}, {{out.fold, bits + 1}});
+  out.f = steps.map(n, bits + 1, [&](i64 i) { return rest[i] + chosen.selections[0][i]; });
+  out.index = steps.map(n, bits + 1, [&](i64 i) { return out.f[i] - chosen.conversions[0][i]; });
+  return out;
+}
+
+NormalizedMantissa normalize_mantissa(Steps& steps, const RingShares& x, int bits, int ring) {
+  const i64 n = steps.n;
+  std::vector<u64> powers(bits), places(bits), ones(bits, 1);
+  for (int i = 0; i < bits; ++i) {
+    powers[i] = u64{1} << (bits - 1 - i);
+    places[i] = static_cast<u64>(i) + 1;
+  }
+  const RingShares low = steps.map(n, bits, [&](i64 i) { return x[i]; });
+  const BitShares one_hot = steps.most_significant_nonzero_bit(low, bits);
+  NormalizedMantissa out;
+  out.zero = steps.negated(bit_at(steps, steps.one_hot_select(one_hot, ones), 0));
+  out.mantissa = multiply_by_word(steps, steps.one_hot_select(one_hot, powers), bits, x, ring);
+  out.place = steps.word_to_ring(steps.one_hot_select(one_hot, places),
+                                 static_cast<int>(std::bit_width(static_cast<unsigned>(bits))),
+                                 kExponentBits);
+  return out;
+}
+
+void take_small(Steps& steps, const FloatShares& a, const BitShares& small, int fraction_bits,
+                RingShares& d, RingShares& e) {
+  const u64 above = steps.constant(static_cast<u64>(fraction_bits) + 1);
+  RingShares pairs = steps.ring(2 * steps.n);
+  steps.local(steps.n, [&](i64 i) {
+    pairs[2 * i] = a.mantissa[i];
+    pairs[2 * i + 1] = a.exponent[i] + above;
+  });
+  const RingShares chosen = steps.select(small, pairs, kMantissaBits);
+  steps.local(steps.n, [&](i64 i) {
+    d[i] = (d[i] + (chosen[2 * i] << 5)) & low_mask(29);
+    e[i] = (e[i] + chosen[2 * i + 1]) & low_mask(kExponentBits);
+  });
+}
+
+}  // namespace privml

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables that scripts/make_float_tables.py writes; their files say what they hold.
+#pragma once
+
+#include "secfloat/spline.h"
+
+namespace privml {
+
+inline constexpr std::int32_t kSineTable[] = {
+#include "secfloat/tables/sine.inc"
+};
+inline constexpr std::int32_t kTangentTable[] = {
+#include "secfloat/tables/tangent.inc"
+};
+inline constexpr std::int32_t kReciprocalTable[] = {
+#include "secfloat/tables/reciprocal.inc"
+};
+inline constexpr std::int32_t kExponentialOfTwoTable[] = {
+#include "secfloat/tables/exponential_of_two.inc"
+};
+inline constexpr std::int32_t kExponentialTable[] = {
+#include "secfloat/tables/exponential.inc"
+};
+inline constexpr std::int32_t kLogarithmOfTwoTable[] = {
+#include "secfloat/tables/logarithm_of_two.inc"
+};
+inline constexpr std::int32_t kLogarithmTable[] = {
+#include "secfloat/tables/logarithm.inc"
+};
+
+inline constexpr Spline kSine{7, 21, 2, kSineTable};
+inline constexpr Spline kTangent{8, 21, 2, kTangentTable};
+inline constexpr Spline kReciprocal{8, 20, 2, kReciprocalTable};
+inline constexpr Spline kExponentialOfTwo{6, 22, 2, kExponentialOfTwoTable};
+inline constexpr Spline kExponential{7, 21, 2, kExponentialTable};
+inline constexpr Spline kLogarithmOfTwo{8, 16, 2, kLogarithmOfTwoTable};
+inline constexpr Spline kLogarithm{8, 16, 2, kLogarithmTable};
+
+}  // namespace privml
