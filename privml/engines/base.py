@@ -200,6 +200,11 @@ class Engine(abc.ABC):
         """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring. ``nonnegative``
         and ``bound`` (-bound <= value < bound <= 2^(bits - 1)) are promises that make it cheaper."""
 
+    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        """``truncate`` where its result is what the caller asked for: exact also on engines whose truncations of
+        products may be one unit too large."""
+        return self.truncate(a, bits, shift, nonnegative, bound)
+
     @abc.abstractmethod
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         """floor(x / 2^shift) in the smaller ring Z_2^(bits - shift)."""

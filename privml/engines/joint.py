@@ -228,6 +228,9 @@ class JointEngine(Engine):
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
         return self._interactive("truncate", a, bits, shift, nonnegative, bound)
 
+    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        return self._interactive("floor", a, bits, shift, nonnegative, bound)
+
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._interactive("truncate_reduce", a, bits, shift)
 

@@ -37,7 +37,7 @@ aten = torch.ops.aten
 
 def decay(z: SecretTensor, target: FixedPoint) -> SecretTensor:
     """exp(z) of z <= 0 in format ``target``. In a ring wider than the function's, z is cut off where exp(z) < 2^-43."""
-    if width(z.format) > WIDEST:
+    if width(z.format) > WIDEST and not engine_of(z).stays_wide:
         fmt, engine = z.format, engine_of(z)
         floor = 32 << fmt.scale
         share, _ = rectify(engine, engine.add_public(z.share, floor, fmt.bits), fmt)
@@ -107,4 +107,4 @@ def sinh(x: SecretTensor) -> SecretTensor:
 @implements(aten.cosh.default)
 def cosh(x: SecretTensor) -> SecretTensor:
     rising, falling = _both(x)
-    return settled(_halved(added(*(cast(p, p.format.bits + 1, p.format.scale) for p in (rising, falling)))))
+    return settled(_halved(added(*(cast(p, min(p.format.bits + 1, 64), p.format.scale) for p in (rising, falling)))))

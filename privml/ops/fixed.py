@@ -82,10 +82,11 @@ def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
     left for differences."""
     dtype = float_dtype(x)
     share, fmt = ring_value(x, dtype)
-    fmt = narrowed(fmt, spare)
+    wide = engine_of(x).stays_wide
+    fmt = narrowed(fmt, spare, wide)
     result = SecretTensor(share, fmt, x.placement, x.session, dtype)
     scale = min(fmt.scale, working_format(x.session).scale)
-    return cast(result, fmt.bits - (fmt.scale - scale), scale) if scale < fmt.scale else result
+    return cast(result, fmt.bits - (0 if wide else fmt.scale - scale), scale) if scale < fmt.scale else result
 
 
 def settled(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
@@ -110,14 +111,17 @@ def known(x: SecretTensor, bound: float | None = None, nonnegative: bool = False
 # ---- functions of the library
 def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     """A function of the library in format ``target``, of a value that lies in a ring of at most ``WIDEST`` bits after
-    it was reduced to one: a larger value overflows, as in any ring."""
-    fmt = narrowed(x.format)
-    source = FixedPoint(min(max(fmt.bits, NARROWEST), WIDEST), min(fmt.scale, WIDEST - 2))
+    it was reduced to one: a larger value overflows, as in any ring. On engines that stay wide the ring remains."""
+    wide = engine_of(x).stays_wide
+    fmt = narrowed(x.format, 0, wide)
+    source = FixedPoint(min(max(fmt.bits, NARROWEST), 64 if wide else WIDEST), min(fmt.scale, WIDEST - 2))
     x = cast(x, source.bits, source.scale)
     share = engine_of(x).function(name, x.share, source, target)
     bound = _BOUNDS.get(name)
     most = None if bound is None else (bound << target.scale) + SLACK + 1
-    to = ring_format(target.bits, target.scale, True, name in _NONNEGATIVE, most)
+    bits = max(source.bits, target.bits) if wide else target.bits
+    most = 1 << (target.bits - 1) if wide and most is None else most
+    to = ring_format(bits, target.scale, True, name in _NONNEGATIVE, most)
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
 
 
@@ -144,7 +148,8 @@ def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
     """The product at ``scale``, in the ring that holds it (64 bits at most)."""
     placement = join(a.placement, b.placement)
     engine = a.session.engine_for(placement)
-    fa, fb, shape = narrowed(a.format), narrowed(b.format), broadcast(a, b)
+    wide, shape = engine.stays_wide, broadcast(a, b)
+    fa, fb = narrowed(a.format, 0, wide), narrowed(b.format, 0, wide)
     bits = min(fa.bits + fb.bits, 64)
     share = engine.multiply(
         operand(expand(a.share, shape), fa, a.placement), operand(expand(b.share, shape), fb, b.placement), bits
@@ -157,7 +162,8 @@ def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
 
 def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretTensor:
     """The product with a public number or tensor, of which 22 significant bits are kept, at ``scale``."""
-    fmt, engine, share = narrowed(x.format), engine_of(x), x.share
+    engine, share = engine_of(x), x.share
+    fmt = narrowed(x.format, 0, engine.stays_wide)
     value, shift = encode_factor(factor, 22, 62)
     low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
     size = max(abs(low), abs(high))
@@ -178,13 +184,16 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
 def rounded(x: SecretTensor, scale: int) -> SecretTensor:
     """``x`` at ``scale``, without the bits that fall away."""
     fmt = x.format
-    return cast(x, min(max(fmt.bits - (fmt.scale - scale), 2), 64), scale)
+    dropped = fmt.scale - scale
+    if engine_of(x).stays_wide:
+        dropped = min(dropped, 0)
+    return cast(x, min(max(fmt.bits - dropped, 2), 64), scale)
 
 
 def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0) -> SecretTensor:
     """The sum over ``dims``, in a ring that holds it with ``spare`` bits left (64 bits at most)."""
     count = math.prod(x.shape[d] for d in dims)
-    fmt: RingFormat = narrowed(x.format)
+    fmt: RingFormat = narrowed(x.format, 0, engine_of(x).stays_wide)
     bits = min(fmt.bits + (count - 1).bit_length() + spare, 64)
     if fmt.bound is not None:
         bits = min(bits, max((fmt.bound * count).bit_length() + 1 + spare, fmt.bits))

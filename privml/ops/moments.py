@@ -30,7 +30,7 @@ from privml.ops.fixed import (
     times,
 )
 from privml.ops.linear import dims_of, mean
-from privml.ops.values import is_secret, width
+from privml.ops.values import engine_of, is_secret, width
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -48,7 +48,7 @@ def mean_square(x: SecretTensor, dims: list[int], count: int) -> SecretTensor:
         scale = told
     scale = max(min(scale, 2 * x.format.scale), 0)
     mean = averaged(times(x, x, 2 * x.format.scale), dims, count, scale)
-    return cast(mean, min(mean.format.bits, WIDEST), mean.format.scale)
+    return mean if engine_of(mean).stays_wide else cast(mean, min(mean.format.bits, WIDEST), mean.format.scale)
 
 
 def _root_scale(scale: int, eps: float) -> int:

@@ -58,7 +58,9 @@ def multiply(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> SecretTens
     (sa, fa), (sb, fb) = ring_operand(a, session), ring_operand(b, session)
     shape = broadcast(a, b)
     wanted = bits = product_bits(session, (fa, a.placement), (fb, b.placement))
-    if fa.bound is not None or fb.bound is not None:  # nothing wraps in the ring that holds all products
+    if not engine.stays_wide and (
+        fa.bound is not None or fb.bound is not None
+    ):  # nothing wraps in the ring that holds all products
         fa, fb = narrowed(fa), narrowed(fb)
         bits = min(bits, fa.bits + fb.bits)
     share = engine.multiply(

@@ -184,7 +184,7 @@ def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
         almost_one = engine.multiply_public(negative, (1 << fmt.scale) - 1, fmt.bits)
         share = engine.add(share, almost_one, fmt.bits)
     if fmt.scale:
-        share = engine.truncate(share, fmt.bits, fmt.scale, fmt.nonnegative)
+        share = engine.floor(share, fmt.bits, fmt.scale, fmt.nonnegative)
     return like(x, share, rescaled(fmt, ring_format(fmt.bits, 0, False)), dtype)
 
 
@@ -194,7 +194,7 @@ def floor(x: SecretTensor) -> SecretTensor:
     fmt, engine = x.format, engine_of(x)
     if not fmt.scale:
         return x.clone()
-    share = engine.truncate(x.share, fmt.bits, fmt.scale, nonnegative(fmt))
+    share = engine.floor(x.share, fmt.bits, fmt.scale, nonnegative(fmt))
     bound = None if fmt.bound is None else fmt.bound + (1 << fmt.scale)
     to = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, bound)
     return like(x, engine.multiply_public(share, 1 << fmt.scale, fmt.bits), to)

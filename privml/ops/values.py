@@ -79,10 +79,10 @@ def width(fmt: RingFormat) -> int:
     return fmt.bits if fmt.bound is None else min(fmt.bits, max((fmt.bound - 1).bit_length() + 1, 2))
 
 
-def narrowed(fmt: RingFormat, spare: int = 0) -> RingFormat:
+def narrowed(fmt: RingFormat, spare: int = 0, stays_wide: bool = False) -> RingFormat:
     """The format of the same share in the smallest ring that holds its value with ``spare`` bits left."""
     bits = min(width(fmt) + spare, fmt.bits)
-    if bits == fmt.bits:
+    if bits == fmt.bits or stays_wide:
         return fmt
     return ring_format(bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, fmt.bound)
 
@@ -145,7 +145,8 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
         if engine.floors:
             share, raised = _with_half(engine, share, fmt, shift)
         known = width(raised)
-        if known < bits and fmt.nonnegative and known - shift >= 2:  # high bits come back cheaper than they shift
+        comes_back = fmt.nonnegative and known - shift >= 2 and not engine.stays_wide
+        if known < bits and comes_back:  # high bits cost less to bring back than to shift
             share, bits = engine.reduce(share, bits, known), known
         elif to.bits + shift < bits:  # what is dropped afterwards is not shifted
             share, bits = engine.reduce(share, bits, to.bits + shift), to.bits + shift

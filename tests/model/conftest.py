@@ -14,7 +14,10 @@ ENGINES = {
     "plain": lambda **numerics: privml.local("plain", **numerics),
     "additive": lambda **numerics: Session(AdditiveEngine(), privml.Numerics(**numerics)),
     "twopc": lambda **numerics: privml.local("twopc", ot="ideal", **numerics),
+    "threepc": lambda **numerics: privml.local("threepc", truncation="exact", **numerics),
 }
+# What an engine must agree with bit for bit, where that is not the plain engine as it is.
+ORACLES = {"threepc": lambda **numerics: privml.local("plain", like="threepc", **numerics)}
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,7 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-UNBUILT = ["twopc"] if importlib.util.find_spec("privml._core") is None else []
+UNBUILT = ["twopc", "threepc"] if importlib.util.find_spec("privml._core") is None else []
 SKIP = pytest.mark.skip(reason="the C++ core is not built; run `make build`")
 
 
@@ -30,3 +33,10 @@ SKIP = pytest.mark.skip(reason="the C++ core is not built; run `make build`")
 def open_session(request):
     """A function that opens a session of one engine with the given numerics."""
     return ENGINES[request.param]
+
+
+@pytest.fixture
+def open_oracle(open_session):
+    """A function that opens the plain session to compare with."""
+    name = next(name for name, function in ENGINES.items() if function is open_session)
+    return ORACLES.get(name, ENGINES["plain"])

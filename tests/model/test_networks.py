@@ -67,7 +67,7 @@ def forms(net, x):
     yield "decomposed", exported.run_decompositions().module()
 
 
-def test_inference(network, open_session):
+def test_inference(network, open_session, open_oracle):
     net, x = network
     expected = net(x).detach()
     rings = {}
@@ -80,22 +80,24 @@ def test_inference(network, open_session):
                     assert (privml.reveal(y) - expected).abs().max() < 2e-3, (name, mode)
                     rings[name, mode.__name__] = ring_of(y)
     assert len({tuple(r.flatten().tolist()) for r in rings.values()}) == 1  # every form, the same bits
-    with privml.local("plain"), torch.no_grad():
+    with open_oracle(), torch.no_grad():
         oracle = privml.secret(copy.deepcopy(net), owner=0)(privml.share(x, owner=1))
-    assert torch.equal(rings["eager", "no_grad"], ring_of(oracle)) and session.parties == 2
+    assert torch.equal(rings["eager", "no_grad"], ring_of(oracle)) and session.parties == oracle.session.parties
 
 
 def test_public_weights(network, open_session):
     net, x = network
-    with open_session(), torch.no_grad():
+    with open_session() as session, torch.no_grad():
         y = net(privml.share(x, owner=1))
-        assert y.placement == privml.formats.Owned(1)  # nobody has to talk
+        if session.engine.trivial_inputs:
+            assert y.placement == privml.formats.Owned(1)  # nobody has to talk
         assert (privml.reveal(y) - net(x)).abs().max() < 2e-3
 
 
 def test_an_owner_evaluates_its_own_network_alone(network, open_session):
     net, x = network
-    with open_session(), torch.no_grad():
+    with open_session() as session, torch.no_grad():
         y = privml.secret(copy.deepcopy(net), owner=1)(privml.share(x, owner=1))
-        assert y.placement == privml.formats.Owned(1)
+        if session.engine.trivial_inputs:
+            assert y.placement == privml.formats.Owned(1)
         assert (privml.reveal(y) - net(x)).abs().max() < 2e-3

@@ -208,6 +208,20 @@ class ThreePartyEngine(Engine):
         small = bound is not None and bound <= 1 << (bits - 2)
         return width.extend(self.party, a, bits, to_bits, signed, nonnegative, small)
 
+    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        return self._exact().truncate(a, bits, shift, nonnegative, bound)
+
+    def _exact(self) -> ThreePartyEngine:
+        """The same party, rounding down always."""
+        return self if self.truncation == "exact" else ThreePartyEngine(self.party, "exact")
+
+    def divide_public(
+        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+    ) -> Share:
+        if divisor & (divisor - 1) and self.truncation != "exact":  # only exact steps give an exact quotient
+            return self._exact().divide_public(a, bits, divisor, nonnegative, bound)
+        return super().divide_public(a, bits, divisor, nonnegative, bound)
+
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:
         return sign(self.party, a[0], a[1], bits)
