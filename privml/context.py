@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from privml.engines.correlations import Correlations
 
 
+# Forms of e^x for x <= 0 (docs/functions.md); "auto" takes the one of the first three with the fewest bits on the wire.
+EXPONENTIALS = ("table", "spline", "exact", "product", "auto")
+
+
 @dataclass(frozen=True, slots=True)
 class Numerics:
     """The formats a session uses where nothing more precise is said.
@@ -30,7 +34,9 @@ class Numerics:
     ``weight_scale``: those of a module's parameters (default: the same). Parameters known to one party may be
     narrower than the ring, which makes products with them cheaper. ``floating``: the Float format that real numbers
     have instead, if any. ``dot``: whether products of matrices of floats are integer sums of aligned mantissas, rounded
-    once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact").
+    once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact"). ``exp``: how
+    exponentials of what is not positive are computed, one of ``EXPONENTIALS``; "product" is the cheapest, and the last
+    place of its results depends on the shares.
     """
 
     bits: int = 64
@@ -39,12 +45,15 @@ class Numerics:
     weight_scale: int | None = None
     floating: Float | None = None
     dot: str = "fused"
+    exp: str = "auto"
 
     def __post_init__(self) -> None:
         if self.floating is not None and not isinstance(self.floating, Float):
             raise ConfigError(f"numerics: floating must be a Float format, got {self.floating!r}")
         if self.dot not in ("exact", "fused"):
             raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
+        if self.exp not in EXPONENTIALS:
+            raise ConfigError(f"numerics: exp must be one of {', '.join(EXPONENTIALS)}, got {self.exp!r}")
         if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
             raise ConfigError(
                 f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"

@@ -83,7 +83,7 @@ def convert(
     report("choose formats")
     graph_module, choice = choose_formats(graph_module, data or examples, precision)
     verify(graph_module, formats=True, after="choose_formats")
-    program = Program.of(graph_module, Numerics(precision.bits, choice.precision.scale))
+    program = Program.of(graph_module, Numerics(precision.bits, choice.precision.scale, exp=precision.exp))
     program.choice = choice
     if choice.error > precision.tolerance:
         warnings.warn(

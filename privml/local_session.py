@@ -28,18 +28,19 @@ def local(
     weight_scale: int | None = None,
     floating: Float | str | None = None,
     dot: str = "fused",
+    exp: str = "auto",
     ledger: Any = None,
     **settings: Any,
 ) -> Session:
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
     ``bits``, ``scale``, ``weight_bits``, ``weight_scale``, ``floating`` (a format or one of the names of
-    ``privml.formats.FLOATS``), ``dot``: see Numerics. ``settings`` go to the engine
+    ``privml.formats.FLOATS``), ``dot``, ``exp``: see Numerics. ``settings`` go to the engine
     (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest", refill="none",
     delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1). ``ledger`` defaults to one that reads the engine's counters.
     Raises ConfigError for an unknown engine or setting.
     """
-    numerics = Numerics(bits, scale, weight_bits, weight_scale, float_format(floating), dot)
+    numerics = Numerics(bits, scale, weight_bits, weight_scale, float_format(floating), dot, exp)
     if engine not in ENGINES:
         raise ConfigError(f"engine {engine!r} is not one of {sorted(ENGINES)}")
     module, function = ENGINES[engine].split(":")

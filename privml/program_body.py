@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program's graph as plain data (strings, numbers, lists, objects) and back.
 
-The body is an object of ``numerics`` (bits, scale), ``constants`` (name -> dtype, shape, base64 of the little-endian
-elements), ``nodes`` in the order of execution, and ``outputs`` (names of nodes). A node has ``name``, ``kind``
-(``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's name), for calls ``target``
-(an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null where it varies) and
-``dtype``; secrets also ``layer`` and ``format``, calls possibly ``request`` and ``working``. Within arguments, objects
-of one key stand for what JSON does not know: ``node``, ``dtype``, ``layout``, ``device``, ``memory_format``,
-``float`` (inf, -inf).
-"""
+The body is an object of ``numerics`` (bits, scale, exp), ``constants`` (name -> dtype, shape, base64 of the
+little-endian elements), ``nodes`` in the order of execution, and ``outputs`` (names of nodes). A node has ``name``,
+``kind`` (``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's name), for calls
+``target`` (an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null where it
+varies) and ``dtype``; secrets also ``layer`` and ``format``, calls possibly ``request`` and ``working``. Within
+arguments, objects of one key stand for what JSON does not know: ``node``, ``dtype``, ``layout``, ``device``,
+``memory_format``, ``float`` (inf, -inf)."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import Numerics
+from privml.context import EXPONENTIALS, Numerics
 from privml.errors import ConfigError, CorruptFile, UnsupportedOperator
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 from privml.graph import attribute, dtype_of, name_of, shape_of, target_of, tensor_of
@@ -72,7 +71,7 @@ def body_of(module: fx.GraphModule, numerics: Numerics) -> tuple[dict[str, Any],
             else:
                 constants[node.target] = _constant(value)
         nodes.append(_encode_node(node))
-    numbers = {"bits": numerics.bits, "scale": numerics.scale}
+    numbers = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
     return {"numerics": numbers, "constants": constants, "nodes": nodes, "outputs": outputs}, weights
 
 
@@ -139,7 +138,7 @@ def graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor]
 def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor], Numerics]:
     if set(body) != {"numerics", "constants", "nodes", "outputs"}:
         raise CorruptFile(f"a program's body has other parts than {sorted(body)}")
-    numerics = Numerics(_integer(body["numerics"]["bits"]), _integer(body["numerics"]["scale"]))
+    numerics = _decode_numerics(body["numerics"])
     constants = {_matching(_PATH, name): _decode_constant(c) for name, c in body["constants"].items()}
     graph = fx.Graph()
     nodes: dict[str, fx.Node] = {}
@@ -155,6 +154,13 @@ def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor
         raise CorruptFile("an output of the program is no secret tensor")
     graph.output(results)
     return graph, constants, numerics
+
+
+def _decode_numerics(numbers: Mapping[str, Any]) -> Numerics:
+    exp = numbers.get("exp", "auto")
+    if exp not in EXPONENTIALS:
+        raise CorruptFile(f"a program whose exponentials are {exp!r}")
+    return Numerics(_integer(numbers["bits"]), _integer(numbers["scale"]), exp=exp)
 
 
 def _decode_node(

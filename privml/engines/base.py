@@ -25,7 +25,8 @@ from privml.formats import FixedPoint, Float, Integer
 Share = tuple[torch.Tensor, ...]
 # Functions that every engine computes, with the domains where their results mean something.
 FUNCTIONS = {
-    "exp_negative": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
+    "exp_negative": "x <= 0", "exp_negative_spline": "x <= 0", "exp_negative_exact": "x <= 0",
+    "exp_negative_product": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
     "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
     "softplus": "all", "sin": "all", "cos": "all",
 }  # fmt: skip

@@ -16,6 +16,7 @@ import torch
 
 from privml.context import Session, current_node, node
 from privml.encoding import encode_factor
+from privml.engines.exponentials import exp_negative_function
 from privml.engines.ring import extremes
 from privml.formats import FixedPoint
 from privml.ops.quotients import quotient, whole_divisor
@@ -116,7 +117,10 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     fmt = narrowed(x.format, 0, wide)
     source = FixedPoint(min(max(fmt.bits, NARROWEST), 64 if wide else WIDEST), min(fmt.scale, WIDEST - 2))
     x = cast(x, source.bits, source.scale)
-    share = engine_of(x).function(name, x.share, source, target)
+    function = name
+    if name == "exp_negative":
+        function = exp_negative_function(x.session.numerics.exp, source, target)
+    share = engine_of(x).function(function, x.share, source, target)
     bound = _BOUNDS.get(name)
     most = None if bound is None else (bound << target.scale) + SLACK + 1
     bits = max(source.bits, target.bits) if wide else target.bits

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import Numerics, Session
+from privml.context import EXPONENTIALS, Numerics, Session
 from privml.engines.plain import PlainEngine
 from privml.errors import ConfigError, OverflowDetected
 from privml.execution import execute, share_attributes, share_inputs
@@ -39,6 +39,7 @@ class Precision:
     output, as a part of the largest output, that the chosen scale may cause. ``bounds``: "proved" uses only what
     formats and operators guarantee of a value's size; "calibrated" also trusts ``margin`` times what calibration saw:
     truncation and extension become cheaper, and a value beyond it gives a wrong result even where its ring has room.
+    ``exp``: see Numerics.
     """
 
     bits: int = 32
@@ -48,6 +49,7 @@ class Precision:
     narrow: bool = True
     tolerance: float = 1 / 128
     bounds: str = "proved"
+    exp: str = "auto"
 
     def __post_init__(self) -> None:
         for name in ("bits", "scale", "weight_bits"):
@@ -59,6 +61,8 @@ class Precision:
                 raise ConfigError(f"numerics: {name} must be a number, got {getattr(self, name)!r}")
         if self.bounds not in ("proved", "calibrated"):
             raise ConfigError(f"numerics: bounds must be proved or calibrated, got {self.bounds!r}")
+        if self.exp not in EXPONENTIALS:
+            raise ConfigError(f"numerics: exp must be one of {', '.join(EXPONENTIALS)}, got {self.exp!r}")
         if not isinstance(self.narrow, bool):
             raise ConfigError(f"numerics: narrow must be true or false, got {self.narrow!r}")
         if not 8 <= self.bits <= 64:
@@ -160,7 +164,7 @@ def _measure(
     """The largest error of the plain engine's outputs, relative to the largest output."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     few = chunks(inputs, [x[:_MEASURED] if x.dim() else x for x in data])[0]
-    session = Session(PlainEngine(), Numerics(precision.bits, precision.scale))
+    session = Session(PlainEngine(), Numerics(precision.bits, precision.scale, exp=precision.exp))
     values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     attributes = share_attributes(module.graph, session, values)
     results = execute(module.graph, share_inputs(module.graph, session, few), attributes, session)

@@ -151,7 +151,7 @@ def _describe(numerics: Numerics) -> str:
     if numerics.floating is not None:
         return f"float {numerics.floating.exponent}.{numerics.floating.mantissa} {numerics.dot}"
     working, weight = numerics.working, numerics.weight
-    return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}"
+    return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}, exp={numerics.exp}"
 
 
 def hashes_of(program: Any) -> tuple[str | None, str | None]:

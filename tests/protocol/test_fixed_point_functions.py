@@ -19,6 +19,9 @@ FORMATS = (16, 12, 16, 12)
 # name: (numpy's function, smallest and largest input, largest error in units in the last place)
 FUNCTIONS = {
     "exp_negative": (np.exp, -(2**15), 0, 3),
+    "exp_negative_spline": (np.exp, -(2**15), 0, 1),
+    "exp_negative_exact": (np.exp, -(2**15), 0, 0.71),
+    "exp_negative_product": (np.exp, -(2**15), 0, 0.5001),
     "exp": (np.exp, -(2**15), 8517, 3),  # ln 8 = 8517.4 / 4096
     "reciprocal": (np.reciprocal, 513, 2**15 - 1, 3),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 3),
@@ -50,7 +53,7 @@ def formats_and_inputs(name: str, random: np.random.Generator):
         size = random.integers(1, 2 ** (in_bits - 1), 100) >> random.integers(0, in_bits - 1, 100)
         if name == "reciprocal":
             x = np.maximum(size, 1)
-        elif name == "exp_negative":
+        elif name.startswith("exp_negative"):
             x = -size
         else:
             x = size * random.choice([-1, 1], 100)
@@ -58,7 +61,15 @@ def formats_and_inputs(name: str, random: np.random.Generator):
 
 
 # Largest errors stated for any formats of up to 32 bits.
-BOUNDS = {"exp_negative": 1.5, "exp": 1.75, "reciprocal": 1.5, "sigmoid": 1, "tanh": 1}
+BOUNDS = {
+    "exp_negative": 1.5,
+    "exp_negative_spline": 1,
+    "exp_negative_product": 0.5001,
+    "exp": 1.75,
+    "reciprocal": 1.5,
+    "sigmoid": 1,
+    "tanh": 1,
+}
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -67,7 +78,11 @@ def test_errors_of_random_formats(name):
     for x, in_bits, in_scale, out_bits, out_scale in formats_and_inputs(name, np.random.default_rng(7)):
         with np.errstate(over="ignore"):
             target = np.ldexp(exact(np.ldexp(x.astype(float), -in_scale)), out_scale)
-        y = getattr(F, f"clear_{name}")(x, in_bits, in_scale, out_bits, out_scale)
+        try:
+            y = getattr(F, f"clear_{name}")(x, in_bits, in_scale, out_bits, out_scale)
+        except ValueError:
+            assert name == "exp_negative_spline", "the other forms serve all formats"
+            continue
         largest = 2 ** (out_bits - 1) - 1
         assert y.max() <= largest
         fits = target <= largest
@@ -91,7 +106,8 @@ def test_shares_give_what_the_clear_function_gives(name):
 
     first, second = succeed(run_both(party))
     together = ((first + second + 2**15) & 0xFFFF) - 2**15
-    assert np.array_equal(together, getattr(F, f"clear_{name}")(x, *FORMATS))
+    off = 1 if name == "exp_negative_product" else 0  # its last place depends on the shares
+    assert np.abs(together - getattr(F, f"clear_{name}")(x, *FORMATS)).max() <= off
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
