@@ -105,7 +105,9 @@ const char* exp_negative_function(const std::string& wanted, int in_bits, int in
                                   int out_bits, int out_scale) {
   const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
   for (const NamedForm& named : kForms)
-    if (named.name == wanted && has_exponential_form(named.form, in, out)) return named.function;
+    if (named.name == wanted &&
+        (named.form == ExponentialForm::table || has_exponential_form(named.form, in, out)))
+      return named.function;
   const ExponentialForm cheapest = cheapest_exponential_form(in, out);
   for (const NamedForm& named : kForms)
     if (named.form == cheapest) return named.function;

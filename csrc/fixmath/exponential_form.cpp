@@ -2,15 +2,19 @@
 #include "fixmath/exponential_form.h"
 
 #include <initializer_list>
+#include <optional>
 
 #include "fixmath/exponential.h"
 #include "fixmath/exponential_product.h"
+#include "fixmath/exponential_range.h"
 #include "fixmath/exponential_spline.h"
 #include "fixmath/piecewise.h"
 #include "fixmath/remembered.h"
 
 namespace privml {
 namespace {
+
+constexpr int kMostTableBits = 32;  // of arguments
 
 i64 wire_bits(ExponentialForm form, FixedFormat in, FixedFormat out) {
   return metered_bits([&](CostMeter& meter, i64 n) {
@@ -28,16 +32,17 @@ i64 wire_bits(ExponentialForm form, FixedFormat in, FixedFormat out) {
 }
 
 ExponentialForm choose(FixedFormat in, FixedFormat out) {
-  ExponentialForm best = ExponentialForm::table;
-  i64 fewest = wire_bits(best, in, out);
-  for (const ExponentialForm form : {ExponentialForm::spline, ExponentialForm::exact}) {
+  std::optional<ExponentialForm> best;
+  i64 fewest = 0;
+  for (const ExponentialForm form :
+       {ExponentialForm::table, ExponentialForm::spline, ExponentialForm::exact}) {
     if (!has_exponential_form(form, in, out)) continue;
     const i64 bits = wire_bits(form, in, out);
-    if (bits >= fewest) continue;
+    if (best && bits >= fewest) continue;
     best = form;
     fewest = bits;
   }
-  return best;
+  return best.value_or(ExponentialForm::table);
 }
 
 }  // namespace
@@ -57,7 +62,7 @@ bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out)
 }
 
 ExponentialForm cheapest_exponential_form(FixedFormat in, FixedFormat out) {
-  expect_formats(in, out, "exp_negative");
+  expect_wide_formats(in, out, "exp_negative");
   static Remembered<ExponentialForm> forms;
   return *forms.get(0, in, out, [&] { return choose(in, out); });
 }

@@ -7,7 +7,7 @@
 namespace privml {
 
 enum class ExponentialForm {
-  table,    // exponential.h's exp_negative: all formats
+  table,    // exponential.h's exp_negative: arguments of up to 32 bits
   spline,   // exponential_spline.h
   exact,    // exponential_product.h's exp_negative_exact
   product,  // exp_negative_product: its last place may depend on the shares
@@ -17,7 +17,7 @@ bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out)
 
 // The one with the fewest bits on the wire of those whose results do not depend on the shares. It
 // is chosen by formats alone, with a fixed price of correlations, so that both parties, the plain
-// engine and a program's cost agree whatever provider makes them.
+// engine and a program's cost agree whatever provider makes them. The table where there is none.
 ExponentialForm cheapest_exponential_form(FixedFormat in, FixedFormat out);
 
 }  // namespace privml

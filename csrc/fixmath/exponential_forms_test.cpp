@@ -53,7 +53,8 @@ TEST(ExponentialForms, ExactProductEqualsItsTwinOnEveryArgument) {
     EXPECT_LE(largest_error(x, clear(kExact, x, formats), formats), 0.71);
   }
   expect_equals_twin(kExact, arguments({32, 12}), kWide, {false, 4});
-  for (const FormatPair formats : {FormatPair{{10, 6}, {32, 10}}, FormatPair{{16, 12}, {24, 22}},
+  for (const FormatPair formats : {FormatPair{{10, 6}, {32, 10}}, FormatPair{{37, 12}, {24, 20}},
+                                   FormatPair{{64, 16}, {32, 16}}, FormatPair{{16, 12}, {24, 22}},
                                    FormatPair{{32, 16}, {32, 16}}, FormatPair{{8, 3}, {16, 4}}}) {
     ASSERT_TRUE(has_exp_negative_exact(formats.in, formats.out));
     x = arguments(formats.in);

@@ -213,7 +213,7 @@ i64 wire_bits(const ExponentialProduct& plan) {
 
 std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, FixedFormat out,
                                                            bool exact) {
-  expect_formats(in, out, exact ? "exp_negative_exact" : "exp_negative_product");
+  expect_wide_formats(in, out, exact ? "exp_negative_exact" : "exp_negative_product");
   const std::vector<double> values = exact ? critical_values(in, out) : std::vector<double>{};
   if (std::ssize(values) >= kMostArguments) return std::nullopt;
   std::optional<ExponentialProduct> best;

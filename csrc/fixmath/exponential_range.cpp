@@ -38,6 +38,12 @@ u64 first_zero(FixedFormat in, FixedFormat out, u64 end, int zero_bits) {
 
 }  // namespace
 
+void expect_wide_formats(FixedFormat in, FixedFormat out, const std::string& function) {
+  expect_format(in, 64, function + ", input format");
+  if (in.scale > 30) throw InvalidArgument(function + ", input format: scale must lie in 0..30");
+  expect_format(out, 32, function + ", output format");
+}
+
 int covered_bits(FixedFormat in, FixedFormat out, int least, int table_bits) {
   int covered = least;
   while (covered < in.bits) {

@@ -26,6 +26,10 @@ struct ExponentialRange {
   u64 threshold() const { return (end >> dropped) - (dropped > 0 ? 1 : 0); }
 };
 
+// Arguments may have up to 64 bits, where only the range is compared. Throws InvalidArgument on
+// other formats.
+void expect_wide_formats(FixedFormat in, FixedFormat out, const std::string& function);
+
 // The fewest bits, at least `least` and at most in.bits, so that e^-a is below a quarter of a unit
 // from 2^covered on, or with a table from 2^covered - 2^(covered - table_bits) on.
 int covered_bits(FixedFormat in, FixedFormat out, int least, int table_bits = 0);

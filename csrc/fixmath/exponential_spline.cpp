@@ -32,7 +32,7 @@ PiecewiseTask task_of(FixedFormat in, FixedFormat out) {
 }
 
 Plan make_plan(FixedFormat in, FixedFormat out) {
-  expect_formats(in, out, "exp_negative_spline");
+  expect_wide_formats(in, out, "exp_negative_spline");
   const PiecewiseTask task = task_of(in, out);
   const PiecewiseShape shape = choose_piecewise(task);
   const int length = kPlaceScale + shape.place_bits - in.scale;  // 2^length is a cell
@@ -79,7 +79,7 @@ i64 clear_value(const Plan& p, i64 x) {
 }  // namespace
 
 bool has_exp_negative_spline(FixedFormat in, FixedFormat out) {
-  expect_formats(in, out, "exp_negative_spline");
+  expect_wide_formats(in, out, "exp_negative_spline");
   return has_piecewise(task_of(in, out));
 }
 

@@ -330,8 +330,8 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         """A function of the fixed-point library (``FUNCTIONS``) of values in format ``source``, in format ``target``;
-        both of 8 to 32 bits. What does not fit the target saturates. Outside the function's domain the result is
-        unspecified."""
+        both of 8 to 32 bits, arguments of ``exp_negative_*`` up to 64. What does not fit the target saturates. Outside
+        the function's domain the result is unspecified."""
 
     @abc.abstractmethod
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponentials of secrets.
 
-The argument is taken in at most 32 bits, so with s fractional bits it must stay below 2^(31 - s). Results are right
+The argument is taken in at most 32 bits, so with s fractional bits it must stay below 2^(31 - s); one that is not
+positive may have any width. Results are right
 to a few units of the last place of the format they are asked in; one of unknown size gets 32 bits, and saturates.
 """
 
@@ -12,10 +13,12 @@ import math
 import torch
 
 from privml.dispatch import implements
+from privml.engines.exponentials import exp_negative_function
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.fixed import (
     WIDEST,
+    WIDEST_EXPONENT,
     added,
     asked,
     cast,
@@ -26,6 +29,7 @@ from privml.ops.fixed import (
     scaled,
     settled,
     shifted,
+    source_of,
     target_of,
 )
 from privml.ops.maximum import rectify
@@ -36,15 +40,26 @@ aten = torch.ops.aten
 
 
 def decay(z: SecretTensor, target: FixedPoint) -> SecretTensor:
-    """exp(z) of z <= 0 in format ``target``. In a ring wider than the function's, z is cut off where exp(z) < 2^-43."""
-    if width(z.format) > WIDEST and not engine_of(z).stays_wide:
+    """exp(z) of z <= 0 in format ``target``. In a ring wider than the table's, z is cut off where exp(z) < 2^-43."""
+    name = exponential_of(z, target)
+    if name == "exp_negative" and width(z.format) > WIDEST and not engine_of(z).stays_wide:
         fmt, engine = z.format, engine_of(z)
         floor = 32 << fmt.scale
         share, _ = rectify(engine, engine.add_public(z.share, floor, fmt.bits), fmt)
         share = engine.add_public(share, -floor, fmt.bits)
         to = ring_format(fmt.bits, fmt.scale, True, False, floor + 1)
         z = SecretTensor(share, to, z.placement, z.session, z.dtype)
-    return evaluate(z, "exp_negative", target)
+        name = exponential_of(z, target)
+    return evaluate(z, name, target)
+
+
+def exponential_of(z: SecretTensor, target: FixedPoint) -> str:
+    """The library's function that computes exp(z), z <= 0: the form that the session's numerics ask for, where the
+    engine has forms."""
+    if engine_of(z).stays_wide:
+        return "exp_negative"
+    source = source_of(z, WIDEST_EXPONENT)
+    return exp_negative_function(z.session.numerics.exp, source, target)
 
 
 def exponential(x: SecretTensor, wanted: FixedPoint) -> SecretTensor:

@@ -16,7 +16,6 @@ import torch
 
 from privml.context import Session, current_node, node
 from privml.encoding import encode_factor
-from privml.engines.exponentials import exp_negative_function
 from privml.engines.ring import extremes
 from privml.formats import FixedPoint
 from privml.ops.quotients import quotient, whole_divisor
@@ -41,13 +40,17 @@ from privml.tensor import SecretTensor
 
 # The widths that the functions of the fixed-point library take and give.
 NARROWEST, WIDEST = 8, 32
+# Arguments of these forms of exp(x), x <= 0, may be wider: only their range is looked at.
+_WIDE = ("exp_negative_spline", "exp_negative_exact", "exp_negative_product")
+WIDEST_EXPONENT = 64
 # What a function may exceed its mathematical bound by, in units of the last place.
 SLACK = 16
 # The largest scale of a result whose size nobody knows: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, and those that stay below a bound.
-_NONNEGATIVE = {"exp_negative", "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
+_NONNEGATIVE = {"exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
 _BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32}
+_BOUNDS |= dict.fromkeys(_WIDE, 1)
 
 
 def float_dtype(x: torch.Tensor) -> torch.dtype:
@@ -110,17 +113,19 @@ def known(x: SecretTensor, bound: float | None = None, nonnegative: bool = False
 
 
 # ---- functions of the library
+def source_of(x: SecretTensor, widest: int = WIDEST) -> FixedPoint:
+    """The format in which a function takes ``x``."""
+    fmt = narrowed(x.format, 0, engine_of(x).stays_wide)
+    return FixedPoint(min(max(fmt.bits, NARROWEST), widest), min(fmt.scale, WIDEST - 2))
+
+
 def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     """A function of the library in format ``target``, of a value that lies in a ring of at most ``WIDEST`` bits after
     it was reduced to one: a larger value overflows, as in any ring. On engines that stay wide the ring remains."""
     wide = engine_of(x).stays_wide
-    fmt = narrowed(x.format, 0, wide)
-    source = FixedPoint(min(max(fmt.bits, NARROWEST), 64 if wide else WIDEST), min(fmt.scale, WIDEST - 2))
+    source = source_of(x, WIDEST_EXPONENT if wide or name in _WIDE else WIDEST)
     x = cast(x, source.bits, source.scale)
-    function = name
-    if name == "exp_negative":
-        function = exp_negative_function(x.session.numerics.exp, source, target)
-    share = engine_of(x).function(function, x.share, source, target)
+    share = engine_of(x).function(name, x.share, source, target)
     bound = _BOUNDS.get(name)
     most = None if bound is None else (bound << target.scale) + SLACK + 1
     bits = max(source.bits, target.bits) if wide else target.bits

@@ -116,7 +116,8 @@ def test_a_meter_books_the_cost_and_formats_out_of_range_are_refused(name):
     x = np.zeros((4, 5), np.int64)
     assert getattr(F, name)(meter, x, *FORMATS).shape == x.shape
     assert meter.counters()["online"]["sent"] > 0
-    for formats in ((16, 12, 16, 15), (1, 0, 16, 12), (64, 12, 16, 12), (16, -1, 16, 12)):
+    too_wide = (65 if "negative_" in name else 33, 12, 16, 12)
+    for formats in ((16, 12, 16, 15), (1, 0, 16, 12), too_wide, (16, -1, 16, 12)):
         with pytest.raises(ValueError, match="format: (bits|scale) must lie in"):
             getattr(F, name)(meter, x, *formats)
         with pytest.raises(ValueError, match=name):
