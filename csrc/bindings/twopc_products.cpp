@@ -11,6 +11,7 @@
 #include "twopc/multiplication.h"
 #include "twopc/nonzero_bit.h"
 #include "twopc/product_division.h"
+#include "twopc/row_product.h"
 #include "twopc/xor_to_additive.h"
 
 namespace privml::bindings {
@@ -93,6 +94,31 @@ void define_products(py::module_& m) {
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
       "shared x shared; formats are (bits, signed, nonnegative), max(m, n) <= ell <= m + n");
+  m.def(
+      "multiply_rows",
+      [](TwoPartySession& session, const py::array& x, Factors x_format, const py::array& y,
+         int y_bits, int ell) {
+        const auto a = view<u64>(x, "x");
+        const auto b = view<u64>(y, "y");
+        expect(size(b) == 0 ? size(a) == 0 : size(a) % size(b) == 0,
+               "x must have rows of one length, as many as y has numbers");
+        const i64 length = size(b) == 0 ? 0 : size(a) / size(b);
+        const FactorFormat format{std::get<0>(x_format), std::get<1>(x_format),
+                                  std::get<2>(x_format)};
+        Result<u64> out(shape_of(x));
+        session.run_divided(
+            size(b),
+            [&](Party& party, LaneRange range) {
+              multiply_rows(party, part(a, range, length), format, part(b, range), y_bits, ell,
+                            part(out.span, range, length));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_multiply_rows(meter, range.count, length, format, y_bits, ell);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "x_format"_a, "y"_a, "y_bits"_a, "ell"_a,
+      "rows of x times one number each, known not to be negative; x's format as in multiply");
   m.def(
       "multiply_owned",
       [](TwoPartySession& session, int owner, const py::array& x, Factors x_format, const Words& y,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -160,6 +160,11 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
         """Elementwise product of equal shapes."""
+
+    def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        """a [..., n] times b [..., 1], one number per row."""
+        wide = tuple(c.expand(a.share[0].shape) for c in b.share)
+        return self.multiply(a, replace(b, share=wide), out_bits)
 
     @abc.abstractmethod
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:

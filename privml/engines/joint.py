@@ -209,6 +209,9 @@ class JointEngine(Engine):
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
         return self._interactive("multiply", a, b, out_bits)
 
+    def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        return self._interactive("multiply_rows", a, b, out_bits)
+
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         return self._interactive("matmul", a, b, out_bits)
 

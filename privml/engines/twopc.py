@@ -133,6 +133,12 @@ class TwoPartyEngine(Engine):
             a = self._extended(a, out_bits - b.bits)
         return self._call("multiply", _array(a.share), _factor(a), _array(b.share), _factor(b), out_bits)
 
+    def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        a, b = self._fit(a, out_bits), self._fit(b, out_bits)
+        if a.owner is not None or b.owner is not None or not b.nonnegative or not _rows_pay(a.bits, b.bits, out_bits):
+            return super().multiply_rows(a, b, out_bits)
+        return self._call("multiply_rows", _array(a.share), _factor(a), _array(b.share), b.bits, out_bits)
+
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         x, y = a.share[0], b.share[0]
         if a.owner is not None and a.owner == b.owner:
@@ -331,6 +337,20 @@ class TwoPartyEngine(Engine):
         """Shared operands of bilinear protocols live in the output's ring."""
         a = self._fit(a, out_bits)
         return self._extended(a, out_bits) if a.owner is None and a.bits < out_bits else a
+
+
+# What a correlation counts where forms of a product are compared, whatever provider makes it (twopc/cross_terms.h).
+_CORRELATION_BITS = 32
+
+
+def _rows_pay(bits: int, row_bits: int, out_bits: int) -> bool:
+    """Whether a row's number, whose bits carry whole rows, is cheaper than the shorter factor of each element."""
+
+    def streams(choices: int) -> int:
+        return choices * out_bits - choices * (choices - 1) // 2
+
+    shorter = min(bits, row_bits)
+    return streams(row_bits) <= streams(shorter) + _CORRELATION_BITS * shorter
 
 
 def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1) -> TwoPartyEngine:
