@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import Numerics
 from privml.errors import InvalidInput
 from privml.frontend.torch_export import export
 from privml.passes import (
@@ -41,6 +40,8 @@ PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     merge_products,
     merge_elementwise,
 )
+# Those that leave every number what it is, but for batch normalization.
+FLOAT_PASSES = (fold_weights, fold_batchnorm, maxpool_before_monotone, fold_zeros)
 
 
 def convert(
@@ -77,13 +78,13 @@ def convert(
     module = model if isinstance(model, torch.nn.Module) else _onnx_module(model)
     report("trace")
     graph_module = verify(export(module, examples, dynamic_batch), after="export")
-    for rewrite in PASSES:
+    for rewrite in PASSES if precision.floating is None else FLOAT_PASSES:
         report(rewrite.__name__)
         graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
     report("choose formats")
     graph_module, choice = choose_formats(graph_module, data or examples, precision)
     verify(graph_module, formats=True, after="choose_formats")
-    program = Program.of(graph_module, Numerics(precision.bits, choice.precision.scale, exp=precision.exp))
+    program = Program.of(graph_module, choice.precision.numerics)
     program.choice = choice
     if choice.error > precision.tolerance:
         warnings.warn(

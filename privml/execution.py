@@ -15,8 +15,10 @@ from privml.context import Session
 from privml.context import node as current
 from privml.dispatch import TABLE, dispatch
 from privml.errors import InvalidInput, PrivmlError
-from privml.formats import Format
+from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 from privml.graph import SYM_SIZE, dtype_of, shape_of
+from privml.ops.values import engine_of, like
+from privml.ops.words import reformatted
 from privml.sharing import share
 from privml.tensor import SecretTensor
 
@@ -75,6 +77,7 @@ def call_node(node: fx.Node, args: Any, kwargs: Any, session: Session | None) ->
         return args[0].shape[args[1]]
     if session is None or not node.meta.get("secret"):
         return node.target(*args, **kwargs)
+    args, kwargs = (_in_formats(node, *pair) for pair in ((node.args, args), (node.kwargs, kwargs)))
     name = node.meta.get("layer", node.name)
     ledger = session.ledger
     entry = contextlib.nullcontext() if ledger is None else ledger.node(name, str(node.target))
@@ -87,6 +90,27 @@ def call_node(node: fx.Node, args: Any, kwargs: Any, session: Session | None) ->
             if hasattr(error, "add_note"):
                 error.add_note(f"in layer {name!r} ({node.target})")
             raise
+
+
+def _in_formats(node: fx.Node, spec: Any, value: Any) -> Any:
+    """Operands of a layer of floats as floats, of a layer of fixed point in the formats kept for that."""
+    if isinstance(spec, fx.Node):
+        to = node.meta["format"]
+        to = spec.meta.get("fixed", to) if isinstance(to, FixedPoint) else to
+        if (
+            not isinstance(value, SecretTensor)
+            or not value.dtype.is_floating_point
+            or isinstance(to, (Boolean, Integer))
+        ):
+            return value
+        if value.format == to or not (isinstance(value.format, Float) or isinstance(to, Float)):
+            return value
+        return like(value, reformatted(engine_of(value), value.share, value.format, to))
+    if isinstance(spec, dict):
+        return {key: _in_formats(node, part, value[key]) for key, part in spec.items()}
+    if isinstance(spec, (list, tuple)):
+        return type(value)(_in_formats(node, part, v) for part, v in zip(spec, value, strict=True))
+    return value
 
 
 def share_attributes(

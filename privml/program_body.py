@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program's graph as plain data (strings, numbers, lists, objects) and back.
 
-The body is an object of ``numerics`` (bits, scale, exp), ``constants`` (name -> dtype, shape, base64 of the
-little-endian elements), ``nodes`` in the order of execution, and ``outputs`` (names of nodes). A node has ``name``,
-``kind`` (``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's name), for calls
-``target`` (an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null where it
-varies) and ``dtype``; secrets also ``layer`` and ``format``, calls possibly ``request`` and ``working``. Within
-arguments, objects of one key stand for what JSON does not know: ``node``, ``dtype``, ``layout``, ``device``,
-``memory_format``, ``float`` (inf, -inf)."""
+The body is an object of ``numerics`` (bits, scale, exp, and for floats floating and dot), ``constants`` (name -> dtype,
+shape, base64 of the little-endian elements), ``nodes`` in the order of execution, and ``outputs`` (names of nodes). A
+node has ``name``, ``kind`` (``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's
+name), for calls ``target`` (an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null
+where it varies) and ``dtype``; secrets also ``layer`` and ``format``, possibly ``request``, ``working`` and ``fixed``.
+Within arguments, objects of one key stand for what JSON does not know: ``node``, ``dtype``, ``layout``, ``device``,
+``memory_format``, ``float`` (inf, -inf).
+"""
 
 from __future__ import annotations
 
@@ -38,6 +39,7 @@ _DTYPES = {
 _LAYOUTS = {"strided": torch.strided}
 _MEMORY = {"contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format}
 _KINDS = {"input": "placeholder", "attribute": "get_attr", "call": "call_function"}
+_FORMAT_KEYS = ("format", "request", "working", "fixed")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}\Z")
 _PATH = re.compile(r"[A-Za-z0-9_.]{1,512}\Z")
 
@@ -50,7 +52,7 @@ def digest(value: Any) -> str:
 
 def formats_of(body: Mapping[str, Any]) -> Any:
     """The part of a body that says what the ring elements stand for."""
-    keys = ("name", "format", "request", "working")
+    keys = ("name", *_FORMAT_KEYS)
     return [body["numerics"], [{k: node[k] for k in keys if k in node} for node in body["nodes"]]]
 
 
@@ -71,7 +73,11 @@ def body_of(module: fx.GraphModule, numerics: Numerics) -> tuple[dict[str, Any],
             else:
                 constants[node.target] = _constant(value)
         nodes.append(_encode_node(node))
-    numbers = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
+    numbers: dict[str, Any] = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
+    if numerics.floating is not None:
+        numbers["floating"] = asdict(numerics.floating)
+    if numerics.dot != "fused":
+        numbers["dot"] = numerics.dot
     return {"numerics": numbers, "constants": constants, "nodes": nodes, "outputs": outputs}, weights
 
 
@@ -89,7 +95,7 @@ def _encode_node(node: fx.Node) -> dict[str, Any]:
         result["dtype"] = str(dtype_of(node)).removeprefix("torch.")
     if node.meta.get("secret"):
         result["layer"] = node.meta.get("layer", node.name)
-        for key in ("format", "request", "working"):
+        for key in _FORMAT_KEYS:
             if node.meta.get(key) is not None:
                 fmt = node.meta[key]
                 result[key] = {"type": type(fmt).__name__, **asdict(fmt)}
@@ -160,7 +166,11 @@ def _decode_numerics(numbers: Mapping[str, Any]) -> Numerics:
     exp = numbers.get("exp", "auto")
     if exp not in EXPONENTIALS:
         raise CorruptFile(f"a program whose exponentials are {exp!r}")
-    return Numerics(_integer(numbers["bits"]), _integer(numbers["scale"]), exp=exp)
+    floating = numbers.get("floating")
+    if floating is not None:
+        floating = Float(_integer(floating["exponent"]), _integer(floating["mantissa"]))
+    bits, scale = _integer(numbers["bits"]), _integer(numbers["scale"])
+    return Numerics(bits, scale, exp=exp, floating=floating, dot=numbers.get("dot", "fused"))
 
 
 def _decode_node(
@@ -191,7 +201,7 @@ def _decode_node(
         node.meta["layer"] = str(entry["layer"])[:512]
         if "format" not in entry:
             raise CorruptFile(f"the secret {name!r} has no format")
-        for key in ("format", "request", "working"):
+        for key in _FORMAT_KEYS:
             if key in entry:
                 node.meta[key] = _decode_format(entry[key])
     _check_secrecy(node)

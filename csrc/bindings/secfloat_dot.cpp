@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python names of the steps of fused dot products.
-#include "bindings/secfloat.h"
+// Python names of the steps of fused dot products, and of selections.
+#include "bindings/secfloat_session.h"
 #include "secfloat/clear_dot.h"
+#include "secfloat/dot.h"
+#include "secfloat/selection.h"
 
 namespace privml::bindings {
+namespace {
 
-void define_float_dot(py::module_& m) {
+void define_clear_steps(py::module_& m) {
   m.def(
       "clear_align",
       [](const py::array& x, const py::array& shifts, int p, int q, int guard) {
@@ -49,6 +52,82 @@ void define_float_dot(py::module_& m) {
       },
       "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
       "sums 2^(exponent - fraction) to the nearest float");
+}
+
+void define_steps(py::module_& m) {
+  m.def(
+      "align",
+      [](TwoPartySession& session, const py::array& x, const py::array& shifts, int p, int q,
+         int guard, int bits) {
+        const FloatFormat f{p, q};
+        expect_word_format(f);
+        expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
+        const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
+        Result<u64> out(shape_of(x));
+        session.run_divided(
+            size(in),
+            [&](Party& party, LaneRange range) {
+              float_align(party, unpacked(party, in, range, f), part(shift, range), f, guard, bits,
+                          part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_float_align(meter, range.count, f, guard, bits);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "shifts"_a, "p"_a, "q"_a, "guard"_a, "bits"_a,
+      "clear_align() on shares, into a ring of `bits` bits");
+  m.def(
+      "from_sum",
+      [](TwoPartySession& session, const py::array& sums, const py::array& exponents, int p, int q,
+         int bits, int fraction) {
+        const FloatFormat f{p, q};
+        expect_word_format(f);
+        expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
+        const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
+        Result<u64> out(shape_of(sums));
+        session.run_divided(
+            size(in),
+            [&](Party& party, LaneRange range) {
+              FloatVector result(range.count);
+              float_from_sum(party, part(in, range), part(exponent, range), f, bits, fraction,
+                             result);
+              pack_words(result, f, party.rank, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_float_from_sum(meter, range.count, f, bits, fraction);
+            });
+        return out.array;
+      },
+      "session"_a, "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
+      "clear_from_sum() on shares");
+  m.def(
+      "select",
+      [](TwoPartySession& session, const py::array& bits, const py::array& x, int p, int q) {
+        const FloatFormat f{p, q};
+        expect_word_format(f);
+        expect(shape_of(bits) == shape_of(x), "bits and x: shapes differ");
+        const auto chosen = view<u8>(bits, "bits");
+        const auto in = view<u64>(x, "x");
+        Result<u64> out(shape_of(x));
+        session.run_divided(
+            size(in),
+            [&](Party& party, LaneRange range) {
+              FloatVector result(range.count);
+              float_select(party, part(chosen, range), unpacked(party, in, range, f), f, result);
+              pack_words(result, f, party.rank, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) { cost_float_select(meter, range.count, f); });
+        return out.array;
+      },
+      "session"_a, "bits"_a, "x"_a, "p"_a, "q"_a, "x where the XOR-shared bit is 1, else +0");
+}
+
+}  // namespace
+
+void define_float_dot(py::module_& m) {
+  define_clear_steps(m);
+  define_steps(m);
 }
 
 }  // namespace privml::bindings

@@ -44,7 +44,8 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
 
 def run_plain(program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     numerics = program.numerics
-    with privml.local("plain", bits=numerics.bits, scale=numerics.scale, exp=numerics.exp) as session:
+    formats = {name: getattr(numerics, name) for name in ("bits", "scale", "exp", "floating", "dot")}
+    with privml.local("plain", **formats) as session:
         outputs = program.run(session, inputs)
         return tuple(privml.reveal(x) for x in (outputs if isinstance(outputs, tuple) else (outputs,)))
 

@@ -386,5 +386,6 @@ class Engine(abc.ABC):
 
     def no_floats(self) -> ConfigError:
         return ConfigError(
-            f"the engine {self.name} has no floating point, the engine plain has; choose it, or fixed-point numerics"
+            f"the engine {self.name} has no floating point, the engines plain and twopc have; choose one of them, "
+            "or fixed-point numerics"
         )

@@ -12,10 +12,11 @@ import torch
 
 from privml import _core
 from privml.engines import ring
-from privml.engines.base import Engine, Operand, Share, check_divisor
+from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError
-from privml.formats import FixedPoint
+from privml.float_words import add_words
+from privml.formats import FixedPoint, Float, Integer
 
 SHARED = -1
 # Every lane is a connection and a thread at each party.
@@ -237,25 +238,6 @@ class TwoPartyEngine(Engine):
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return a
 
-    def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
-    ) -> Share:
-        check_divisor(divisor)
-        if divisor & (divisor - 1) == 0:
-            return self.truncate(a, bits, divisor.bit_length() - 1, nonnegative, bound)
-        narrow = bits
-        if divisor >> (bits - 1):  # the protocol's divisors are numbers of the ring
-            bits = divisor.bit_length() + 1
-            a = self.extend(a, narrow, bits, True, nonnegative, bound)
-            bound = 1 << (narrow - 1) if bound is None else bound
-        most, middle = 1 << (bits - 1) if bound is None else bound, 0
-        if nonnegative and 8 * most > 3 << bits:  # around zero, where no comparison finds the sign
-            middle = most // 2 // divisor
-            most = max(middle * divisor, most - middle * divisor)
-            a = self.add_public(a, -middle * divisor, bits)
-        quotient = self._call("divide_bounded", _array(a), bits, most, divisor)
-        return self.add_public(quotient, middle, bits) if middle else quotient
-
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:
         return self._call("most_significant_bit", _array(a), bits)
@@ -308,6 +290,46 @@ class TwoPartyEngine(Engine):
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._call("lookup", _array((table,)), _array(index), in_bits, out_bits)
+
+    # ---- floating point
+    def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
+        return self._words(name, operands, fmt.exponent, fmt.mantissa)
+
+    def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
+        return self._words("cast", [a], fmt.exponent, fmt.mantissa, to.exponent, to.mantissa)
+
+    def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
+        a, bits = self._at_least(a, fmt.bits, to.mantissa + 3)
+        zeros = (torch.zeros_like(a[0]),)
+        return self._words("from_sum", [a, zeros], to.exponent, to.mantissa, bits, fmt.scale)
+
+    def _at_least(self, a: Share, bits: int, least: int) -> tuple[Share, int]:
+        return (a, bits) if bits >= least else (self.extend(a, bits, least), least)
+
+    def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
+        return self._words("to_fixed", [a], fmt.exponent, fmt.mantissa, to.bits, to.scale)
+
+    def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
+        return self._words("select", [bit, a], fmt.exponent, fmt.mantissa)
+
+    def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
+        return self._words("align", [a, shifts], fmt.exponent, fmt.mantissa, guard, bits)
+
+    def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:
+        return self._words("from_sum", [a, exponents], fmt.exponent, fmt.mantissa, bits, fraction)
+
+    def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
+        words, places = a[0], torch.arange(fmt.word_bits)
+        bits = ((words.unsqueeze(-1) >> places) & 1).to(torch.uint8)
+        difference = self.reveal_bits((bits,), to)
+        if difference is None:
+            return None
+        theirs = words ^ (difference.to(torch.int64) << places).sum(-1)
+        return add_words(words, theirs, fmt)
+
+    def _words(self, name: str, operands: Sequence[Share], *settings: int) -> Share:
+        protocol = getattr(_core.secfloat, name)
+        return (_tensor(protocol(self.session, *(_array(a) for a in operands), *settings)),)
 
     # ---- operands
     def _call(self, name: str, *args: Any) -> Share:

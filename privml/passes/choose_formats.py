@@ -15,8 +15,9 @@ from privml.context import EXPONENTIALS, Numerics, Session
 from privml.engines.plain import PlainEngine
 from privml.errors import ConfigError, OverflowDetected
 from privml.execution import execute, share_attributes, share_inputs
-from privml.formats import Boolean, FixedPoint, Integer
+from privml.formats import Boolean, FixedPoint, Integer, float_format
 from privml.graph import attribute, tensor_of
+from privml.passes.float_layers import INTEGER_BITS, all_floats, inner_floats, named_floats, write_floats
 from privml.passes.kinds import Kind, factors, is_secret
 from privml.passes.ranges import Range, calibrate, chunks
 from privml.passes.rings import Rings, assign_rings
@@ -40,6 +41,9 @@ class Precision:
     formats and operators guarantee of a value's size; "calibrated" also trusts ``margin`` times what calibration saw:
     truncation and extension become cheaper, and a value beyond it gives a wrong result even where its ring has room.
     ``exp``: see Numerics.
+    ``floating``: the floating-point format (``privml.formats.FLOATS``) of all real numbers instead of fixed point;
+    ``layers``: that of some layers, by patterns of their names or their operators', among fixed-point ones; ``dot``:
+    how products of matrices of floats are computed (see ``Numerics``).
     """
 
     bits: int = 32
@@ -50,6 +54,9 @@ class Precision:
     tolerance: float = 1 / 128
     bounds: str = "proved"
     exp: str = "auto"
+    floating: str | None = None
+    layers: Mapping[str, str] | None = None
+    dot: str = "fused"
 
     def __post_init__(self) -> None:
         for name in ("bits", "scale", "weight_bits"):
@@ -59,6 +66,13 @@ class Precision:
         for name in ("margin", "tolerance"):
             if type(getattr(self, name)) not in (int, float):
                 raise ConfigError(f"numerics: {name} must be a number, got {getattr(self, name)!r}")
+        float_format(self.floating)
+        if self.layers is not None and not isinstance(self.layers, Mapping):
+            raise ConfigError(f"numerics: layers must map names to formats, got {self.layers!r}")
+        if self.floating is not None and self.layers:
+            raise ConfigError("numerics: with floating=... every layer has floats; leave layers out")
+        if self.dot not in ("exact", "fused"):
+            raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
         if self.bounds not in ("proved", "calibrated"):
             raise ConfigError(f"numerics: bounds must be proved or calibrated, got {self.bounds!r}")
         if self.exp not in EXPONENTIALS:
@@ -74,6 +88,13 @@ class Precision:
         if self.margin < 1 or not math.isfinite(self.margin) or not 0 < self.tolerance < 1:
             raise ConfigError("numerics: margin must be at least 1, tolerance in (0, 1)")
 
+    @property
+    def numerics(self) -> Numerics:
+        """Those of a session for a program of this precision."""
+        if self.floating is not None:
+            return Numerics(INTEGER_BITS, floating=float_format(self.floating), dot=self.dot)
+        return Numerics(self.bits, self.scale, exp=self.exp, dot=self.dot)
+
     @staticmethod
     def of(settings: Precision | Mapping[str, Any] | None) -> Precision:
         """From a mapping (a configuration group), rejecting unknown names."""
@@ -83,7 +104,10 @@ class Precision:
         unknown = sorted(set(settings) - known)
         if unknown:
             raise ConfigError(f"numerics: unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
-        return Precision(**dict(settings))
+        given = dict(settings)
+        if isinstance(given.get("layers"), Mapping):
+            given["layers"] = dict(given["layers"]) or None
+        return Precision(**given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +143,12 @@ def choose_formats(
     scale fits the rings.
     """
     ranges, expected = calibrate(module, data)
+    if precision.floating is not None:
+        all_floats(module, float_format(precision.floating))
+        return module, Choice(precision, _measure(module, data, expected, precision), ())
+    for node in inner_floats(named_floats(module, precision.layers or {})):
+        if node in ranges:
+            ranges[node] = replace(ranges[node], largest=0.0)
     weight_bits = precision.weight_bits or min(max(_WEIGHT_BITS), precision.bits)
     scales = [precision.scale] if precision.scale is not None else [s for s in _SCALES if s < precision.bits - 2]
     tried = (replace(precision, scale=s, weight_bits=weight_bits) for s in scales)
@@ -164,7 +194,7 @@ def _measure(
     """The largest error of the plain engine's outputs, relative to the largest output."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
     few = chunks(inputs, [x[:_MEASURED] if x.dim() else x for x in data])[0]
-    session = Session(PlainEngine(), Numerics(precision.bits, precision.scale, exp=precision.exp))
+    session = Session(PlainEngine(), precision.numerics)
     values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     attributes = share_attributes(module.graph, session, values)
     results = execute(module.graph, share_inputs(module.graph, session, few), attributes, session)
@@ -232,7 +262,7 @@ def _annotate(
     module: fx.GraphModule, plan: Scales, rings: Rings, ranges: dict[fx.Node, Range], precision: Precision
 ) -> None:
     for node in module.graph.nodes:
-        for key in ("format", "request", "working"):
+        for key in ("format", "request", "working", "fixed"):
             node.meta.pop(key, None)
         if not is_secret(node) or node.op == "output":
             continue
@@ -251,6 +281,8 @@ def _annotate(
             _request(node, plan, rings, precision)
             if precision.bounds == "calibrated" and "request" in node.meta and not ranges[node].hides:
                 node.meta["request"] = _bounded(node.meta["request"], ranges[node].largest * precision.margin)
+
+    write_floats(named_floats(module, precision.layers or {}))
 
 
 def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) -> None:

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import privml
-from privml.formats import FLOATS, Float
+from privml.formats import FLOATS, Float, Shared
 from privml.ops.floating.dot import guard_bits
 
 
@@ -55,6 +55,22 @@ def test_units_of_features_do_not_matter():
         plain = privml.share(a, owner=1) @ privml.share(b)
         scaled = privml.share(a * units, owner=1) @ privml.share(b / units[:, None])
         assert torch.equal(privml.reveal(plain), privml.reveal(scaled))
+
+
+@pytest.mark.parametrize("shared", [(True, True), (False, True), (True, False)])
+def test_two_parties_compute_what_plain_does(shared):
+    generator = torch.Generator().manual_seed(3)
+    operands = [spread(generator, 4, 9, exponents=(-9, 9)), spread(generator, 9, 3, exponents=(-20, 4))]
+    results = []
+    for engine, settings in (("plain", {}), ("twopc", {"ot": "ideal"})):
+        with privml.local(engine, floating="float32", **settings):
+            a, b = (
+                privml.share(x, owner=1) + 0 * privml.share(x) if mixed else privml.share(x, owner=1)
+                for x, mixed in zip(operands, shared, strict=True)
+            )
+            assert isinstance(a.placement, Shared) == shared[0]
+            results.append(privml.reveal(a @ b))
+    assert torch.equal(*results)
 
 
 @pytest.mark.parametrize("groups", [1, 2])

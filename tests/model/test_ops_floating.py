@@ -8,7 +8,7 @@ from test_ops import exact_result
 
 import privml
 from privml.errors import ConfigError, InvalidInput
-from privml.formats import FixedPoint, Float
+from privml.formats import Boolean, FixedPoint, Float
 
 
 def run(case, **session):
@@ -28,6 +28,53 @@ def test_operator_on_floats(case):
     else:
         bound = 2.0**-21 * max(1.0, float(exact.abs().max()))
     assert (value.double() - exact).abs().max() <= bound + 1e-6 * float(exact.abs().max())
+
+
+# One of every kind of rule: what they share, elementwise rows of the same operators would only repeat.
+TOGETHER = (
+    "cat_public", "pad_value", "scatter", "scatter_add", "add_broadcast", "add_mixed_dtype", "sub", "sum_dims",
+    "cumsum", "mul_broadcast", "mul_bits_fixed", "mul_integer_fixed", "pow", "mm", "mm_public_left", "bmm", "linear_3d",
+    "addmm_scaled", "conv2d_groups", "conv1d", "conv_transpose2d", "lt", "ge_scalar", "eq", "gt_public", "where",
+    "where_public_value", "masked_fill_infinity", "maximum", "minimum", "amax_dims", "argmax_ties", "max_dim_index",
+    "relu", "relu6", "leaky_relu", "abs", "sign", "threshold", "max_pool2d_overlap", "max_pool2d_indices",
+    "writes_through_views", "secret_mask_write",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def two_parties():
+    session = privml.local("twopc", ot="ideal", floating="float32")
+    yield session
+    session.close()
+
+
+def words_of(result):
+    """What the revealed tensor consists of, whatever its format."""
+    engine, fmt = result.session.engine, result.format
+    if isinstance(fmt, Float):
+        return engine.reveal_words(result.share, fmt)
+    return engine.reveal_bits(result.share) if fmt == Boolean() else engine.reveal(result.share, fmt.bits)
+
+
+@pytest.mark.parametrize("name", TOGETHER)
+def test_two_parties_compute_what_plain_does(name, two_parties):
+    case = next(case for case in PLAIN_CASES if case.name == name)
+    results = []
+    for session in (two_parties, privml.local("plain", floating="float32")):
+        with torch.no_grad():
+            secrets = [privml.share(v, owner=i % 2, session=session) for i, v in enumerate(case.inputs)]
+            results.append(case.function(*secrets))
+    assert results[0].format == results[1].format
+    assert torch.equal(words_of(results[0]), words_of(results[1]))
+
+
+@pytest.mark.parametrize("fmt", [Float(8, 7), Float(5, 10), Float(8, 23)])
+def test_shares_open_to_those_who_may_know(fmt):
+    x = torch.tensor([1.5, -0.0, float("inf"), -3e-5])
+    with privml.local("twopc", ot="ideal"):
+        shared = privml.share(x, format=fmt) + privml.share(torch.zeros(4), owner=1, format=fmt)
+        for to in (None, 0, 1):
+            assert torch.equal(privml.reveal(shared, to), privml.reveal(privml.share(x, format=fmt)) + 0.0)
 
 
 def test_narrow_floats_meet_wide_ones_and_fixed_point():
@@ -87,6 +134,6 @@ def test_engines_without_floats_say_which_have_them():
 
     from privml.context import Session
 
-    with Session(AdditiveEngine()), pytest.raises(ConfigError, match="the engine plain has"):
+    with Session(AdditiveEngine()), pytest.raises(ConfigError, match="engines plain and twopc have"):
         x = privml.share(torch.ones(2), format=Float())
         x + privml.share(torch.ones(2), owner=1, format=Float())
