@@ -5,6 +5,7 @@
 # make bench   throughput and bytes of the protocols (benchmarks/results)
 # make docs    the documentation as pages, in build/site
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR (minutes)
+# make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
 SHELL := /bin/bash
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove bench docs clean
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat bench docs clean
 
 all: build
 
@@ -63,6 +64,11 @@ sanitize: setup
 prove: build
 	$(BIN)/python scripts/make_tables.py --check
 	$(BIN)/python scripts/prove_functions.py
+
+prove-secfloat: build
+	$(BIN)/cmake --build build/release --target prove_functions
+	$(BIN)/python scripts/make_float_tables.py --check
+	$(BIN)/python scripts/prove_secfloat.py $(FUNCTION) --threads $(JOBS)
 
 sanitize-threads: setup
 	$(BIN)/cmake -S csrc -B build/sanitize-threads -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \

@@ -19,6 +19,7 @@ void define_fixed_point_functions(py::module_& m);
 void define_clear_float_primitives(py::module_& m);
 void define_float_dot(py::module_& m);
 void define_float_primitives(py::module_& m);
+void define_float_functions(py::module_& m);
 void define_three_party_kernels(py::module_& m);
 
 namespace {
@@ -72,6 +73,7 @@ PYBIND11_MODULE(_core, m) {
   privml::bindings::define_clear_float_primitives(secfloat);
   privml::bindings::define_float_dot(secfloat);
   privml::bindings::define_float_primitives(secfloat);
+  privml::bindings::define_float_functions(secfloat);
   py::module_ threepc = m.def_submodule(
       "threepc", "Kernels of the three-party engine: what one party computes between messages.");
   privml::bindings::define_three_party_kernels(threepc);

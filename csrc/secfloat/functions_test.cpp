@@ -89,7 +89,7 @@ struct Bound {
 
 // Both parties' bytes per element with SoftSpoken, and the depth of one chunk.
 void expect_within(const FloatFunction& function, Bound bound) {
-  constexpr i64 kElements = 8192;
+  constexpr i64 kElements = 10000;
   CostMeter meter(rcot_cost(OtKind{false, 4}.config()));
   function.cost(meter, kElements);
   EXPECT_LE(static_cast<double>(meter.bytes[0] + meter.bytes[1]) / kElements / 1024,
@@ -133,8 +133,8 @@ TEST(FloatFunctions, Log2) {
 TEST(FloatFunctions, Log) { expect_right(kLog); }
 
 TEST(FloatFunctions, LengthsAroundAChunk) {
-  for (const i64 n : {i64{0}, i64{1}, kFloatChunk + 1}) {
-    Values values = stratified(static_cast<int>(kFloatChunk));
+  for (const i64 n : {i64{0}, i64{1}, kFloatFunctionChunk + 1}) {
+    Values values = stratified(static_cast<int>(kFloatFunctionChunk));
     values.resize(n);
     expect_equals_twin(kExp2, values);
   }

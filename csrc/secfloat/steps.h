@@ -174,7 +174,7 @@ inline constexpr i64 kFloatChunk = i64{1} << 13;
 // body(steps, begin) for consecutive ranges, each on correlations reserved in one go; and the same
 // on a meter.
 template <class Body>
-void run_steps(Party& party, i64 n, Body&& body) {
+void run_steps(Party& party, i64 n, Body&& body, i64 limit = kFloatChunk) {
   in_chunks(
       party, n,
       [&](CostMeter& meter, i64 count) {
@@ -185,18 +185,18 @@ void run_steps(Party& party, i64 n, Body&& body) {
         Steps steps(party, count);
         body(steps, begin);
       },
-      kFloatChunk);
+      limit);
 }
 
 template <class Body>
-void cost_steps(CostMeter& meter, i64 n, Body&& body) {
+void cost_steps(CostMeter& meter, i64 n, Body&& body, i64 limit = kFloatChunk) {
   cost_in_chunks(
       meter, n,
       [&](CostMeter& inner, i64 count) {
         Steps steps(inner, count);
         body(steps, 0);
       },
-      kFloatChunk);
+      limit);
 }
 
 }  // namespace privml

@@ -34,7 +34,7 @@ class Inputs:
 
 def prepare(name: str, core: Any, session: Any, rank: int, n: int, params: Params) -> Action:
     """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name."""
-    library = core.fixmath if name == "function" else core.twopc
+    library = {"function": core.fixmath, "float_function": core.secfloat}.get(name, core.twopc)
     return OPERATORS[name](library, session, rank, Inputs(rank), n, params)
 
 
@@ -107,6 +107,27 @@ def function(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params:
     return lambda: run(session, share, bits, scale, bits, scale)
 
 
+def float_function(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """A floating-point operation of ``operands`` float32 words; random exponents of -``span`` .. ``span``."""
+    shared = np.random.default_rng(0)
+    shares = []
+    for _ in range(params["operands"]):
+        exponent = shared.integers(127 - params["span"], 127 + params["span"], size=n, dtype=np.uint64)
+        sign = shared.integers(0, 2, size=n, dtype=np.uint64) * params["signed"]
+        mantissa = shared.integers(2**23, 2**24, size=n, dtype=np.uint64)
+        one = np.uint64(1)
+        random = {bits: shared.integers(0, 2**bits, size=n, dtype=np.uint64) for bits in (24, 10, 2)}
+        if rank == 1:
+            mantissa = (mantissa - random[24]) & np.uint64(2**24 - 1)
+            exponent = (exponent - random[10]) & np.uint64(2**10 - 1)
+            flags = (sign | one << one) ^ random[2]
+        else:
+            mantissa, exponent, flags = random[24], random[10], random[2]
+        shares.append(mantissa | exponent << np.uint64(24) | flags << np.uint64(34))
+    run = getattr(core, params["function"])
+    return lambda: run(session, *shares, 8, 23)
+
+
 def correlated_transfer(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
     """Random correlated transfers alone, one direction (party 0 sends)."""
     return lambda: session.draw_and_discard(0, n)
@@ -131,4 +152,5 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "matmul": matmul,
     "correlated_transfer": correlated_transfer,
     "function": function,
+    "float_function": float_function,
 }
