@@ -3,6 +3,8 @@
 #include "bindings/secfloat_session.h"
 #include "secfloat/addition.h"
 #include "secfloat/comparison.h"
+#include "secfloat/conversion.h"
+#include "secfloat/division.h"
 #include "secfloat/multiplication.h"
 
 namespace privml::bindings {
@@ -28,12 +30,79 @@ void unary(py::module_& m, const char* name, Protocol protocol,
 
 void cost_nothing(CostMeter&, i64, FloatFormat) {}
 
+void define_conversions(py::module_& m) {
+  m.def(
+      "from_fixed",
+      [](TwoPartySession& session, const py::array& x, int bits, int scale, int p, int q) {
+        const FloatFormat f{p, q};
+        expect_word_format(f);
+        const auto in = view<u64>(x, "x");
+        Result<u64> out(shape_of(x));
+        session.run_divided(
+            size(in),
+            [&](Party& party, LaneRange range) {
+              FloatVector result(range.count);
+              float_from_fixed(party, part(in, range), bits, scale, f, result);
+              pack_words(result, f, party.rank, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_float_from_fixed(meter, range.count, bits, scale, f);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "bits"_a, "scale"_a, "p"_a, "q"_a,
+      "x / 2^scale to the nearest float; shares in Z_2^bits to shares of words");
+  m.def(
+      "to_fixed",
+      [](TwoPartySession& session, const py::array& x, int p, int q, int bits, int scale) {
+        const FloatFormat f{p, q};
+        expect_word_format(f);
+        const auto in = view<u64>(x, "x");
+        Result<u64> out(shape_of(x));
+        session.run_divided(
+            size(in),
+            [&](Party& party, LaneRange range) {
+              const FloatVector a = unpacked(party, in, range, f);
+              float_to_fixed(party, a, f, bits, scale, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_float_to_fixed(meter, range.count, f, bits, scale);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "p"_a, "q"_a, "bits"_a, "scale"_a,
+      "x 2^scale to the nearest integer, the ends of `bits` bits beyond them; bits <= 63 - q");
+  m.def(
+      "cast",
+      [](TwoPartySession& session, const py::array& x, int p, int q, int to_p, int to_q) {
+        const FloatFormat from{p, q}, to{to_p, to_q};
+        expect_word_format(from);
+        expect_word_format(to);
+        const auto in = view<u64>(x, "x");
+        Result<u64> out(shape_of(x));
+        session.run_divided(
+            size(in),
+            [&](Party& party, LaneRange range) {
+              const FloatVector a = unpacked(party, in, range, from);
+              FloatVector result(range.count);
+              float_cast(party, a, from, to, result);
+              pack_words(result, to, party.rank, part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_float_cast(meter, range.count, from, to);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "p"_a, "q"_a, "to_p"_a, "to_q"_a, "to another format, rounded");
+}
+
 }  // namespace
 
 void define_float_primitives(py::module_& m) {
   binary(m, "add", float_add, cost_float_add, "a + b");
   binary(m, "subtract", float_subtract, cost_float_subtract, "a - b");
   binary(m, "multiply", float_multiply, cost_float_multiply, "a b");
+  binary(m, "divide", float_divide, cost_float_divide, "a / b; x / 0 is infinity, 0 / 0 is 0");
   binary(m, "maximum", float_maximum, cost_float_maximum, "the larger one");
   relation(m, "less_than", float_less_than, cost_float_less_than, "XOR shares of [a < b]");
   relation(m, "less_equal", float_less_equal, cost_float_less_equal, "XOR shares of [a <= b]");
@@ -47,6 +116,10 @@ void define_float_primitives(py::module_& m) {
       m, "absolute",
       [](Party& party, FloatView a, FloatFormat, FloatSpan out) { float_absolute(party, a, out); },
       cost_nothing, "|x|, local");
+  unary(m, "sqrt", float_sqrt, cost_float_sqrt, "square root of the magnitude");
+  unary(m, "round_to_integer", float_round_to_integer, cost_float_round_to_integer,
+        "the nearest integer, ties to even");
+  define_conversions(m);
 }
 
 }  // namespace privml::bindings

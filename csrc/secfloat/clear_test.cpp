@@ -116,6 +116,31 @@ TEST(ClearFloat, ApproximateQuotients) {
   }
 }
 
+TEST(ClearFloat, ApproximateRoots) {
+  const auto check = [](int q, u64 mantissa, bool odd) {
+    const u64 twice = integer_root(u128{mantissa} << (q + 2 + (odd ? 1 : 0)));
+    const u64 difference = ((twice + 1) >> 1) - approximate_root(q, mantissa, odd);
+    ASSERT_LE(difference, 1U) << q << ": " << mantissa << " " << odd;
+  };
+  for (const int q : {2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}) {
+    for (u64 m = u64{1} << q; m < u64{2} << q; ++m) {
+      check(q, m, false);
+      check(q, m, true);
+    }
+  }
+  std::mt19937_64 random(1);
+  for (const int q : {23, 27}) {
+    for (int i = 0; i < 300000; ++i) {
+      const u64 one = u64{1} << q, small = random() % 64;
+      check(q,
+            i % 4 == 0   ? one + small
+            : i % 4 == 1 ? 2 * one - 1 - small
+                         : one + random() % one,
+            i & 8);
+    }
+  }
+}
+
 TEST(ClearFloat, WordsOfShares) {
   const FloatFormat f{5, 10};
   std::mt19937_64 random(1);

@@ -80,4 +80,36 @@ constexpr u64 integer_root(u128 x) {
   return root;
 }
 
+// 1 / sqrt(2^odd x) on the same pieces alike.
+constexpr Chord root_chord(int q, u64 h, bool odd) {
+  const auto [g, s, offset] = quotient_plan(q);
+  constexpr int kGuard = 12;  // fraction bits beyond s
+  const u64 P = (u64{1} << g) + h;
+  const auto inverse_root = [&](u64 at) {
+    const u128 square = (u128{1} << (2 * (s + kGuard) + g - (odd ? 1 : 0))) / at;
+    return u128{integer_root(square)};
+  };
+  const u128 left = inverse_root(P), right = inverse_root(P + 1);
+  return {divide_rounded(left * (64 * u128{P} * P - 3), (u128{64} << kGuard) * P * P),
+          divide_rounded(left - right, u128{1} << kGuard)};
+}
+
+// mantissa: m >> odd.
+constexpr u64 first_inverse_root(int q, u64 mantissa, bool odd) {
+  const auto [g, s, offset] = quotient_plan(q);
+  const Chord chord = root_chord(q, (mantissa >> offset) & low_mask(g), odd);
+  return ((chord.start << offset) - chord.slope * (mantissa & low_mask(offset))) >> offset;
+}
+
+constexpr u64 approximate_root(int q, u64 mantissa, bool odd) {
+  const int s = quotient_plan(q).initial;
+  const u64 m = mantissa << (odd ? 1 : 0), r = first_inverse_root(q, mantissa, odd);
+  const u64 a = static_cast<u64>((u128{m} * r) >> (s - 3));  // q + 3 fraction bits
+  const __int128 rest =
+      (static_cast<__int128>(1) << (q + 3 + s)) - static_cast<__int128>(u128{a} * r);
+  const i64 epsilon = static_cast<i64>(rest >> s);
+  const __int128 sum = (static_cast<__int128>(a) << (q + 4)) + static_cast<__int128>(a) * epsilon;
+  return static_cast<u64>(sum >> (q + 7));
+}
+
 }  // namespace privml

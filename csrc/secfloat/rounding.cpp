@@ -82,8 +82,12 @@ RingShares exponents_of(const Steps& steps, const RingShares& pairs, FloatFormat
 }
 
 FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f) {
+  return check_float(steps, a, f, f.exponent_bits());
+}
+
+FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f, int width) {
   const i64 n = a.exponent.count;
-  const int width = f.exponent_bits();
+  const int short_width = f.exponent_bits();
   const u64 least = steps.constant(static_cast<u64>(f.least()));
   const u64 greatest = steps.constant(static_cast<u64>(f.greatest()));
   const RingShares differences =
@@ -95,16 +99,17 @@ FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f) {
   const BitShares keep = steps.negated(steps.map_bits(n, [&](i64 i) { return zero[i] ^ over[i]; }));
   const u64 base = static_cast<u64>(f.least() - 1);
   const u64 own_base = steps.constant(base);
-  const RingShares pairs = interleaved(
-      steps, a.mantissa, steps.map(n, width, [&](i64 i) { return a.exponent[i] - own_base; }));
-  const Selected kept = steps.select({{keep, pairs, 2, pair_width(f)}}, {{over, width}});
+  const RingShares pairs =
+      interleaved(steps, a.mantissa,
+                  steps.map(n, short_width, [&](i64 i) { return a.exponent[i] - own_base; }));
+  const Selected kept = steps.select({{keep, pairs, 2, pair_width(f)}}, {{over, short_width}});
   const u64 span = static_cast<u64>(f.greatest() + 1) - base;
   FloatShares out{zero, a.sign, steps.ring(n), steps.ring(n)};
   out.exponent = exponents_of(steps, kept.selections[0], f);
   out.mantissa = mantissas_of(steps, kept.selections[0], f);
   steps.local(n, [&](i64 i) {
     const u64 exponent = out.exponent[i] + own_base + span * kept.conversions[0][i];
-    out.exponent[i] = exponent & low_mask(width);
+    out.exponent[i] = exponent & low_mask(short_width);
     out.mantissa[i] =
         (out.mantissa[i] + (u64{over[i]} << f.mantissa)) & low_mask(f.mantissa_bits());
   });

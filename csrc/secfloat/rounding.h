@@ -35,7 +35,9 @@ struct RoundedShares {
 // q + 1 < bits.
 RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits, int q);
 
-// Any exponent in p + 2 bits; exponents of zeros must not exceed the greatest.
+// Exponents in Z_{2^width}, of p + 2 bits or more, any number there; those of zeros must not exceed
+// the greatest. The result's are of p + 2 bits.
+FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f, int width);
 FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f);
 
 // ~(x + added) as shares: party 0 holds ~(x0 + added), party 1 -x1.

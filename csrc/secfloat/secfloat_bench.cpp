@@ -17,6 +17,8 @@
 #include "ot/setup.h"
 #include "secfloat/addition.h"
 #include "secfloat/comparison.h"
+#include "secfloat/conversion.h"
+#include "secfloat/division.h"
 #include "secfloat/multiplication.h"
 
 namespace privml {
@@ -51,7 +53,20 @@ std::vector<Row> all_rows() {
           binary("max", float_maximum, cost_float_maximum),
           binary("mul", float_multiply, cost_float_multiply),
           binary("cheap_add", float_cheap_add, cost_float_cheap_add),
-          binary("add", float_add, cost_float_add)};
+          binary("add", float_add, cost_float_add),
+          binary("div", float_divide, cost_float_divide),
+          binary(
+              "sqrt",
+              [](Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+                float_sqrt(p, a, f, out);
+              },
+              cost_float_sqrt),
+          binary(
+              "round",
+              [](Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+                float_round_to_integer(p, a, f, out);
+              },
+              cost_float_round_to_integer)};
 }
 
 void print_cost(const Row& row) {

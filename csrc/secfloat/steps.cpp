@@ -14,6 +14,7 @@
 #include "twopc/most_significant_bit.h"
 #include "twopc/nonzero_bit.h"
 #include "twopc/random_selection.h"
+#include "twopc/split.h"
 #include "twopc/truncation.h"
 #include "twopc/two_way_transfer.h"
 
@@ -226,6 +227,16 @@ RingShares Steps::extend_shared_msb(const RingShares& x, int from, const BitShar
   return out;
 }
 
+RingShares Steps::extend_known_msb(const RingShares& x, int from, u8 msb, int to) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_extend_known_msb(*meter_, x.count, from, to);
+  } else {
+    privml::extend_known_msb(*party_, x, from, msb, false, to, out.values);
+  }
+  return out;
+}
+
 RingShares Steps::extend_bounded(const RingShares& x, int bits, u64 bound, int to) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
@@ -248,6 +259,52 @@ RingShares Steps::multiply(const RingShares& x, FactorFormat x_format, const Rin
   if (x_msb != nullptr) msbs.x = x_msb->values;
   if (y_msb != nullptr) msbs.y = y_msb->values;
   privml::multiply(*party_, x, x_format, y, y_format, ell, out.values, msbs);
+  return out;
+}
+
+// x0^2 + x1^2 + 2 x0 x1.
+RingShares Steps::square(const RingShares& x, int bits) {
+  RingShares out = ring(x.count);
+  const KnownFormat format{bits - 1, false};
+  if (meter_ != nullptr) {
+    cost_cross_term(*meter_, 0, x.count, format, format, bits - 1, ChoiceSide::left);
+    return out;
+  }
+  const RingShares low = map(x.count, bits - 1, [&](i64 i) { return x[i]; });
+  cross_term(*party_, 0, low, format, format, bits - 1, ChoiceSide::left, out.values);
+  local(x.count, [&](i64 i) { out[i] = (2 * out[i] + x[i] * x[i]) & low_mask(bits); });
+  return out;
+}
+
+Steps::Split Steps::split_number(const RingShares& x, int bits, int shift, int low_bits) {
+  Split out{ring(x.count), ring(x.count)};
+  if (meter_ != nullptr) {
+    cost_split_number(*meter_, x.count, bits, shift, low_bits);
+  } else {
+    privml::split_number(*party_, x, bits, shift, low_bits, out.high.values, out.low.values);
+  }
+  return out;
+}
+
+RingShares Steps::multiply_word(const RingShares& factor, int factor_bits, const RingShares& u,
+                                int ell) {
+  RingShares out = ring(u.count);
+  if (meter_ != nullptr) {
+    cost_multiply_word(*meter_, u.count, {factor_bits, false}, ell);
+  } else {
+    privml::multiply_word(*party_, factor, {factor_bits, false}, u, ell, out.values);
+  }
+  return out;
+}
+
+RingShares Steps::linear_words(const LinearShape& shape, const RingShares& constant,
+                               const RingShares& factor, const RingShares& u) {
+  RingShares out = ring(u.count);
+  if (meter_ != nullptr) {
+    cost_linear_words(*meter_, u.count, shape);
+  } else {
+    privml::linear_words(*party_, shape, constant, factor, u, out.values);
+  }
   return out;
 }
 

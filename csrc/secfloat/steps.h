@@ -113,12 +113,22 @@ class Steps {
   RingShares truncate_reduce(const RingShares& x, int bits, int shift);
   RingShares extend_nonnegative(const RingShares& x, int from, int to);
   RingShares extend_shared_msb(const RingShares& x, int from, const BitShares& msb, int to);
+  RingShares extend_known_msb(const RingShares& x, int from, u8 msb, int to);
   RingShares extend_bounded(const RingShares& x, int bits, u64 bound, int to);
   RingShares multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
                       FactorFormat y_format, int ell, const BitShares* x_msb = nullptr,
                       const BitShares* y_msb = nullptr);
+  RingShares square(const RingShares& x, int bits);  // x in Z_{2^bits}
+  // split.h
+  struct Split {
+    RingShares high, low;
+  };
+  Split split_number(const RingShares& x, int bits, int shift, int low_bits);
   // word_product.h
   RingShares word_to_ring(const RingShares& word, int bits, int ell);
+  RingShares multiply_word(const RingShares& factor, int factor_bits, const RingShares& u, int ell);
+  RingShares linear_words(const LinearShape& shape, const RingShares& constant,
+                          const RingShares& factor, const RingShares& u);
   // lookup.h: table of 2^index_bits entries, XOR-shared result.
   RingShares lookup_xor(std::span<const u64> table, const RingShares& index, int index_bits,
                         int width);

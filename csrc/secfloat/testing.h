@@ -6,6 +6,14 @@
 #include "secfloat/reference_testing.h"
 #include "twopc/testing.h"
 
+namespace privml {
+
+inline void PrintTo(FloatValue v, std::ostream* out) {
+  *out << (v.sign ? "-" : "+") << v.mantissa << " * 2^" << v.exponent << (v.zero ? " (zero)" : "");
+}
+
+}  // namespace privml
+
 namespace privml::testing {
 
 using Values = std::vector<FloatValue>;
@@ -45,10 +53,6 @@ inline Values reconstruct_floats(const Both<FloatVector>& shares, FloatFormat f)
     values[i] = load_value(clear, f, i);
   }
   return values;
-}
-
-inline void PrintTo(FloatValue v, std::ostream* out) {
-  *out << (v.sign ? "-" : "+") << v.mantissa << " * 2^" << v.exponent << (v.zero ? " (zero)" : "");
 }
 
 // Pairs of values of a format.

@@ -78,8 +78,8 @@ def test_words_of_other_formats_are_refused():
 
 
 BITS = {"less_than", "less_equal", "equal"}
-BINARY = ["add", "subtract", "multiply", "maximum", *BITS]
-UNARY = ["relu", "negate", "absolute"]
+BINARY = ["add", "subtract", "multiply", "divide", "maximum", *BITS]
+UNARY = ["relu", "negate", "absolute", "sqrt", "round_to_integer"]
 
 
 def shares(word, p, q, rng):
@@ -131,3 +131,27 @@ def test_protocols_equal_the_clear_primitives(pairs, p, q):
         assert {k: v for k, v in booked[phase].items() if k != "seconds"} == {
             k: v for k, v in counters[phase].items() if k != "seconds"
         }
+
+
+def test_conversions_of_shares_equal_the_clear_ones(pairs):
+    x, rng = words(pairs[0]), np.random.default_rng(8)
+    fixed = rng.integers(-(2**31), 2**31, 500)
+    mask = rng.integers(0, 2**32, 500)
+    a, numbers = shares(x, 8, 23, rng), [mask, (fixed - mask) & 0xFFFFFFFF]
+    calls = [
+        ("to_fixed", a, (8, 23, 32, 12)),
+        ("cast", a, (8, 23, 5, 10)),
+        ("cast", a, (8, 23, 8, 7)),
+        ("from_fixed", numbers, (32, 12, 8, 23)),
+    ]
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "ideal", test_seed=3)
+        return [getattr(secfloat, name)(session, operand[rank], *formats) for name, operand, formats in calls]
+
+    to_fixed, half, brain, floats = zip(*succeed(run_both(party)), strict=True)
+    together = ((to_fixed[0] + to_fixed[1] + 2**31) & 0xFFFFFFFF) - 2**31
+    assert np.array_equal(together, secfloat.clear_to_fixed(x, 8, 23, 32, 12))
+    assert np.array_equal(revealed(*half, 5, 10), secfloat.clear_cast(x, 8, 23, 5, 10))
+    assert np.array_equal(revealed(*brain, 8, 7), secfloat.clear_cast(x, 8, 23, 8, 7))
+    assert np.array_equal(revealed(*floats, 8, 23), secfloat.clear_from_fixed(fixed, 32, 12, 8, 23))
