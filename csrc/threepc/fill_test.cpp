@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
@@ -100,16 +102,37 @@ TEST(Fill, BitsAreTheKeystream) {
   }
 }
 
-// One byte after another, attempts one after another.
-u8 sampled(u64 counter, i64 i, u32 modulus) {
-  u32 mask = 1;
-  while (mask < modulus) mask *= 2;
-  for (u32 attempt = 0;; ++attempt) {
-    const i64 at = i % 1024;
-    const Block b = block(kDealKey, counter + i / 1024 * 16 + at % 64 / 4, attempt);
-    const u32 value = b[at / 64] >> 8 * (at % 4) & (mask - 1);
-    if (value < modulus) return static_cast<u8>(value);
+// The numbers of one lane: byte `lane` of the words of block `counter`.
+std::array<u8, 16> sampled_lane(u64 counter, int lane, u32 modulus) {
+  int width = 1;
+  while (1u << width < modulus) ++width;
+  const u32 mask = (1u << width) - 1;
+  const int unused = 8 - width, each = (width + unused - 1) / unused;
+  std::array<u8, 16> out;
+  std::vector<int> lacking(16);
+  std::iota(lacking.begin(), lacking.end(), 0);
+  for (u32 attempt = 0; !lacking.empty(); ++attempt) {
+    const Block b = block(kDealKey, counter, attempt);
+    const auto byte = [&](int k) { return b[k] >> 8 * lane & 0xff; };
+    std::erase_if(lacking, [&](int k) {
+      out[k] = static_cast<u8>(byte(k) & mask);
+      return out[k] < modulus;
+    });
+    for (int first = 0; first + each <= 16; first += each) {
+      u32 spare = 0;
+      for (int i = 0; i < each; ++i) spare |= byte(first + i) >> width << unused * i;
+      spare &= mask;
+      if (spare >= modulus || lacking.empty()) continue;
+      out[lacking.front()] = static_cast<u8>(spare);
+      lacking.erase(lacking.begin());
+    }
   }
+  return out;
+}
+
+u8 sampled(u64 counter, i64 i, u32 modulus) {
+  const i64 at = i % 1024;
+  return sampled_lane(counter + i / 1024 * 16 + at % 64 / 4, at % 4, modulus)[at / 64];
 }
 
 TEST(Fill, NumbersAreSampledByRejection) {
