@@ -11,7 +11,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.bench.runner import measure
-from privml.cli import console, networks
+from privml.cli import console, networks, threepc
 from privml.cli.settings import ot_of
 from privml.errors import ConfigError
 
@@ -26,6 +26,8 @@ def run(config: DictConfig) -> None:
         if unknown:
             raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(operators)}")
         operators = {op: operators[op] for op in chosen}
+    if config.suite.get("engine") == "threepc":
+        return threepc.run(config, operators)
     whole = networks.are_networks(operators)
     records = []
     with console.progress("bench", config.quiet) as step:
@@ -62,7 +64,9 @@ def save(config: DictConfig, records: list[dict[str, Any]]) -> None:
     """Appends to one file per suite, transfer provider and network; also prints the lines when not on a terminal."""
     directory = Path(config.results)
     directory.mkdir(parents=True, exist_ok=True)
-    file = directory / f"{config.suite.name}-{records[0]['ot']}-{config.network.name}.jsonl"
+    file = (
+        directory / f"{config.suite.name}-{records[0].get('ot', records[0].get('device'))}-{config.network.name}.jsonl"
+    )
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with file.open("a") as stream:
         for record in records:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml bench suite=threepc [op=sign] [bits=32] [device=cuda]``: the three-party engine in three processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from privml.bench import threepc
+from privml.cli import bench, console
+from privml.errors import ConfigError
+
+COLUMNS = ["operator", "n", "seconds", "depth", "party 0 online", "dealt", "of published", "peak memory"]
+
+
+def run(config: DictConfig, operators: dict[str, Any]) -> None:
+    if config.bits not in (32, 64):
+        raise ConfigError(f"suite threepc has bits=32 and bits=64, got {config.bits}")
+    if config.device not in ("cpu", "cuda"):
+        raise ConfigError(f"device must be cpu or cuda, got {config.device}")
+    records = []
+    with console.progress("bench", config.quiet) as step:
+        for index, (name, row) in enumerate(operators.items()):
+            step(index, len(operators), name)
+            records.append(threepc.measure(task_of(config, name, row)))
+        step(len(operators), len(operators), "done")
+    bench.save(config, records)
+    console.out.print(summary(config, records))
+
+
+def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    n = int(config.batch or config.n or row["n"])
+    return {
+        "suite": config.suite.name,
+        "op": name,
+        "operator": row["operator"],
+        "n": n,
+        "whole": n == row["n"],
+        "bits": int(config.bits),
+        "params": row["params"],
+        "device": str(config.device),
+        "truncation": str(config.truncation),
+        "network": OmegaConf.to_container(config.network),
+        "repeats": config.repeats,
+        "threads": config.threads,
+    }
+
+
+def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
+    where = f"{config.device}, {config.network.name}"
+    title = f"{config.suite.name}, {config.bits} bits, {where}, truncation {config.truncation}"
+    rows = []
+    for record in records:
+        part = record["of_published"]
+        rows.append(
+            [
+                record["op"],
+                f"{record['n']:,}",
+                f"{record['seconds']:.3f}",
+                f"{record['phases']['online']['depth']}",
+                console.size(record["party0_bytes"]["online"]),
+                console.size(record["party0_bytes"]["preprocess"]),
+                "" if part is None else f"{part['online']:.0%} online, {part['total']:.0%} in all",
+                console.size(max(record["peak_rss_bytes"])),
+            ]
+        )
+    return console.table(title, COLUMNS, rows)
