@@ -162,4 +162,4 @@ def _share(
     node: fx.Node, value: torch.Tensor | None, shape: Sequence[int], owner: int, session: Session
 ) -> SecretTensor:
     fmt: Format = node.meta["format"]
-    return share(value, owner, fmt, shape=tuple(shape), dtype=dtype_of(node), session=session)
+    return share(value, owner, fmt, shape=tuple(shape), dtype=dtype_of(node), session=session, wide=True)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ def share(
     shape: Sequence[int] | None = None,
     dtype: torch.dtype | None = None,
     session: Session | None = None,
+    wide: bool = False,
 ) -> SecretTensor:
     """A SecretTensor of ``x``, which only party ``owner`` needs to pass.
 
@@ -33,6 +35,7 @@ def share(
     integral and Boolean for bool. Raises InvalidInput, before anything is sent, for a wrong shape or dtype,
     and for NaN, and unless the format is Float infinities and values too large, naming the first index. To Float,
     numbers are rounded to nearest (ties to even), those smaller than its smallest become zero, larger ones infinity.
+    ``wide``: an engine whose values stay in wide rings takes those of a narrow format into the session's ring at once.
     """
     session = session or current_session()
     if isinstance(x, SecretTensor):
@@ -56,6 +59,9 @@ def share(
     _check_kind(fmt, dtype)
     ring = encode_input(x, fmt) if mine else None
     engine = session.engine
+    if wide and engine.stays_wide and isinstance(fmt, FixedPoint) and fmt.bits < session.working.bits:
+        bound = 1 << (fmt.bits - 1) if fmt.bound is None else fmt.bound
+        fmt = replace(fmt, bits=session.working.bits, bound=bound)
     if isinstance(fmt, Boolean):
         components = engine.input_bits(ring, tuple(shape), owner)
     else:

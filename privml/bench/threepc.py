@@ -7,9 +7,7 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from privml.bench.runner import BenchmarkFailed, finish
@@ -25,25 +23,7 @@ def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
     Seconds are the slowest party's, the median over the repeats after one warm-up. ``phases`` count what all parties
     sent together; ``party0`` what party 0 sent and received, which is what is published; depth is its view.
     """
-    if task["operator"] != "network":
-        return merge(task, run(task, timeout))
-    with tempfile.TemporaryDirectory() as folder:
-        convert(task, Path(folder))
-        return merge(task, run({**task, "params": {**task["params"], "folder": folder}}, timeout))
-
-
-def convert(task: Mapping[str, Any], folder: Path) -> None:
-    """Writes program, weights and images of the shipped model that the task names."""
-    import torch
-
-    import privml
-    from privml.cli.paths import shipped_models
-
-    model = shipped_models().load(task["params"]["model"])
-    numerics = {"bits": task["bits"], **task["params"]["numerics"]}
-    calibration = model.preprocess(model.calibration)
-    privml.convert(model.module, calibration=calibration, numerics=numerics).save(folder)
-    torch.save(model.preprocess(model.samples), folder / "images.pt")
+    return merge(task, run(task, timeout))
 
 
 def run(task: Mapping[str, Any], timeout: float) -> list[dict[str, Any]]:

@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
+import torch
 from omegaconf import DictConfig, OmegaConf
 
 from privml.bench import threepc
 from privml.cli import bench, console
+from privml.cli.paths import shipped_models
+from privml.conversion import convert
 from privml.errors import ConfigError
 
 COLUMNS = ["operator", "n", "seconds", "depth", "party 0 online", "dealt", "of published", "peak memory"]
@@ -23,10 +28,28 @@ def run(config: DictConfig, operators: dict[str, Any]) -> None:
     with console.progress("bench", config.quiet) as step:
         for index, (name, row) in enumerate(operators.items()):
             step(index, len(operators), name)
-            records.append(threepc.measure(task_of(config, name, row)))
+            records.append(measure(task_of(config, name, row)))
         step(len(operators), len(operators), "done")
     bench.save(config, records)
     console.out.print(summary(config, records))
+
+
+def measure(task: dict[str, Any]) -> dict[str, Any]:
+    """The record of one row; what is a network is converted once for all parties."""
+    if task["operator"] != "network":
+        return threepc.measure(task)
+    with tempfile.TemporaryDirectory() as folder:
+        save_program(task, Path(folder))
+        return threepc.measure({**task, "params": {**task["params"], "folder": folder}})
+
+
+def save_program(task: dict[str, Any], folder: Path) -> None:
+    """Writes program, weights and images of the shipped model that the task names."""
+    model = shipped_models().load(task["params"]["model"])
+    numerics = {"bits": task["bits"], **task["params"]["numerics"]}
+    calibration = model.preprocess(model.calibration)
+    convert(model.module, calibration=calibration, numerics=numerics).save(folder)
+    torch.save(model.preprocess(model.samples), folder / "images.pt")
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
