@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ import torch
 from cuda_emulation import Emulation, compiler
 from threepc_kernel_cases import CASES, KEY, assert_equal
 
+from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.cuda_source import compile_options, include_directory
 from privml.engines.threepc.kernels_cuda import CudaKernels
 
@@ -59,6 +61,18 @@ def emulated(tmp_path_factory: pytest.TempPathFactory) -> CudaKernels:
 @pytest.mark.parametrize("name", CASES)
 def test_threads_compute_what_the_cpu_does(name: str, emulated: CudaKernels) -> None:
     assert_equal(*CASES[name](emulated, torch.from_numpy))
+
+
+def test_both_devices_have_the_same_functions() -> None:
+    """Every function of the CPU's module, with the same parameters in the same order."""
+    for name, function in vars(kernels_cpu).items():
+        if name.startswith("_") or not inspect.isroutine(function):
+            continue
+        method = getattr(CudaKernels, name)
+        if inspect.isfunction(function) and function.__module__ == kernels_cpu.__name__:
+            assert list(inspect.signature(method).parameters)[1:] == list(inspect.signature(function).parameters), name
+        else:
+            assert method is function, name
 
 
 def test_what_is_refused(emulated: CudaKernels) -> None:
