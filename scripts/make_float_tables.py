@@ -116,8 +116,8 @@ def exponential_of_two(cell: int, t: Any) -> Any:
 
 
 def exponential(cell: int, t: Any) -> Any:
-    """2^28 e^d, d in [0, 1), 128 cells of which the first 90 are in use."""
-    return ldexp(mpmath.exp((min(cell, 93) + t) / 128), 28)
+    """2^28 e^d, 128 cells: d in [0, 3/4), then d - 1, of which the last cell is in use."""
+    return ldexp(mpmath.exp((cell if cell < 96 else cell - 128) / mpf(128) + t / 128), 28)
 
 
 def logarithm_ratio(cell: int, t: Any) -> Any:
@@ -136,14 +136,48 @@ def logarithm(cell: int, t: Any) -> Any:
     return ldexp(logarithm_ratio(cell, t), 29 if cell < 128 else 28)
 
 
+# ---------------------------------------------------------------- roots and sigmoids
+
+
+def inverse_root(cell: int, t: Any) -> Any:
+    """2^29 / sqrt(x): 128 cells of x in [1, 2), then 128 of [2, 4)."""
+    x = (1 + (cell % 128 + t) / 128) * (1 if cell < 128 else 2)
+    return ldexp(1 / mpmath.sqrt(x), 29)
+
+
+def in_binades(
+    function: Callable[[Any], Any], slope: Any, least: int, most: int, shift: int
+) -> Callable[[int, Any], Any]:
+    """32 cells a binade, from ``least``; before them one of slope * x, after them 1: see csrc/secfloat/saturating.h."""
+
+    def value(cell: int, t: Any) -> Any:
+        exponent, mantissa = least - 1 + cell // 32, 1 + (cell % 32 + t) / 32
+        if exponent < least:
+            return ldexp(slope * mantissa, 28 + shift)
+        if exponent > most:
+            return mpf(2**29)
+        return ldexp(function(ldexp(mantissa, exponent)), 28 - min(exponent - shift, -1))
+
+    return value
+
+
+def logistic(cell: int, t: Any) -> Any:
+    """2^29 / (1 + e^-d), d in [0, 128), 1024 cells."""
+    return ldexp(1 / (1 + mpmath.exp(-(cell + t) / 8)), 29)
+
+
 SPLINES = {
     "sine": Spline("2^28 sin(pi d) / d, d = 0 .. 1/2", 128, 21, 2, sine),
     "tangent": Spline("2^27 tan(pi d) / d, then 2^30 d / tan(pi d), d = 0 .. 1/4", 256, 21, 2, tangent),
     "reciprocal": Spline("2^29 / x - 2, x = 1 .. 2", 256, 20, 2, reciprocal),
     "exponential_of_two": Spline("2^28 2^d, d = 0 .. 1", 64, 22, 2, exponential_of_two),
-    "exponential": Spline("2^28 e^d, d = 0 .. 3/4", 128, 21, 2, exponential),
+    "exponential": Spline("2^28 e^d, d = 0 .. 3/4, -1/4 .. 0", 128, 21, 2, exponential),
     "logarithm_of_two": Spline("2^28 log2(1 + g) / g, g = 0 .. 1, then 0 .. -1/2", 256, 16, 2, logarithm_of_two),
     "logarithm": Spline("2^29 ln(1 + g) / g, g = 0 .. 1, then 2^28, g = 0 .. -1/2", 256, 16, 2, logarithm),
+    "inverse_root": Spline("2^29 / sqrt(x), x = 1 .. 2, then 2 .. 4", 256, 16, 2, inverse_root),
+    "tanh": Spline("tanh, 32 cells a binade", 1024, 18, 3, in_binades(mpmath.tanh, mpf(1), -12, 3, 1)),
+    "erf": Spline("erf, 32 cells a binade", 512, 18, 3, in_binades(mpmath.erf, 2 / mpmath.sqrt(mpmath.pi), -12, 1, 0)),
+    "logistic": Spline("2^29 / (1 + e^-d), d = 0 .. 128", 1024, 25, 3, logistic),
 }
 
 

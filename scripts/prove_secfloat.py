@@ -44,6 +44,10 @@ EXACT: dict[str, Callable[[Real], Real]] = {
     "exp": gmpy2.exp,
     "log2": gmpy2.log2,
     "log": gmpy2.log,
+    "rsqrt": gmpy2.rec_sqrt,
+    "sigmoid": lambda x: 1 / (1 + gmpy2.exp(-x)),
+    "tanh": gmpy2.tanh,
+    "erf": gmpy2.erf,
 }
 
 

@@ -6,6 +6,9 @@
 #include "bindings/secfloat_session.h"
 #include "secfloat/exponential.h"
 #include "secfloat/logarithm.h"
+#include "secfloat/root.h"
+#include "secfloat/saturating.h"
+#include "secfloat/sigmoid.h"
 #include "secfloat/sine.h"
 #include "secfloat/tangent.h"
 
@@ -29,6 +32,10 @@ constexpr FloatFunction kFunctions[] = {
     {"exp", float_exp, clear_float_exp, cost_float_exp, "e^x"},
     {"log2", float_log2, clear_float_log2, cost_float_log2, "log2 |x|"},
     {"log", float_log, clear_float_log, cost_float_log, "ln |x|"},
+    {"rsqrt", float_rsqrt, clear_float_rsqrt, cost_float_rsqrt, "1 / sqrt |x|"},
+    {"sigmoid", float_sigmoid, clear_float_sigmoid, cost_float_sigmoid, "1 / (1 + e^-x)"},
+    {"tanh", float_tanh, clear_float_tanh, cost_float_tanh, "hyperbolic tangent"},
+    {"erf", float_erf, clear_float_erf, cost_float_erf, "error function"},
 };
 
 void expect_float32(FloatFormat f) {

@@ -8,13 +8,6 @@ namespace {
 
 constexpr int kExponentBits = kFloat32.exponent_bits();
 
-// |a| with kPowerScale - drop fraction bits in Z_{2^bits}; `large` where a is beyond the range.
-ShiftedMantissa fixed_magnitude(Steps& steps, const FloatShares& a, int drop, int bits) {
-  ShiftedMantissa out = shift_mantissa(steps, a, {kLeastPower, kMostPower, bits + drop});
-  out.x = steps.truncate_reduce(out.x, bits + drop, drop);
-  return out;
-}
-
 // x or -x, in Z_{2^bits}.
 RingShares signed_by(Steps& steps, const BitShares& sign, const RingShares& x, int bits) {
   const RingShares change = steps.map(steps.n, bits, [&](i64 i) { return u64{0} - 2 * x[i]; });
@@ -39,35 +32,45 @@ FloatShares power_result(Steps& steps, const FloatShares& a, const BitShares& la
 }  // namespace
 
 FloatShares exp2_of(Steps& steps, const FloatShares& a) {
-  constexpr int kScale = 28, kBits = kScale + kExponentBits;
+  constexpr int kScale = 28, kBits = kScale + kExponentBits, kDrop = kPowerScale - kScale;
   const Spline& f = kExponentialOfTwo;
-  const ShiftedMantissa magnitude = fixed_magnitude(steps, a, kPowerScale - kScale, kBits);
-  const RingShares x = signed_by(steps, a.sign, magnitude.x, kBits);
+  const ShiftedMantissa shifted =
+      shift_mantissa(steps, a, {kLeastPower, kMostPower, kBits + kDrop});
+  const RingShares magnitude = steps.truncate_reduce(shifted.x, kBits + kDrop, kDrop);
+  const RingShares x = signed_by(steps, a.sign, magnitude, kBits);
   const SplitShares parts = split_shares(steps, x, kBits, f.place_bits, spline_place_ring(f));
   const RingShares v = spline_at(steps, f, parts.high, parts.low);
   const RingShares exponent = steps.truncate_reduce(parts.high, kBits - f.place_bits, f.index_bits);
-  return power_result(steps, a, magnitude.large, exponent, v);
+  return power_result(steps, a, shifted.large, exponent, v);
+}
+
+FixedMagnitude fixed_magnitude(Steps& steps, const FloatShares& a, int scale) {
+  const int bits = scale + 8, drop = kPowerScale - scale;  // a bit to spare
+  const ShiftedMantissa shifted = shift_mantissa(steps, a, {kLeastPower, kMostPower, bits + drop});
+  const RingShares magnitude = steps.truncate_reduce(shifted.x, bits + drop, drop);
+  return {magnitude, steps.extend_nonnegative(magnitude, bits, kReductionBits), shifted.large};
+}
+
+PowerShares natural_power(Steps& steps, const RingShares& x, i64 bias) {
+  const i64 n = steps.n;
+  const u64 below = steps.constant(static_cast<u64>(bias));
+  const RingShares product =
+      steps.map(n, kReductionBits, [&](i64 i) { return x[i] * kLogarithmOfE - below; });
+  PowerShares out;
+  out.exponent = steps.truncate_reduce(product, kReductionBits, kExponentScale + kLogarithmScale);
+  const RingShares whole = steps.extend_bounded(out.exponent, kExponentBits, 256, kExponentScale);
+  const RingShares rest =
+      steps.map(n, kExponentScale, [&](i64 i) { return x[i] - whole[i] * kNaturalOfTwo; });
+  out.v =
+      spline(steps, kExponential, steps.truncate_reduce(rest, kExponentScale, kExponentScale - 28));
+  return out;
 }
 
 FloatShares exp_of(Steps& steps, const FloatShares& a) {
-  constexpr int kMagnitude = kExponentScale + kMostPower + 2;  // a bit to spare
-  constexpr int kProduct = kExponentScale + kLogarithmScale + kExponentBits;
-  const i64 n = steps.n;
-  const ShiftedMantissa magnitude =
-      fixed_magnitude(steps, a, kPowerScale - kExponentScale, kMagnitude);
-  const RingShares x = signed_by(
-      steps, a.sign, steps.extend_nonnegative(magnitude.x, kMagnitude, kProduct), kProduct);
-  const u64 bias = steps.constant(kReductionBias);
-  const RingShares product =
-      steps.map(n, kProduct, [&](i64 i) { return x[i] * kLogarithmOfE - bias; });
-  const RingShares exponent =
-      steps.truncate_reduce(product, kProduct, kExponentScale + kLogarithmScale);
-  const RingShares whole = steps.extend_bounded(exponent, kExponentBits, 256, kExponentScale);
-  const RingShares rest =
-      steps.map(n, kExponentScale, [&](i64 i) { return x[i] - whole[i] * kNaturalOfTwo; });
-  const RingShares v =
-      spline(steps, kExponential, steps.truncate_reduce(rest, kExponentScale, kExponentScale - 28));
-  return power_result(steps, a, magnitude.large, exponent, v);
+  const FixedMagnitude magnitude = fixed_magnitude(steps, a, kExponentScale);
+  const RingShares x = signed_by(steps, a.sign, magnitude.wide, kReductionBits);
+  const PowerShares power = natural_power(steps, x, kReductionBias);
+  return power_result(steps, a, magnitude.large, power.exponent, power.v);
 }
 
 void float_exp2(Party& party, FloatView a, FloatSpan out) { run_function(party, a, out, exp2_of); }

@@ -48,15 +48,38 @@ inline constexpr i64 kLogarithmOfE = 5909;           // log2 e at that scale
 inline constexpr i64 kNaturalOfTwo = 47632711549;    // ln 2, scale 36
 inline constexpr i64 kReductionBias = i64{1} << 41;  // 2^-7 at scale 48: keeps a - N ln 2 >= 0
 
+// x = n ln 2 + rest, rest with 28 fraction bits; `bias` moves n down where x log2 e, a little too
+// small, would round up. The cells of e^rest reach from -1/128 to 3/4.
+struct ReducedExponent {
+  int exponent;
+  u64 rest;
+};
+inline ReducedExponent reduce_exponent(i64 x, i64 bias) {
+  const i64 n = (x * kLogarithmOfE - bias) >> (kExponentScale + kLogarithmScale);
+  const u64 rest = static_cast<u64>(x - n * kNaturalOfTwo) & low_mask(kExponentScale);
+  return {static_cast<int>(n), rest >> (kExponentScale - 28)};
+}
+
 inline FloatValue clear_float_exp(FloatValue a) {
   const i64 magnitude =
       static_cast<i64>(clear_fixed_magnitude(a) >> (kPowerScale - kExponentScale));
-  const i64 x = a.sign ? -magnitude : magnitude;
-  const i64 n = (x * kLogarithmOfE - kReductionBias) >> (kExponentScale + kLogarithmScale);
-  const u64 rest = static_cast<u64>(x - n * kNaturalOfTwo) & low_mask(kExponentScale);
-  return clear_power_result(a, static_cast<int>(n),
-                            static_cast<u64>(clear_spline(kExponential, rest >> 8)));
+  const ReducedExponent r = reduce_exponent(a.sign ? -magnitude : magnitude, kReductionBias);
+  return clear_power_result(a, r.exponent, static_cast<u64>(clear_spline(kExponential, r.rest)));
 }
+
+// |a| with `scale` fraction bits in Z_{2^(scale + 8)}, in kReductionBits where scale is
+// kExponentScale; `large` where a is beyond the range, and then it is 0.
+inline constexpr int kReductionBits = kExponentScale + kLogarithmScale + kFloat32.exponent_bits();
+struct FixedMagnitude {
+  RingShares magnitude, wide;
+  BitShares large;
+};
+FixedMagnitude fixed_magnitude(Steps& steps, const FloatShares& a, int scale);
+// e^x = v / 2^28 * 2^exponent of x in Z_{2^kReductionBits}.
+struct PowerShares {
+  RingShares exponent, v;
+};
+PowerShares natural_power(Steps& steps, const RingShares& x, i64 bias);
 
 // The protocols as steps, and whole.
 FloatShares exp2_of(Steps& steps, const FloatShares& a);

@@ -7,6 +7,9 @@
 
 #include "secfloat/exponential.h"
 #include "secfloat/logarithm.h"
+#include "secfloat/root.h"
+#include "secfloat/saturating.h"
+#include "secfloat/sigmoid.h"
 #include "secfloat/sine.h"
 #include "secfloat/tangent.h"
 #include "secfloat/testing.h"
@@ -29,6 +32,10 @@ constexpr FloatFunction kExp2{float_exp2, clear_float_exp2, cost_float_exp2};
 constexpr FloatFunction kExp{float_exp, clear_float_exp, cost_float_exp};
 constexpr FloatFunction kLog2{float_log2, clear_float_log2, cost_float_log2};
 constexpr FloatFunction kLog{float_log, clear_float_log, cost_float_log};
+constexpr FloatFunction kRsqrt{float_rsqrt, clear_float_rsqrt, cost_float_rsqrt};
+constexpr FloatFunction kSigmoid{float_sigmoid, clear_float_sigmoid, cost_float_sigmoid};
+constexpr FloatFunction kTanhOf{float_tanh, clear_float_tanh, cost_float_tanh};
+constexpr FloatFunction kErfOf{float_erf, clear_float_erf, cost_float_erf};
 
 Values values_of(const std::vector<u32>& bits) {
   Values values;
@@ -132,6 +139,29 @@ TEST(FloatFunctions, Log2) {
 
 TEST(FloatFunctions, Log) { expect_right(kLog); }
 
+TEST(FloatFunctions, Rsqrt) { expect_right(kRsqrt); }
+
+TEST(FloatFunctions, Sigmoid) {
+  expect_right(kSigmoid);
+  Values values;
+  for (int i = -1024; i < 1024; ++i)
+    values.push_back(value_from_single_bits(std::bit_cast<u32>(static_cast<float>(i) / 8)));
+  expect_equals_twin(kSigmoid, values);
+}
+
+// All cells: the binades of [2^-14, 2^6), 32 places in each.
+TEST(FloatFunctions, TanhAndErf) {
+  Values values;
+  for (u32 e = 113; e < 133; ++e)
+    for (u32 cell = 0; cell < 32; ++cell)
+      for (u32 m : {cell << 18, (cell << 18) + 0x3ffff})
+        values.push_back(value_from_single_bits((cell & 1) << 31 | e << 23 | m));
+  for (const FloatFunction& function : {kTanhOf, kErfOf}) {
+    expect_right(function);
+    expect_equals_twin(function, values);
+  }
+}
+
 TEST(FloatFunctions, LengthsAroundAChunk) {
   for (const i64 n : {i64{0}, i64{1}, kFloatFunctionChunk + 1}) {
     Values values = stratified(static_cast<int>(kFloatFunctionChunk));
@@ -172,6 +202,15 @@ TEST(FloatFunctions, ExactValues) {
   EXPECT_EQ(value_at(clear_float_exp, -1e30), 0);
   EXPECT_EQ(value_at(clear_float_exp, 1e30), std::ldexp(1, 128));
   EXPECT_EQ(value_at(clear_float_log, 1), 0);
+  EXPECT_EQ(value_at(clear_float_rsqrt, 0.25), 2);
+  EXPECT_EQ(value_at(clear_float_rsqrt, 0), std::ldexp(1, 128));
+  EXPECT_EQ(value_at(clear_float_sigmoid, 0), 0.5);
+  EXPECT_EQ(value_at(clear_float_sigmoid, 200), 1);
+  EXPECT_EQ(value_at(clear_float_sigmoid, -200), 0);
+  EXPECT_EQ(value_at(clear_float_tanh, 0), 0);
+  EXPECT_EQ(value_at(clear_float_tanh, -30), -1);
+  EXPECT_EQ(value_at(clear_float_tanh, 1e-6), static_cast<float>(1e-6));
+  EXPECT_EQ(value_at(clear_float_erf, 1e30), 1);
   for (int n = -126; n < 128; ++n) EXPECT_EQ(value_at(clear_float_log2, std::ldexp(1, n)), n);
   EXPECT_EQ(value_at(clear_float_log2, 0), -std::ldexp(1, 128));
 }
@@ -205,8 +244,12 @@ TEST(FloatFunctions, TablesAreThoseOfTheScript) {
   EXPECT_EQ(checksum(kTangentTable), 0xb17e874f484260d0U);
   EXPECT_EQ(checksum(kReciprocalTable), 0x2eec7d141e48379U);
   EXPECT_EQ(checksum(kExponentialOfTwoTable), 0x7e1a01fa47d9bbf3U);
-  EXPECT_EQ(checksum(kExponentialTable), 0xdc30b2863e9a544dU);
+  EXPECT_EQ(checksum(kExponentialTable), 0x2e92f0a3db5f8f2eU);
   EXPECT_EQ(checksum(kLogarithmOfTwoTable), 0xaf5ea11fac36cc66U);
+  EXPECT_EQ(checksum(kInverseRootTable), 0x476f274fbbe05537U);
+  EXPECT_EQ(checksum(kTanhTable), 0xdcd9ee316e63abf7U);
+  EXPECT_EQ(checksum(kErfTable), 0xa776400c9504d04fU);
+  EXPECT_EQ(checksum(kLogisticTable), 0x3d99d6aaaff26ea5U);
   EXPECT_EQ(checksum(kLogarithmTable), 0xf0cb3bc965f3a9b9U);
 }
 

@@ -24,6 +24,9 @@
 
 #include "secfloat/exponential.h"
 #include "secfloat/logarithm.h"
+#include "secfloat/root.h"
+#include "secfloat/saturating.h"
+#include "secfloat/sigmoid.h"
 #include "secfloat/sine.h"
 #include "secfloat/tangent.h"
 
@@ -51,6 +54,15 @@ double logarithm_of_two(double x) { return std::log2(x); }
 Quad logarithm_of_two(Quad x) { return log2q(x); }
 double logarithm(double x) { return std::log(x); }
 Quad logarithm(Quad x) { return logq(x); }
+
+double tanh_of(double x) { return std::fabs(x) < 0x1p-14 ? x * (1 - x * x / 3) : std::tanh(x); }
+Quad tanh_of(Quad x) { return tanhq(x); }
+double erf_of(double x) {
+  return std::fabs(x) < 0x1p-14 ? M_2_SQRTPI * x * (1 - x * x / 3) : std::erf(x);
+}
+Quad erf_of(Quad x) { return erfq(x); }
+double inverse_root(double x) { return 1 / std::sqrt(x); }
+Quad inverse_root(Quad x) { return 1 / sqrtq(x); }
 
 // |x| modulo `period`, a power of two; exact.
 template <class T>
@@ -100,6 +112,12 @@ T exact_tangent(T x) {
   if (d > T(0.5)) d = 1 - d;
   const T value = d <= T(0.25) ? tangent(d) : 1 / tangent(T(0.5) - d);
   return negative ? -value : value;
+}
+
+template <class T>
+T exact_sigmoid(T x) {
+  const T power = exponential(x < 0 ? x : -x);
+  return (x < 0 ? power : T(1)) / (1 + power);
 }
 
 struct Function {
@@ -234,6 +252,10 @@ const Function kFunctions[] = {
     {"exp", clear_float_exp, exponential, exponential},
     {"log2", clear_float_log2, logarithm_of_two, logarithm_of_two, true},
     {"log", clear_float_log, logarithm, logarithm, true},
+    {"rsqrt", clear_float_rsqrt, inverse_root, inverse_root, true},
+    {"sigmoid", clear_float_sigmoid, PRIVML_EXACT(exact_sigmoid)},
+    {"tanh", clear_float_tanh, tanh_of, tanh_of},
+    {"erf", clear_float_erf, erf_of, erf_of},
 };
 
 void print(const Function& f, const Tally& tally, u64 step) {

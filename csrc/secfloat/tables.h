@@ -27,6 +27,18 @@ inline constexpr std::int32_t kLogarithmOfTwoTable[] = {
 inline constexpr std::int32_t kLogarithmTable[] = {
 #include "secfloat/tables/logarithm.inc"
 };
+inline constexpr std::int32_t kInverseRootTable[] = {
+#include "secfloat/tables/inverse_root.inc"
+};
+inline constexpr std::int32_t kTanhTable[] = {
+#include "secfloat/tables/tanh.inc"
+};
+inline constexpr std::int32_t kErfTable[] = {
+#include "secfloat/tables/erf.inc"
+};
+inline constexpr std::int32_t kLogisticTable[] = {
+#include "secfloat/tables/logistic.inc"
+};
 
 inline constexpr Spline kSine{7, 21, 2, kSineTable};
 inline constexpr Spline kTangent{8, 21, 2, kTangentTable};
@@ -35,5 +47,9 @@ inline constexpr Spline kExponentialOfTwo{6, 22, 2, kExponentialOfTwoTable};
 inline constexpr Spline kExponential{7, 21, 2, kExponentialTable};
 inline constexpr Spline kLogarithmOfTwo{8, 16, 2, kLogarithmOfTwoTable};
 inline constexpr Spline kLogarithm{8, 16, 2, kLogarithmTable};
+inline constexpr Spline kInverseRoot{8, 16, 2, kInverseRootTable};
+inline constexpr Spline kTanhSpline{10, 18, 3, kTanhTable};
+inline constexpr Spline kErfSpline{9, 18, 3, kErfTable};
+inline constexpr Spline kLogistic{10, 25, 3, kLogisticTable};
 
 }  // namespace privml

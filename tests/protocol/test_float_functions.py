@@ -20,6 +20,10 @@ EXACT = {
     "exp": math.exp,
     "log2": lambda x: math.log2(abs(x)),
     "log": lambda x: math.log(abs(x)),
+    "rsqrt": lambda x: 1 / math.sqrt(abs(x)),
+    "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "tanh": math.tanh,
+    "erf": math.erf,
 }
 
 
