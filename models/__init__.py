@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-_FOLDERS = ("lenet", "motions", "resnet18", "tumours", "vgg16", "vowels")
+_FOLDERS = ("encoder", "lenet", "motions", "resnet18", "tumours", "vgg16", "vowels")
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,7 @@ def main(
     folder: Path,
     shipped: int,
     calibration: int,
+    source: str = "time series of the package sktime",
 ) -> None:
     """Trains, prints the test accuracy and writes the files of a model: ``shipped`` test samples and
     ``calibration`` training samples, both evenly over the file."""
@@ -89,7 +90,7 @@ def main(
         "labels": test.labels[chosen].contiguous(),
         "calibration": training.values[ranges].contiguous(),
     }
-    save_file(samples, out / "samples.safetensors", metadata={"source": "time series of the package sktime"})
+    save_file(samples, out / "samples.safetensors", metadata={"source": source})
 
 
 def evenly(length: int, count: int) -> torch.Tensor:

@@ -74,6 +74,13 @@ class Program:
         return digest(self.body)
 
     @cached_property
+    def calibrated_layers(self) -> tuple[str, ...]:
+        """The layers whose results are taken to keep the calibrated range (numerics.bounds=calibrated), in order; all
+        others rely on what formats and operators prove."""
+        nodes = [n for n in self.graph.nodes if getattr(n.meta.get("request"), "bound", None) is not None]
+        return tuple(dict.fromkeys(str(n.meta.get("layer", n.name)) for n in nodes))
+
+    @cached_property
     def formats_hash(self) -> str:
         return digest(formats_of(self.body))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.ledgers import reliance
 from privml.cli.sources import program_of
 from privml.program import Program
 
@@ -17,11 +18,8 @@ def run(config: DictConfig) -> None:
         return
     console.out.print(report(program))
     console.out.print(f"largest error on the calibration data: {program.choice.error:.2%} of the largest output")
-    if program.choice.precision.bounds == "calibrated":
-        layers = [str(n.meta["layer"]) for n in program.graph.nodes if getattr(n.meta.get("request"), "bound", None)]
-        console.out.print(
-            f"these layers rely on {program.choice.precision.margin:g} times the calibrated range: {', '.join(layers)}"
-        )
+    if program.calibrated_layers:
+        console.out.print(reliance(program))
     console.out.print(f"program {path} ({console.size(path.stat().st_size)}), for both parties, {program.hash[:16]}")
     if weights is not None:
         console.out.print(f"weights {weights} ({console.size(weights.stat().st_size)}), for the server only")

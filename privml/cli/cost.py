@@ -27,7 +27,7 @@ def run(config: DictConfig) -> None:
     lanes = f", {config.threads} threads" if config.threads > 1 else ""
     title = f"Predicted cost by layer: batch of {config.batch}, {ot}{lanes}"
     numbers = ledger.as_dict()
-    console.out.print(layer_table(title, numbers, timed=False))
+    console.out.print(layer_table(title, numbers, timed=False, calibrated=program.calibrated_layers))
     console.out.print(phase_table("Totals of the client", numbers, timed=False))
     console.out.print(correlation_line(numbers, f"made ahead by {ot}"))
     console.out.print(forecast(config, ledger))

@@ -3,24 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
 
 from privml.cli import console
+from privml.program import Program
 from privml.session.ledger import PHASES
 
 LAYER_COLUMNS = ["layer", "operator", "correlations", "online", "depth", "seconds"]
 
 
-def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Table:
+def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True, calibrated: Sequence[str] = ()) -> Table:
     """Online figures, ``ledger`` as ``Ledger.as_dict()`` gives it; bytes are both directions, depth is one-way messages
-    in sequence, correlations are those drawn. Layers that had to make correlations themselves have a column more."""
+    in sequence, correlations are those drawn. Layers that had to make correlations themselves have a column more; so
+    have programs of which some layers rely on ``calibrated`` bounds, the others on proved ones."""
     nodes = ledger["nodes"]
     late = any(node["preprocess"]["sent"] + node["preprocess"]["received"] for node in nodes)
     columns = [*LAYER_COLUMNS[:3], *(["preprocess"] if late else []), *LAYER_COLUMNS[3:]]
     rows = [[node["name"], short(node["operator"]), *figures(node, late)] for node in nodes]
+    if calibrated:
+        columns.insert(2, "bounds")
+        for row, node in zip(rows, nodes, strict=True):
+            row.insert(2, "calibrated" if node["name"] in calibrated else "proved")
     return untimed(title, columns, rows, None, timed)
 
 
@@ -29,6 +35,14 @@ def phase_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Ta
     rows = [[phase, *row(total[phase])] for phase in PHASES]
     whole = {key: sum(total[phase][key] for phase in PHASES) for key in ("sent", "received", "depth", "seconds")}
     return untimed(title, ["phase", "sent", "received", "depth", "seconds"], rows, ["total", *row(whole)], timed)
+
+
+def reliance(program: Program) -> str:
+    """Which layers of a program rely on calibrated bounds; the others rely on proved ones."""
+    layers = ", ".join(program.calibrated_layers)
+    choice = program.choice
+    part = f"{choice.precision.margin:g} times " if choice is not None else ""
+    return f"these layers rely on {part}the calibrated range, all others on proved bounds: {layers}"
 
 
 def correlation_line(ledger: Mapping[str, Any], source: str) -> str:

@@ -42,7 +42,7 @@ def run(config: DictConfig) -> None:
     if config.ledger is not None:
         Path(config.ledger).write_text(json.dumps(answer.ledger.as_dict()))
     if not config.quiet:
-        show(answer, config.out)
+        show(program, answer, config.out)
 
 
 class Waiting:
@@ -74,9 +74,9 @@ def save(outputs: tuple[torch.Tensor, ...], path: str | None) -> None:
         np.save(name, output.numpy())
 
 
-def show(answer: Answer, out: str | None) -> None:
+def show(program: Program, answer: Answer, out: str | None) -> None:
     ledger = answer.ledger.as_dict()
-    console.out.print(layer_table("Online cost by layer", ledger))
+    console.out.print(layer_table("Online cost by layer", ledger, calibrated=program.calibrated_layers))
     console.out.print(phase_table("Totals of this party", ledger))
     console.out.print(correlation_line(ledger, answer.source))
     console.out.print(f"answered in {answer.seconds:.2f} s" + (f"; scores in {out}" if out else ""))

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import privml
 from privml.cli import console
-from privml.cli.ledgers import correlation_line, layer_table, phase_table
+from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.query import check_writable, save
 from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, read_array
@@ -25,6 +25,8 @@ def run(config: DictConfig) -> None:
     inputs = inputs_of(config, source)
     if config.engine.name == "plain":
         outputs = run_plain(program, inputs)
+        if program.calibrated_layers and not config.quiet:
+            console.out.print(f"{reliance(program)}; no value was beyond it")
     elif config.engine.name == "twopc":
         outputs = run_twopc(config, program, inputs)
     else:
@@ -64,7 +66,8 @@ def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tup
             progress=step,
         )
     if not config.quiet:
-        console.out.print(layer_table("Online cost by layer, as the client sees it", result.client.ledger))
+        title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers
+        console.out.print(layer_table(title, result.client.ledger, calibrated=layers))
         console.out.print(phase_table("Totals of the client", result.client.ledger))
         console.out.print(correlation_line(result.client.ledger, result.client.source))
         memory = " and ".join(console.size(r.peak_rss_bytes) for r in (result.server, result.client))

@@ -82,14 +82,18 @@ def cast(x: SecretTensor, bits: int, scale: int) -> SecretTensor:
 
 
 def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
-    """``x`` as fixed point of at most the working scale, in the smallest ring known to hold it, with ``spare`` bits
-    left for differences."""
+    """``x`` as fixed point of at most the working scale and width, in the smallest ring known to hold it, with
+    ``spare`` bits left for differences."""
     dtype = float_dtype(x)
     share, fmt = ring_value(x, dtype)
-    wide = engine_of(x).stays_wide
+    wide, working = engine_of(x).stays_wide, working_format(x.session)
     fmt = narrowed(fmt, spare, wide)
+    scale = min(fmt.scale, working.scale)
+    bits = working.bits + fmt.scale - scale
+    if bits < fmt.bits and not wide:  # of a program: its values fit
+        share = engine_of(x).reduce(share, fmt.bits, bits)
+        fmt = ring_format(bits, fmt.scale, True, fmt.nonnegative, fmt.bound)
     result = SecretTensor(share, fmt, x.placement, x.session, dtype)
-    scale = min(fmt.scale, working_format(x.session).scale)
     return cast(result, fmt.bits - (0 if wide else fmt.scale - scale), scale) if scale < fmt.scale else result
 
 

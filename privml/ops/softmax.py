@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Softmax and its kin: the maximum subtracted, exponentials of what is not positive, a sum, one reciprocal per row.
 
-The sum of n exponentials gets ceil(log2 n) bits more than they have, within the 32 bits that a reciprocal takes.
+The exponentials of n numbers have 2 + log2(n) / 2 fractional bits more than the result, their sum log2(n) bits more in
+front, within the 32 bits that a reciprocal takes.
 Elements that a public mask hides count as minus infinity; a row of which nothing is left becomes zeros.
 """
 
@@ -38,6 +39,9 @@ from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
+# Of the exponentials, besides half a bit for each doubling of their number: errors of either sign add up to its root.
+_GUARD = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Exponentials:
@@ -73,7 +77,7 @@ def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
         below = like(below, tuple(c.masked_fill(hidden, 0) for c in below.share))
     count = max(torch.Size([x.shape[d] for d in dims]).numel(), 1)
     more = (count - 1).bit_length()
-    power_scale = max(min(scale + more, WIDEST - 2 - more), 6)
+    power_scale = max(min(scale + _GUARD + (more + 1) // 2, WIDEST - 2 - more), 6)
     target = FixedPoint(min(max(power_scale + more + 2, 8), WIDEST), power_scale)
     powers = decay(below, target)
     if hidden is not None:

@@ -298,7 +298,10 @@ def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) ->
     elif kind is Kind.CARRIER and plan.truncates(node):
         node.meta["request"] = node.meta["format"]
     elif kind is Kind.FUNCTION:
-        node.meta["working"] = FixedPoint(min(rings.of(("in", node)), precision.bits), plan.working)
+        # The ring may be wider than its values, for the sake of products that read them too.
+        needed = max(rings.required(("in", node)), plan.working + 3)
+        bits = min(rings.of(("in", node)), needed if precision.narrow else precision.bits, precision.bits)
+        node.meta["working"] = FixedPoint(bits, plan.working)
         node.meta["request"] = node.meta["format"]
     elif kind is Kind.OTHER:
         node.meta["working"] = FixedPoint(precision.bits, plan.working)

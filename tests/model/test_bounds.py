@@ -10,6 +10,9 @@ from privml.errors import ConfigError, OverflowDetected
 
 pytest.importorskip("privml._core", reason="the C++ core is not built; run `make build`")
 
+from rich.console import Console
+
+from privml.cli.ledgers import layer_table, reliance
 from privml.engines.twopc import meter
 from privml.passes.cost import predict
 
@@ -58,6 +61,20 @@ def test_the_bounds_travel_in_the_program_file(model, data, tmp_path):
     program.save(tmp_path)
     loaded = privml.load(tmp_path / "program", tmp_path / "weights.safetensors")
     assert sent(loaded) == sent(program)
+
+
+def test_reports_say_which_layers_rely_on_what(model, data):
+    program = converted(model, data, "calibrated")
+    assert program.calibrated_layers == ("0", "1", "3") and not converted(model, data, "proved").calibrated_layers
+    with Console(record=True, width=200) as console:
+        table = layer_table("Cost", program.cost([8, 6]).as_dict(), False, program.calibrated_layers)
+        console.print(table, reliance(program))
+    text = console.export_text()
+    assert "these layers rely on 2 times the calibrated range, all others on proved bounds: 0, 1, 3" in text
+    cells = [[cell.strip() for cell in line.split("│")] for line in text.splitlines()]
+    assert {c[1]: c[3] for c in cells if len(c) > 4} == {
+        "0": "calibrated", "1": "calibrated", "2": "proved", "3": "calibrated", "reveal": "proved",
+    }  # fmt: skip
 
 
 def test_other_words_are_refused(model, data):
