@@ -50,7 +50,7 @@ ExponentialForm choose(FixedFormat in, FixedFormat out) {
 bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out) {
   switch (form) {
     case ExponentialForm::table:
-      return true;
+      return in.bits <= kMostTableBits;
     case ExponentialForm::spline:
       return has_exp_negative_spline(in, out);
     case ExponentialForm::exact:
