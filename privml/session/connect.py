@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One party of a real run: reach the peer over TCP and open a session."""
+"""One party of a real run: reach the others over TCP and open a session."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from privml.context import Numerics, Session
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected
 from privml.session.address import parse_address
+from privml.session.dealer import reach_dealer
+from privml.session.handshake import DEALER
 from privml.session.lanes import Joiner, accept_lanes, open_lanes
 from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
 
@@ -37,6 +39,8 @@ def connect(
     network: Mapping[str, float] | None = None,
     threads: int = 1,
     refill: str = "none",
+    dealer: str | None = None,
+    truncation: str = "auto",
     test_seed: int | None = None,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -48,26 +52,33 @@ def connect(
     each with a connection of its own; ``refill``: "background" makes correlations on further connections while the
     online phase runs. Both are the same at both parties.
 
+    ``engine="threepc"``: the parties 0 and 1 do as above and pass the address of party 2 as ``dealer``; party 2 only
+    listens. ``truncation``: see ``privml.engines.threepc.ThreePartyEngine``, the same at all parties.
+
     Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
     PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
     """
-    if rank not in (0, 1):
-        raise ConfigError(f"rank must be 0 or 1, got {rank!r}")
-    if (listen is None) == (connect is None):
-        raise ConfigError("pass one of listen='host:port' and connect='host:port'")
+    _check_places(rank, listen, connect, dealer, engine)
     program_hash, formats_hash = hashes_of(program)
     choice, numerics = OtChoice(ot, k, security, refill), numerics or Numerics()
-    settings = Settings(engine, choice, program_hash, formats_hash, numerics, threads)
-    address = listen or connect or ""
-    refuse_insecure(settings, address, test_seed)
+    settings = Settings(engine, choice, program_hash, formats_hash, numerics, threads, truncation=truncation)
+    for address in (listen, connect, dealer):
+        if address is not None:
+            refuse_insecure(settings, address, test_seed)
     load_torch()
+    if rank == DEALER:
+        from privml.session.deal import as_dealer
+
+        with listening(listen) as listener:
+            return as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed)
+    join = None if dealer is None else reaching_dealer(dealer, rank, deadline, network)
     if listen is not None:
         with listening(listen) as listener:
             channel = accept(listener, deadline, on_wait, network)
-            join = joining(listener, deadline, network)
+            join = join or joining(listener, deadline, network)
             return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
-    channel = reach(address, deadline, on_wait, network)
-    join = reaching(address, deadline, network)
+    channel = reach(connect, deadline, on_wait, network)
+    join = join or reaching(connect, deadline, network)
     return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
 
 
@@ -86,6 +97,26 @@ def reaching(address: str, deadline: float, network: Mapping[str, float] | None 
     """How a connecting party opens the further connections of a session."""
     connector = partial(reach, address, network=network)
     return lambda token, count: open_lanes(connector, token, count, deadline)
+
+
+def reaching_dealer(address: str, rank: int, deadline: float, network: Mapping[str, float] | None = None) -> Joiner:
+    """How party 0 or 1 opens its connections to the dealer at ``address``."""
+    connector = partial(reach, address, network=network)
+    return lambda token, count: reach_dealer(connector, token, rank, deadline)
+
+
+def _check_places(rank: int, listen: str | None, connect: str | None, dealer: str | None, engine: str) -> None:
+    ranks = (0, 1, DEALER) if engine == "threepc" else (0, 1)
+    if rank not in ranks:
+        raise ConfigError(f"rank must be one of {', '.join(map(str, ranks))} for engine={engine}, got {rank!r}")
+    if rank == DEALER:
+        if listen is None or connect is not None or dealer is not None:
+            raise ConfigError("party 2 waits for the others: pass listen='host:port' alone")
+        return
+    if (listen is None) == (connect is None):
+        raise ConfigError("pass one of listen='host:port' and connect='host:port'")
+    if (dealer is None) == (engine == "threepc"):
+        raise ConfigError("pass dealer='host:port', the address of party 2, with engine=threepc and only with it")
 
 
 class listening:

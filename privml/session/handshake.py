@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first message of a connection: both parties say what they are about to run, and both compare.
+"""The first message of a connection: both of its ends say what they are about to run, and both compare.
 
 Wire layout, the same in every version: 8 bytes magic, 4 bytes little-endian length (at most 4096), then that
 many bytes of JSON, one flat object of strings, integers and nulls.
@@ -20,11 +20,14 @@ TEXT_LIMIT = 128
 PROTOCOL_VERSION = 1
 
 _FACING_ROLE = {"party": "party", "server": "client", "client": "server", "preprocess": "preprocess"}
+# A dealer is one of three parties and talks to both others, whatever these are to each other.
+DEALER, DEALER_ROLE, DEALT_ROLE = 2, "dealer", "dealt"
+_FACING_ROLE |= {DEALER_ROLE: DEALT_ROLE, DEALT_ROLE: DEALER_ROLE}
 _HINTS = {
     "protocol": "install the same release of privml at both parties",
     "version": "install the same release of privml at both parties",
     "role": "one party serves, the other one queries",
-    "rank": "the two parties need the ranks 0 and 1",
+    "rank": "the parties need different ranks: 0 and 1, and 2 for a dealer",
     "engine": "start both parties with the same engine",
     "ot": "start both parties with the same OT provider",
     "k": "start both parties with the same k of the OT extension",
@@ -36,6 +39,7 @@ _HINTS = {
     "refill": "start both parties with the same ot.refill",
     "store": "give both parties their halves of one store as preprocessing=FOLDER, or neither",
     "when_empty": "start both parties with the same when_empty",
+    "truncation": "start all parties with the same engine.truncation",
 }
 
 
@@ -66,12 +70,14 @@ class Hello:
     refill: str = "none"
     store: str | None = None
     when_empty: str | None = None
+    truncation: str | None = None
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False) -> Hello:
-    """Sends ``ours``, receives and returns the peer's. ``greeted``: the peer's magic has been read already.
+def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: int | None = None) -> Hello:
+    """Sends ``ours``, receives and returns the peer's. ``greeted``: the peer's magic has been read already; ``peer``:
+    the rank it must have, which between two parties goes without saying.
 
     Raises HandshakeMismatch (at both parties) naming the first field that disagrees and both values,
     ProtocolError for bytes that are no hello, and PeerDisconnected.
@@ -82,13 +88,8 @@ def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False) -> Hel
     channel.write(MAGIC + len(body).to_bytes(4, "little") + body)
     channel.flush()
     theirs = _read_hello(channel, greeted)
-    _compare(asdict(ours), theirs)
+    _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
     return Hello(**{f.name: theirs[f.name] for f in fields(Hello)})
-
-
-def common_seed(ours: Hello, theirs: Hello) -> int:
-    """A number both parties know and neither chose alone, for public randomness such as dropout masks."""
-    return int(ours.nonce, 16) ^ int(theirs.nonce, 16)
 
 
 def _read_hello(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
@@ -112,13 +113,13 @@ def _plain(value: object) -> bool:
     return isinstance(value, int) and abs(value) < 2**63
 
 
-def _compare(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+def _compare(ours: dict[str, Any], theirs: dict[str, Any], peer: int) -> None:
     for name, hint in _HINTS.items():
         mine, peers = ours[name], theirs.get(name)
         if name == "role":
             agree = peers == _FACING_ROLE[mine]
         elif name == "rank":
-            agree = type(peers) is int and peers == 1 - mine
+            agree = type(peers) is int and peers == peer
         else:
             agree = type(peers) is type(mine) and peers == mine
         if not agree:

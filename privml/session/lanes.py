@@ -38,6 +38,11 @@ def session_token(ours: Hello, theirs: Hello) -> bytes:
     return hashlib.sha256(f"privml lanes {first.nonce} {second.nonce}".encode()).digest()
 
 
+def public_seed(token: bytes) -> int:
+    """A number that all parties of a session know and none chose alone, for public randomness such as dropout masks."""
+    return int.from_bytes(hashlib.sha256(b"privml public randomness " + token).digest()[:16], "little")
+
+
 def open_lanes(connect: Connector, token: bytes, count: int, deadline: float) -> list[_core.Channel]:
     """The connecting party's channels of lanes 1 to ``count``, in order.
 

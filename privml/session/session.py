@@ -13,21 +13,26 @@ from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
+from privml.engines.base import Engine
 from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.engines.threepc import established
 from privml.engines.twopc import TwoPartyEngine, checked_threads, connected, connections
 from privml.errors import ConfigError
-from privml.session.handshake import Hello, common_seed, shake_hands
-from privml.session.lanes import Joiner, Link, session_token
+from privml.session.agreement import Words
+from privml.session.agreement import agree as agree_on
+from privml.session.dealer import dealer_connections
+from privml.session.handshake import DEALER, DEALT_ROLE, Hello, shake_hands
+from privml.session.lanes import Joiner, Link, public_seed, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.version import VERSION
 
-ENGINES = ("twopc",)
+ENGINES = ("twopc", "threepc")
 Result = TypeVar("Result")
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
 
 # (channels, rank, test_seed) -> engine
-EngineOpener = Callable[[Sequence[_core.Channel], int, int | None], TwoPartyEngine]
+EngineOpener = Callable[[Sequence[_core.Channel], int, int | None], Engine]
 # Called while waiting for the peer with the seconds waited so far.
 WaitCallback = Callable[[float], None]
 
@@ -36,7 +41,7 @@ WaitCallback = Callable[[float], None]
 class Settings:
     """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None; ``threads`` is the number
     of lanes; ``store`` names the store that correlations come from and ``when_empty`` what follows when they do not
-    suffice (see ``privml.session.preprocessing``)."""
+    suffice (see ``privml.session.preprocessing``). ``truncation``: see ``ThreePartyEngine``."""
 
     engine: str = "twopc"
     ot: OtChoice = DEFAULT_OT
@@ -46,14 +51,32 @@ class Settings:
     threads: int = 1
     store: str | None = None
     when_empty: str | None = None
+    truncation: str = "auto"
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
         checked_threads(self.threads)
+        if self.dealt and (self.threads > 1 or self.store is not None):
+            raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
+
+    @property
+    def dealt(self) -> bool:
+        """Whether a dealer is the third party."""
+        return self.engine == "threepc"
+
+    def further(self, rank: int) -> int:
+        """How many connections party ``rank`` needs beyond that between the parties 0 and 1."""
+        return dealer_connections(rank) if self.dealt else connections(self.ot, self.threads) - 1
 
     def hello(self, rank: int, role: str) -> Hello:
-        ot, numerics = self.ot, _describe(self.numerics)
+        numerics = _describe(self.numerics)
+        if self.dealt:
+            return Hello(
+                VERSION, rank, self.engine, "none", 0, role=role, program=self.program, formats=self.formats,
+                numerics=numerics, truncation=self.truncation,
+            )  # fmt: skip
+        ot = self.ot
         return Hello(
             VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics,
             self.threads, ot.refill, self.store, self.when_empty,
@@ -85,25 +108,33 @@ def open_session(
     """
     link = Link(channel) if link is None else link
     try:
-        further = connections(settings.ot, settings.threads) - 1
+        further = settings.further(rank)
         if further > 0 and join is None:
-            raise ConfigError("threads and ot.refill=background need a way to open further connections")
+            raise ConfigError("threads, ot.refill=background and a dealer need a way to open further connections")
         ours = settings.hello(rank, role)
         channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
         theirs = shake_hands(channel, ours, greeted)
+        token = session_token(ours, theirs)
         if further > 0:
-            link.add(join(session_token(ours, theirs), further))
+            link.add(join(token, further))
         for each in link.channels:
             each.set_deadline(deadline)
         opener = agree(channel) if agree is not None else None
-        common = common_seed(ours, theirs) if test_seed is None else test_seed
+        common = public_seed(token) if test_seed is None else test_seed
         if settings.ot.provider == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
-        opener = opener or partial(make_engine, settings.ot, settings.threads)
+        if opener is None:
+            ordinary = partial(make_engine, settings.ot, settings.threads)
+            opener = partial(dealt_engine, settings, {}) if settings.dealt else ordinary
         engine = opener(link.channels, rank, test_seed)
     except BaseException:
         link.close()
         raise
+    return session_on(engine, settings, common)
+
+
+def session_on(engine: Engine, settings: Settings, common: int) -> Session:
+    """A session that closes ``engine`` at its end and counts what it costs."""
     session = Session(engine, settings.numerics, on_close=engine.close)
     engines = session.engines  # not the session: it would live until a collection of cycles, and so would its sockets
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
@@ -118,6 +149,17 @@ def make_engine(
     if not ot.decided:
         raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
     return connected(channels, rank, ot, threads, test_seed)
+
+
+def dealt_engine(
+    settings: Settings, words: Words, channels: Sequence[_core.Channel], rank: int, test_seed: int | None
+) -> Engine:
+    """The engine of party 0 or 1 on its channels to the peer and the dealer, who learns ``words`` in clear."""
+    peer, dealer, *dealing = channels
+    shake_hands(dealer, settings.hello(rank, DEALT_ROLE), peer=DEALER)
+    agree_on(dealer, words, lambda theirs: (None, {}), "the dealer refuses the session")
+    ends = {1 - rank: peer, DEALER: dealer}
+    return established(ends, dealing[0] if dealing else None, rank, settings.truncation, test_seed)
 
 
 def interruptible(link: Link, body: Callable[[], Result]) -> Result:

@@ -9,7 +9,8 @@ from parties import run_both, succeed
 
 from privml import _core
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError
-from privml.session.handshake import LENGTH_LIMIT, MAGIC, Hello, common_seed, shake_hands
+from privml.session.handshake import LENGTH_LIMIT, MAGIC, Hello, shake_hands
+from privml.session.lanes import public_seed, session_token
 
 BASE = Hello(
     version="1.0",
@@ -29,11 +30,13 @@ def frame(body: bytes, magic: bytes = MAGIC, length: int | None = None) -> bytes
     return magic + (len(body) if length is None else length).to_bytes(4, "little") + body
 
 
-def test_agreement_returns_the_peers_hello_and_one_common_seed():
+def test_agreement_returns_the_peers_hello_and_one_token():
     hellos = (BASE, FACING)
     theirs = succeed(run_both(lambda rank, channel: shake_hands(channel, hellos[rank])))
     assert theirs == [FACING, BASE]
-    assert common_seed(BASE, theirs[0]) == common_seed(FACING, theirs[1]) == int(BASE.nonce, 16)
+    tokens = {session_token(BASE, theirs[0]), session_token(theirs[1], FACING)}
+    assert len(tokens) == 1 and len({public_seed(token) for token in tokens}) == 1
+    assert tokens != {session_token(BASE, replace(FACING, nonce="1" * 32))}
 
 
 @pytest.mark.parametrize(

@@ -134,11 +134,18 @@ class Party:
         if len(self._queued) >= _QUEUED:
             self._queued[0].result()
         try:
-            future = self._worker.submit(step)
+            future = self._worker.submit(self._guarded, step)
         except RuntimeError:
             raise PeerDisconnected("this session ended: it was closed; open a new one") from None
         self._queued.append(future)
         return future.result
+
+    def _guarded(self, step: Callable[[], Result]) -> Result:
+        try:
+            return step()
+        except BaseException:
+            self.links.close()  # the dealing may wait for a party that reads no more
+            raise
 
     def drain(self) -> None:
         """Waits until nothing is left of what the dealer does besides its program."""

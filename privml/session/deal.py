@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dealer's side of a session between three parties."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from privml import _core
+from privml.context import Session
+from privml.engines.threepc import established
+from privml.errors import PeerDisconnected, ProtocolError
+from privml.session.agreement import Words, agree
+from privml.session.connect import accept
+from privml.session.dealer import Gathering, Lobby
+from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
+from privml.session.lanes import public_seed
+from privml.session.session import Settings, WaitCallback, session_on
+
+
+def open_dealer(
+    gathering: Gathering,
+    settings: Settings,
+    check: Callable[[Words], None],
+    *,
+    deadline: float = 60.0,
+    test_seed: int | None = None,
+) -> Session:
+    """Shakes hands with both other parties and sets up the engine; the session owns the channels from here on.
+
+    ``check`` gets what the parties tell the dealer in clear, and raises a PrivmlError that they are told when it
+    refuses. Raises HandshakeMismatch, ProtocolError (also when the two say different things), PeerDisconnected; all
+    channels are closed then.
+    """
+    told: list[Words] = []
+
+    def hear(words: Words) -> tuple[None, Words]:
+        check(words)
+        if told and told[0] != words:
+            raise ProtocolError("the parties 0 and 1 told the dealer different things")
+        told.append(words)
+        return None, {}
+
+    channels = gathering.channels
+    try:
+        for channel in channels.values():
+            channel.set_deadline(deadline)
+        for rank in range(DEALER):
+            shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
+            agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
+        ends = {rank: channels[rank, 0] for rank in range(DEALER)}
+        engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed)
+    except BaseException:
+        gathering.close()
+        raise
+    common = public_seed(gathering.token) if test_seed is None else test_seed
+    return session_on(engine, settings, common)
+
+
+def gather(
+    listener: _core.TcpListener,
+    deadline: float,
+    on_wait: WaitCallback | None = None,
+    network: Mapping[str, float] | None = None,
+) -> Gathering:
+    """The connections of the first session that is complete. Raises PeerDisconnected after ``deadline`` seconds."""
+    end, refused = time.monotonic() + deadline, []
+    lobby = Lobby(deadline, refused.append)
+    try:
+        while True:
+            channel = accept(listener, max(end - time.monotonic(), 0.0), on_wait, network)
+            complete = lobby.admit(channel)
+            if complete is not None:
+                return complete
+    except PeerDisconnected as error:
+        raise PeerDisconnected(f"{error}" + (f"; {refused[-1]}" if refused else "")) from None
+    finally:
+        lobby.close()
+
+
+def nothing_told(words: Words) -> None:
+    """Where the parties have nothing to tell the dealer."""
+    if words:
+        raise ProtocolError("the parties want something else of the dealer than this program")
+
+
+def as_dealer(
+    listener: _core.TcpListener,
+    settings: Settings,
+    deadline: float,
+    on_wait: WaitCallback | None = None,
+    network: Mapping[str, float] | None = None,
+    **options: Any,
+) -> Session:
+    """The session of the first two parties that come."""
+    gathering = gather(listener, deadline, on_wait, network)
+    return open_dealer(gathering, settings, nothing_told, deadline=deadline, **options)

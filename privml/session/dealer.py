@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How three parties find each other: the parties 0 and 1 shake hands first, then both reach the dealer, party 2, and
+name their session by the token of that handshake.
+
+Party 0 opens two connections to the dealer, one for what is dealt ahead of time; party 1 opens one. Wire layout of
+each: 8 bytes magic, 32 bytes token, 1 byte rank, 1 byte number of the connection. The token tells sessions apart; it
+is no key.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from privml import _core
+from privml.errors import PeerDisconnected, ProtocolError
+from privml.session.lanes import Connector, close_all
+
+DEALER_MAGIC = b"privml\x00D"
+_TOKEN_BYTES = 32
+# A connection that says nothing within this time keeps no other one waiting.
+_REQUEST_SECONDS = 2.0
+# Rank and number of the connections of a session.
+PLACES = ((0, 0), (0, 1), (1, 0))
+# Incomplete sessions at a time; each holds two connections at most.
+_MOST_WAITING = 256
+
+
+def dealer_connections(rank: int) -> int:
+    """How many connections party ``rank`` opens to the dealer."""
+    return sum(place[0] == rank for place in PLACES)
+
+
+def reach_dealer(connect: Connector, token: bytes, rank: int, deadline: float) -> list[_core.Channel]:
+    """The connections of party ``rank`` to the dealer, in order. Raises PeerDisconnected when it is not there."""
+    end = time.monotonic() + deadline
+    channels: list[_core.Channel] = []
+    try:
+        for number in range(dealer_connections(rank)):
+            channels.append(connect(max(end - time.monotonic(), 0.0)))
+            channels[-1].write(DEALER_MAGIC + token + bytes([rank, number]))
+            channels[-1].flush()
+    except BaseException:
+        close_all(channels)
+        raise
+    return channels
+
+
+@dataclass(slots=True)
+class Gathering:
+    """A session's connections that have come so far, by place; ``since``: when the first one came."""
+
+    token: bytes
+    since: float
+    channels: dict[tuple[int, int], _core.Channel] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        return len(self.channels) == len(PLACES)
+
+    def close(self) -> None:
+        close_all(self.channels.values())
+
+
+class Lobby:
+    """Where a dealer sorts connections into sessions. A session that is not complete after ``patience`` seconds is
+    closed. ``log`` takes a line about each connection that is refused or given up."""
+
+    def __init__(self, patience: float, log: Callable[[str], None]) -> None:
+        self._patience, self._log = patience, log
+        self._waiting: dict[bytes, Gathering] = {}
+
+    def admit(self, channel: _core.Channel) -> Gathering | None:
+        """The session that ``channel`` completes, or None; a connection that belongs to none is closed."""
+        self.expire()
+        channel.set_deadline(_REQUEST_SECONDS)
+        try:
+            token, place = _request(channel)
+            if token not in self._waiting and len(self._waiting) >= _MOST_WAITING:
+                raise ProtocolError("too many sessions wait for their other party")
+            gathering = self._waiting.setdefault(token, Gathering(token, time.monotonic()))
+            if place in gathering.channels:
+                raise ProtocolError(f"connection {place[1]} of party {place[0]} is there already")
+        except (ProtocolError, PeerDisconnected) as error:
+            self._log(f"a connection was refused: {error}")
+            channel.close()
+            return None
+        gathering.channels[place] = channel
+        return self._waiting.pop(token) if gathering.complete else None
+
+    def expire(self) -> None:
+        """Closes what has waited too long."""
+        now = time.monotonic()
+        for token, gathering in list(self._waiting.items()):
+            if now - gathering.since > self._patience:
+                came = sorted({rank for rank, _ in gathering.channels})
+                self._log(f"a session was given up after {self._patience:g} seconds: only party {came} came")
+                gathering.close()
+                del self._waiting[token]
+
+    def close(self) -> None:
+        for gathering in self._waiting.values():
+            gathering.close()
+        self._waiting.clear()
+
+
+def _request(channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:
+    if channel.read(len(DEALER_MAGIC)) != DEALER_MAGIC:
+        raise ProtocolError("its first bytes do not ask for a dealer")
+    request = channel.read(_TOKEN_BYTES + 2)
+    place = (request[_TOKEN_BYTES], request[_TOKEN_BYTES + 1])
+    if place not in PLACES:
+        raise ProtocolError(f"a session has no connection {place[1]} of party {place[0]}")
+    return request[:_TOKEN_BYTES], place

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""privml.connect between three parties, here on threads over loopback TCP."""
+
+import socket
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+import privml
+from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected
+
+
+def free_address():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def run(*settings, ranks=(0, 1, 2), deadline=20.0):
+    """What each party of ``ranks`` ends with: its result, or what it raised."""
+    address, dealer = free_address(), free_address()
+    places = ({"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer})
+
+    def party(rank):
+        options = {"engine": "threepc", "deadline": deadline} | (settings[rank] if settings else {})
+        with privml.connect(rank, **places[rank], **options) as session:
+            x = privml.share(torch.tensor([1.5, -2.0, 3.0]) if rank == 1 else None, owner=1, shape=(3,))
+            w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
+            generator = session.public_generator()
+            drawn = torch.randint(2**40, (1,), generator=generator).item()
+            return privml.reveal(torch.relu(x * w), to=1), drawn, session.ledger.snapshot()
+
+    with ThreadPoolExecutor(3) as executor:
+        futures = [executor.submit(party, rank) for rank in ranks]
+        return [future.exception() or future.result() for future in futures]
+
+
+def test_three_parties_run_one_program():
+    results = run()
+    assert results[0][0] is None and results[2][0] is None
+    assert results[1][0].tolist() == [3.0, 0.0, 0.0]
+    assert len({drawn for _, drawn, _ in results}) == 1  # one source of public randomness
+    counts = [ledger.total for *_, ledger in results]
+    assert sum(count.sent for count in counts) == sum(count.received for count in counts) > 0
+
+
+@pytest.mark.parametrize("odd", [0, 1, 2])
+@pytest.mark.parametrize("setting", [{"truncation": "exact"}, {"numerics": privml.Numerics(32, 10)}])
+def test_parties_that_disagree(odd, setting):
+    results = run(*({} if rank != odd else setting for rank in range(3)), deadline=5.0)
+    assert all(isinstance(result, (HandshakeMismatch, PeerDisconnected)) for result in results)
+    assert any(isinstance(result, HandshakeMismatch) for result in results)
+
+
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_party_that_does_not_come(missing):
+    there = [rank for rank in range(3) if rank != missing]
+    for result in run(ranks=there, deadline=2.0):
+        assert isinstance(result, PeerDisconnected)
+
+
+@pytest.mark.parametrize(
+    "rank, places",
+    [
+        (0, {"listen": "127.0.0.1:1"}),
+        (2, {"connect": "127.0.0.1:1"}),
+        (2, {"listen": "127.0.0.1:1", "dealer": "a:1"}),
+        (3, {}),
+    ],
+)
+def test_wrong_places(rank, places):
+    with pytest.raises(ConfigError):
+        privml.connect(rank, engine="threepc", **places)
+
+
+def test_two_parties_need_no_dealer():
+    with pytest.raises(ConfigError, match="dealer"):
+        privml.connect(0, listen="127.0.0.1:1", dealer="127.0.0.1:2")
