@@ -186,7 +186,12 @@ class Session:
 
     def __exit__(self, *exception: object) -> None:
         _session.reset(self._tokens.pop())
-        if not self._tokens:
+        if self._tokens:
+            return
+        try:
+            if exception[0] is None and self._on_close is not None:
+                self.engines.whole.finish()
+        finally:
             self.close()
 
     def __deepcopy__(self, memo: dict) -> Session:

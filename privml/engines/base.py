@@ -114,6 +114,10 @@ class Engine(abc.ABC):
     def reserve(self, correlations: Correlations) -> None:  # noqa: B027 - most engines need none
         """Makes correlations available ahead of their use, in the preprocess phase; all parties call it alike."""
 
+    def finish(self) -> None:  # noqa: B027 - most engines owe nothing
+        """Waits until the others have all that this party owes them, which may be behind its program; raises what
+        went wrong with that. A program that ends well calls it before the engine is closed."""
+
     # ---- in and out
     @abc.abstractmethod
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:

@@ -29,7 +29,8 @@ def run(*settings, ranks=(0, 1, 2), deadline=20.0):
             w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
             generator = session.public_generator()
             drawn = torch.randint(2**40, (1,), generator=generator).item()
-            return privml.reveal(torch.relu(x * w), to=1), drawn, session.ledger.snapshot()
+            result = privml.reveal(torch.relu(x * w), to=1)
+        return result, drawn, session.ledger.snapshot()  # the dealer's work is done at the end of the block
 
     with ThreadPoolExecutor(3) as executor:
         futures = [executor.submit(party, rank) for rank in ranks]
@@ -38,6 +39,7 @@ def run(*settings, ranks=(0, 1, 2), deadline=20.0):
 
 def test_three_parties_run_one_program():
     results = run()
+    assert not [result for result in results if isinstance(result, Exception)]
     assert results[0][0] is None and results[2][0] is None
     assert results[1][0].tolist() == [3.0, 0.0, 0.0]
     assert len({drawn for _, drawn, _ in results}) == 1  # one source of public randomness

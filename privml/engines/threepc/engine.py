@@ -46,6 +46,9 @@ class ThreePartyEngine(Engine):
         self.floors = truncation == "exact"
         self.failure = 0.0
 
+    def finish(self) -> None:
+        self.party.drain()
+
     def close(self) -> None:
         self.party.close()
 
