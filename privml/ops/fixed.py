@@ -164,11 +164,11 @@ def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
     wide, shape = engine.stays_wide, broadcast(a, b)
     fa, fb = narrowed(a.format, 0, wide), narrowed(b.format, 0, wide)
     bits = min(fa.bits + fb.bits, 64)
-    wide = operand(expand(a.share, shape), fa, a.placement)
+    left = operand(expand(a.share, shape), fa, a.placement)
     if b.dim() == len(shape) and b.shape[-1] < shape[-1] and b.shape[:-1] == shape[:-1]:
-        share = engine.multiply_rows(wide, operand(b.share, fb, b.placement), bits)
+        share = engine.multiply_rows(left, operand(b.share, fb, b.placement), bits)
     else:
-        share = engine.multiply(wide, operand(expand(b.share, shape), fb, b.placement), bits)
+        share = engine.multiply(left, operand(expand(b.share, shape), fb, b.placement), bits)
     positive = (fa.nonnegative and fb.nonnegative) or a is b
     exact = ring_format(bits, fa.scale + fb.scale, True, positive, (limit(fa) - 1) * (limit(fb) - 1) + 1)
     result = SecretTensor(share, exact, placement, a.session, float_dtype(a))
