@@ -13,6 +13,7 @@
 #include "fixmath/reciprocal_square_root.h"
 #include "fixmath/sigmoid.h"
 #include "fixmath/sine.h"
+#include "fixmath/sine_product.h"
 
 namespace privml::bindings {
 namespace {
@@ -46,6 +47,10 @@ constexpr FixedPointFunction kFunctions[] = {
     {"silu", silu, clear_silu, cost_silu, "x / (1 + e^-x)"},
     {"sin", sin, clear_sin, cost_sin, "sine of radians"},
     {"cos", cos, clear_cos, cost_cos, "cosine of radians"},
+    {"sin_product", sin_product, clear_sin_product, cost_sin_product,
+     "sine of radians by products whose last place may depend on the shares"},
+    {"cos_product", cos_product, clear_cos_product, cost_cos_product,
+     "cosine of radians by products whose last place may depend on the shares"},
     {"softplus", softplus, clear_softplus, cost_softplus, "ln(1 + e^x)"},
 };
 

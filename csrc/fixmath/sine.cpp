@@ -7,6 +7,7 @@
 #include "fixmath/chunked.h"
 #include "fixmath/piecewise.h"
 #include "fixmath/remembered.h"
+#include "fixmath/turn.h"
 #include "twopc/extension.h"
 #include "twopc/truncation.h"
 
@@ -14,10 +15,6 @@ namespace privml {
 namespace {
 
 using Words = std::vector<u64>;
-
-constexpr u64 kTurnsOfOne[] = {
-#include "fixmath/tables/turns_of_one.inc"
-};
 
 constexpr int kGuard = 2;       // bits of the coefficients below the last place
 constexpr int kPrecision = 2;   // the polynomials are off by at most 2^-2 units
@@ -36,12 +33,9 @@ struct Plan {
 Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
   expect_formats(in, out, cosine ? "cos" : "sin");
   Plan p{in, out, 0, out.scale + kAngleGuard, 0, 0, {}, 0};
-  p.turn_bits = std::clamp(in.bits + out.scale + kAngleGuard, in.scale + 1, 64);
-  const int fraction = p.turn_bits - in.scale;  // bits of the factor, 2^fraction / (2 pi)
-  p.factor = fraction == 64
-                 ? kTurnsOfOne[0]
-                 : static_cast<u64>((u128{kTurnsOfOne[0]} + (u128{1} << (63 - fraction))) >>
-                                    (64 - fraction));
+  const Turn turn = turn_of(in, out);
+  p.turn_bits = turn.bits;
+  p.factor = turn.factor;
   p.kept_bits = std::min(p.kept_bits, p.turn_bits);
   const int cut = p.turn_bits - p.kept_bits;
   p.start = (cosine ? u64{1} << (p.turn_bits - 2) : 0) + (cut > 0 ? u64{1} << (cut - 1) : 0);
