@@ -36,7 +36,7 @@ class Numerics:
     have instead, if any. ``dot``: whether products of matrices of floats are integer sums of aligned mantissas, rounded
     once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact"). ``exp``: how
     exponentials of what is not positive are computed, one of ``EXPONENTIALS``; "product" is the cheapest, and the last
-    place of its results depends on the shares.
+    place of its results depends on the shares; it holds for sines and cosines, too.
     """
 
     bits: int = 64

@@ -109,7 +109,8 @@ void define_widths(py::module_& m) {
 // Numbers with -bound <= x < bound.
 void define_bounded(py::module_& m) {
   m.def("signed_wrap", unary<u64, u64, int, u64, int>(&signed_wrap, &cost_signed_wrap), "session"_a,
-        "x"_a, "bits"_a, "bound"_a, "width"_a, "MW(x): x = x0 + x1 - 2^bits MW over the integers");
+        "x"_a, "bits"_a, "bound"_a, "width"_a,
+        "MW(x) in Z_2^width: x0 + x1 - 2^bits MW(x) is the signed x, -bound <= x < bound");
   m.def("truncate_bounded",
         unary<u64, u64, int, u64, int>(&truncate_bounded, &cost_truncate_bounded), "session"_a,
         "x"_a, "bits"_a, "bound"_a, "shift"_a);

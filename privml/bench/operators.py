@@ -34,7 +34,8 @@ class Inputs:
 
 def prepare(name: str, core: Any, session: Any, rank: int, n: int, params: Params) -> Action:
     """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name."""
-    library = {"function": core.fixmath, "float_function": core.secfloat}.get(name, core.twopc)
+    libraries = {"function": core.fixmath, "float_function": core.secfloat, "softmax": core}
+    library = libraries.get(name, core.twopc)
     return OPERATORS[name](library, session, rank, Inputs(rank), n, params)
 
 
@@ -98,13 +99,58 @@ def matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: P
 def function(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
     """A fixed-point function; ``sign`` -1, 1 or 0: negative, positive or all inputs (the mask is the same at both)."""
     bits, scale, sign = params["bits"], params["scale"], params["sign"]
+    out_bits = params.get("out_bits", bits)
     shared = np.random.default_rng(0)
     low, high = (-(2 ** (bits - 1)) if sign <= 0 else 1), (2 ** (bits - 1) if sign >= 0 else 0)
     x = shared.integers(low, high, size=n, dtype=np.int64)
     mask = shared.integers(0, 2**bits, size=n, dtype=np.int64)
     share = mask if rank == 0 else (x - mask) & (2**bits - 1)
     run = getattr(core, params["function"])
-    return lambda: run(session, share, bits, scale, bits, scale)
+    return lambda: run(session, share, bits, scale, out_bits, scale)
+
+
+def bound_of(params: Params) -> int:
+    """``bound``: a part of the half of a ring of ``bits`` bits."""
+    return max(int(params["bound"] * 2 ** (params["bits"] - 1)), 1)
+
+
+def bounded(params: Params, rank: int, n: int) -> np.ndarray:
+    """Shares of numbers within the bound (the mask is the same at both)."""
+    shared, most = np.random.default_rng(0), bound_of(params)
+    mask = shared.integers(0, 2 ** params["bits"], size=n, dtype=np.int64)
+    x = shared.integers(-most, most, size=n, dtype=np.int64)
+    return mask if rank == 0 else (x - mask) & (2 ** params["bits"] - 1)
+
+
+def signed_wrap(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    x, bound = bounded(params, rank, n), bound_of(params)
+    return lambda: core.signed_wrap(session, x, params["bits"], bound, params["out_bits"])
+
+
+def divide(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    x, bound = bounded(params, rank, n), bound_of(params)
+    return lambda: core.divide_bounded(session, x, params["bits"], bound, params["divisor"])
+
+
+def softmax(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """Of ``n`` rows of ``length`` numbers, in the steps and formats of privml/ops/softmax.py."""
+    bits, scale, length = params["bits"], params["scale"], params["length"]
+    x = bounded({"bits": bits, "bound": 2.0 ** (scale + 4 - bits)}, rank, n * length).reshape(n, length)
+    more = (length - 1).bit_length()
+    fine = min(scale + more, 30 - more)
+    exponential, two = getattr(core.fixmath, params["function"]), core.twopc
+
+    def run() -> Any:
+        below = (x - two.maximum_last(session, x, bits).reshape(n, 1)) & (2**bits - 1)
+        powers = exponential(session, below, bits, scale, fine + more + 2, fine)
+        row = powers.sum(1) & (2 ** (fine + more + 2) - 1)
+        inverse = core.fixmath.reciprocal(session, row, fine + more + 2, fine, scale + 4, scale + 2)
+        powers &= 2 ** (fine + 2) - 1
+        product = two.multiply_rows(session, powers, (fine + 2, True, True), inverse, scale + 4, fine + scale + 4)
+        small = two.truncate_reduce(session, product, fine + scale + 4, fine + 2)
+        return two.extend_nonnegative(session, small, scale + 2, bits)
+
+    return run
 
 
 def float_function(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
@@ -150,6 +196,9 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "lookup": lookup,
     "transfer": transfer,
     "matmul": matmul,
+    "signed_wrap": signed_wrap,
+    "divide": divide,
+    "softmax": softmax,
     "correlated_transfer": correlated_transfer,
     "function": function,
     "float_function": float_function,

@@ -49,7 +49,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
         "op": name,
         "operator": row["operator"],
         "n": int(config.batch or config.n or row["n"]),
-        "params": row["params"],
+        "params": params_of(config, name, row),
         "provider": ot.provider,
         "k": ot.k,
         "security": ot.security,
@@ -58,6 +58,17 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
         "repeats": config.repeats,
         "threads": config.threads,
     }
+
+
+def params_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    params = dict(row["params"])
+    if config.bound is None:
+        return params
+    if "bound" not in params:
+        raise ConfigError(f"operator {name} has no bound")
+    if not isinstance(config.bound, (int, float)) or not 0 < config.bound <= 1:
+        raise ConfigError(f"bound={config.bound} must be a part of the half of the ring: above 0, at most 1")
+    return {**params, "bound": float(config.bound)}
 
 
 def save(config: DictConfig, records: list[dict[str, Any]]) -> None:

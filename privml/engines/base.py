@@ -25,10 +25,14 @@ from privml.formats import FixedPoint, Float, Integer
 Share = tuple[torch.Tensor, ...]
 # Functions that every engine computes, with the domains where their results mean something.
 FUNCTIONS = {
-    "exp_negative": "x <= 0", "exp_negative_spline": "x <= 0", "exp_negative_exact": "x <= 0",
-    "exp_negative_product": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
+    "exp_negative": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
     "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
     "softplus": "all", "sin": "all", "cos": "all",
+}  # fmt: skip
+# Other forms of some of them, which engines that do not stay wide have (see ``Numerics.exp``).
+FORMS = {
+    "exp_negative_spline": "x <= 0", "exp_negative_exact": "x <= 0", "exp_negative_product": "x <= 0",
+    "sin_product": "all", "cos_product": "all",
 }  # fmt: skip
 
 # Operations on floats: of two values or one, correctly rounded; comparisons of two, which give Boolean shares;
@@ -338,7 +342,7 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
-        """A function of the fixed-point library (``FUNCTIONS``) of values in format ``source``, in format ``target``;
+        """A function of the library (``FUNCTIONS``, ``FORMS``) of values in format ``source``, in format ``target``;
         both of 8 to 32 bits, arguments of ``exp_negative_*`` up to 64. What does not fit the target saturates. Outside
         the function's domain the result is unspecified."""
 

@@ -50,7 +50,7 @@ UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, and those that stay below a bound.
 _NONNEGATIVE = {"exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
 _BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32}
-_BOUNDS |= dict.fromkeys(_WIDE, 1)
+_BOUNDS |= dict.fromkeys((*_WIDE, "sin_product", "cos_product"), 1)
 
 
 def float_dtype(x: torch.Tensor) -> torch.dtype:

@@ -14,13 +14,20 @@ from privml.dispatch import implements
 from privml.formats import FixedPoint
 from privml.ops.division import divide
 from privml.ops.fixed import asked, evaluate, known, real, settled, target_of
-from privml.ops.values import working_format
+from privml.ops.values import engine_of, working_format
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
 
+def _form(x: SecretTensor, name: str) -> str:
+    """The library's function: the one by products where the session asks for those."""
+    product = x.session.numerics.exp == "product" and not engine_of(x).stays_wide
+    return f"{name}_product" if product else name
+
+
 def _wave(x: SecretTensor, name: str) -> SecretTensor:
+    name = _form(x, name)
     return settled(known(evaluate(real(x), name, target_of(1, asked(x.session))), bound=1))
 
 
@@ -37,5 +44,5 @@ def cos(x: SecretTensor) -> SecretTensor:
 @implements(aten.tan.default)
 def tan(x: SecretTensor) -> SecretTensor:
     x, fine = real(x), target_of(1, FixedPoint(64, working_format(x.session).scale))
-    above, below = (known(evaluate(x, name, fine), bound=1) for name in ("sin", "cos"))
+    above, below = (known(evaluate(x, _form(x, name), fine), bound=1) for name in ("sin", "cos"))
     return settled(divide(above, below, asked(x.session).scale))

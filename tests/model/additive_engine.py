@@ -9,7 +9,7 @@ Results equal the plain engine's bit for bit.
 import torch
 
 from privml.engines import ring
-from privml.engines.base import FUNCTIONS, Engine
+from privml.engines.base import FORMS, FUNCTIONS, Engine
 from privml.engines.plain import PlainEngine
 
 
@@ -138,7 +138,7 @@ class AdditiveEngine(Engine):
 
     def function(self, name, a, source, target):
         value = self._open(a, source.bits)
-        domain = FUNCTIONS[name]
+        domain = (FUNCTIONS | FORMS)[name]
         allowed = {"all": True, "x > 0": value[0] > 0, "x >= 0": value[0] >= 0, "x <= 0": value[0] <= 0}[domain]
         assert torch.as_tensor(allowed).all(), f"{name} outside its domain"
         return self._deal(self.plain.function(name, value, source, target)[0], target.bits)

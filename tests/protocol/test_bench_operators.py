@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The suite of real-number functions: every row computes what it is named after, and its bytes fall with the bound."""
+
+import numpy as np
+import pytest
+from omegaconf import OmegaConf
+from parties import run_both, succeed
+
+from privml import _core
+from privml.bench.operators import bound_of, bounded, prepare
+from privml.cli.bench import params_of
+from privml.cli.paths import config_directory
+from privml.errors import ConfigError
+
+SUITE = OmegaConf.to_container(OmegaConf.load(config_directory() / "suite" / "realfunc.yaml"))["operators"]
+
+
+def run(row: dict, n: int) -> np.ndarray:
+    """The sum of both parties' results."""
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        return prepare(row["operator"], _core, session, rank, n, row["params"])()
+
+    first, second = succeed(run_both(party))
+    return first + second
+
+
+def signed(values: np.ndarray, bits: int) -> np.ndarray:
+    return ((values + 2 ** (bits - 1)) & (2**bits - 1)) - 2 ** (bits - 1)
+
+
+@pytest.mark.parametrize("name", [name for name, row in SUITE.items() if row["operator"] == "function"])
+def test_functions_are_those_of_their_inputs(name):
+    params = SUITE[name]["params"]
+    bits, scale = params["bits"], params["scale"]
+    shared = np.random.default_rng(0)
+    x = shared.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) if params["sign"] >= 0 else 0, size=100, dtype=np.int64)
+    exact = (np.sin if "sin" in params["function"] else np.exp)(x / 2.0**scale) * 2.0**scale
+    values = signed(run(SUITE[name], 100), params.get("out_bits", bits))
+    assert np.abs(values - exact).max() <= 1.5
+
+
+def test_softmax_rows_sum_to_one():
+    row = SUITE["softmax_product"]
+    params = {**row["params"], "length": 20}
+    x = sum(bounded({"bits": 37, "bound": 2.0**-21}, rank, 80) for rank in (0, 1))
+    x = signed(x, 37).reshape(4, 20) / 4096
+    expected = np.exp(x - x.max(1, keepdims=True))
+    expected /= expected.sum(1, keepdims=True)
+    values = signed(run({**row, "params": params}, 4), 37) / 4096
+    assert np.abs(values - expected).max() <= 2 / 4096
+
+
+def test_wraps_and_quotients():
+    for bound in (0.5, 0.9999, 1.0):
+        mw, divide = ({**SUITE[op]["params"], "bound": bound} for op in ("mw", "divide"))
+        shares = [bounded(mw, rank, 500) for rank in (0, 1)]
+        x = signed(sum(shares), 37)
+        assert (np.abs(x) <= bound_of(mw)).all()
+        wraps = run({"operator": "signed_wrap", "params": mw}, 500) & 3
+        assert np.array_equal(wraps, (sum(shares) - x) >> 37)
+        quotients = run({"operator": "divide", "params": divide}, 500)
+        assert np.array_equal(signed(quotients, 37), x // divide["divisor"])
+
+
+def test_the_bound_is_a_setting_of_operators_that_have_one():
+    config = OmegaConf.create({"bound": 0.9999})
+    assert params_of(config, "mw", SUITE["mw"])["bound"] == 0.9999
+    with pytest.raises(ConfigError, match="exp has no bound"):
+        params_of(config, "exp", SUITE["exp"])
+    with pytest.raises(ConfigError, match="at most 1"):
+        params_of(OmegaConf.create({"bound": 2}), "mw", SUITE["mw"])
