@@ -135,31 +135,44 @@ PRIVML_DEVICE void mask_part(const MaskJob& job, Part part, W* scratch, int stri
   const i64 mask_blocks = group_blocks(rows);
   u64 mask_block = job.mask_counter + 2 * part.group * mask_blocks + part.quad;
 
+  // One array of 16 numbers at a time, so that a CUDA thread needs few registers.
   W prefix = splat<W>(0);
   PRIVML_ROLLED for (int first = 0; first < rows; first += kBlockWords, mask_block += kQuads) {
-    W share[kBlockWords] = {}, factor[kBlockWords], shift[kBlockWords];
+    const int count = rows - first < kBlockWords ? rows - first : kBlockWords;
+    W* at = scratch + first * stride;
+    W numbers[kBlockWords] = {};
     if (job.party == 1 && first < rows - 1) {
-      uniform_rows(job.deal_key, deal_block, below, share);
+      uniform_rows(job.deal_key, deal_block, below, numbers);
       deal_block += kQuads;
     }
-    uniform_rows(job.mask_key, mask_block, factors, factor);
-    uniform_rows(job.mask_key, mask_block + mask_blocks, below, shift);
     PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
-      const int row = first + k;
-      if (row < rows) {
-        const bool pad = row == rows - 1;
-        const W m_bit = pad ? splat<W>(0) : plane_bit(planes, stride, rows - 2 - row);
-        W r_bit = splat<W>(public_one);
-        if (!pad) r_bit = job.party == 0 ? dealt.take(job.field.width) : share[k];
+      if (k < count) {
+        W share = splat<W>(public_one);
+        if (first + k < rows - 1) {
+          share = job.party == 0 ? dealt.take(job.field.width) : numbers[k];
+        }
+        at[k * stride] = share;
+      }
+    }
+    uniform_rows(job.mask_key, mask_block, factors, numbers);
+    PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
+      if (k < count) {
+        const int bit = rows - 2 - first - k;  // -1: the pad
+        const W m_bit = bit < 0 ? splat<W>(0) : plane_bit(planes, stride, bit);
+        const W share = at[k * stride];
         const W different =
-            select(spread(m_bit), r_bit, field.add(splat<W>(public_one), field.negate(r_bit)));
+            select(spread(m_bit), share, field.add(splat<W>(public_one), field.negate(share)));
         W v = field.add(prefix, field.negate(different));
-        v = field.add(v, splat<W>(public_one));
-        v = field.add(v, W((flip ^ m_bit) & public_bits));
-        v = field.multiply(v, W(factor[k] + kLaneOne));
-        v = field.add(v, job.party == 0 ? shift[k] : field.negate(shift[k]));
-        scratch[row * stride] = field.canonical(v);
+        v = field.add(v, W(((flip ^ m_bit) & public_bits) + public_one));
+        at[k * stride] = field.multiply(v, W(numbers[k] + kLaneOne));
         prefix = field.add(prefix, different);
+      }
+    }
+    uniform_rows(job.mask_key, mask_block + mask_blocks, below, numbers);
+    PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
+      if (k < count) {
+        const W shift = job.party == 0 ? numbers[k] : field.negate(numbers[k]);
+        at[k * stride] = field.canonical(field.add(at[k * stride], shift));
       }
     }
   }
