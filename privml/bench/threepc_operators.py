@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from privml.engines.base import Operand, Share
+from privml.engines.composed import segmented
 from privml.formats import FixedPoint
 
 # Seconds by layer where the call has layers.
@@ -51,10 +52,12 @@ def relu(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
 
 
 def function(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
-    """A function of the engine, of values below 16."""
+    """A function of values below 16: of few pieces, as published (``segmented``), or as the engine computes it."""
     scale = SCALES[bits]
     form = FixedPoint(bits, scale)
     x = secret(engine, bits, n, magnitude=scale + 4)
+    if params["segmented"]:
+        return silent(lambda: segmented(engine, params["function"], x, form, form))
     return silent(lambda: engine.function(params["function"], x, form, form))
 
 

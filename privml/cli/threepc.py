@@ -63,7 +63,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
         "bits": int(config.bits),
         "params": row["params"],
         "device": str(config.device),
-        "truncation": str(config.truncation),
+        "truncation": str(config.truncation or row.get("truncation", "auto")),
         "network": OmegaConf.to_container(config.network),
         "repeats": config.repeats,
         "threads": config.threads,
@@ -72,7 +72,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
 
 def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
     where = f"{config.device}, {config.network.name}"
-    title = f"{config.suite.name}, {config.bits} bits, {where}, truncation {config.truncation}"
+    title = f"{config.suite.name}, {config.bits} bits, {where}"
     rows = []
     for record in records:
         part = record["of_published"]

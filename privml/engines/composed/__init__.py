@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of fixed-point numbers made of an engine's comparisons, tables and products; see ``functions``."""
 
-from privml.engines.composed.functions import function, segmented
+from privml.engines.composed.functions import function
+from privml.engines.composed.segments import segmented
 
 __all__ = ["function", "segmented"]

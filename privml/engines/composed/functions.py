@@ -13,7 +13,6 @@ Errors of the splines stand in splines.json (``scripts/make_splines.py``); tests
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 
@@ -118,56 +117,3 @@ def _exponential(engine: Engine, x: Share, scale: int, target: FixedPoint, both_
     low, not_high = part(bits, 0), part(bits, 1)
     largest = constant(engine, (1 << (target.bits - 1)) - 1, x)
     return chosen(engine, [(engine.xor(low, not_high), value), (engine.logical_not(not_high), largest)])
-
-
-# ---- the approximations of MIZAR, Appendix B: cheaper and coarser
-_GELU_LEFT = (-0.5054031199708174, -0.42226581151983866, -0.11807612951181953, -0.011034134030615728)
-_GELU_MIDDLE = (0.008526321541038084, 0.5, 0.3603292692789629, 0.0, -0.037688200365904236, 0.0, 0.0018067462606141187)
-_SEGMENT_SCALE = 26
-
-
-def segmented(engine: Engine, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
-    """Sigmoid in three linear pieces (largest error 0.133) and GELU in four (0.0195, where it jumps at 3)."""
-    if source.bits < RING:
-        a = engine.extend(a, source.bits, RING, True, False, source.bound)
-    pieces: dict[str, Callable[[Engine, Share, int, int], Share]] = {"sigmoid": _segment_sigmoid, "gelu": _segment_gelu}
-    return pieces[name](engine, a, source.scale, target.scale)
-
-
-def _segment_sigmoid(engine: Engine, x: Share, scale: int, target: int) -> Share:
-    bits = engine.less_than_many(x, [-(4 << scale), (4 << scale) + 1], RING)
-    low, not_high = part(bits, 0), part(bits, 1)
-    line = engine.add_public(x, 4 << scale, RING)  # 8 (1/2 + x/8)
-    line = shifted(engine, line, 3 + scale - target, RING - 2)
-    one = constant(engine, 1 << target, x)
-    return chosen(engine, [(engine.xor(low, not_high), line), (engine.logical_not(not_high), one)])
-
-
-def _segment_gelu(engine: Engine, x: Share, scale: int, target: int) -> Share:
-    thresholds = [round(t * 2.0**scale) for t in (-4.0, -1.95)] + [(3 << scale) + 1]
-    bits = engine.less_than_many(x, thresholds, RING)
-    terms = _monomials(engine, x, scale)
-    left, middle = (_polynomial(engine, terms, scale, c, target) for c in (_GELU_LEFT, _GELU_MIDDLE))
-    cases = [
-        (engine.xor(part(bits, 0), part(bits, 1)), left),
-        (engine.xor(part(bits, 1), part(bits, 2)), middle),
-        (engine.logical_not(part(bits, 2)), shifted(engine, x, scale - target, RING - 2)),
-    ]
-    return chosen(engine, cases)
-
-
-def _monomials(engine: Engine, x: Share, scale: int) -> list[Share]:
-    """x to its powers 1, 2, 3, 4, 6 (index 5 is not used) at ``scale``, |x| <= 4."""
-    second = shifted(engine, product(engine, x, x), scale, 2 * scale + 5)
-    both = tuple(torch.stack([c, s]) for c, s in zip(x, second, strict=True))
-    twice = tuple(torch.stack([s, s]) for s in second)
-    fresh = shifted(engine, product(engine, both, twice), scale, 2 * scale + 9)
-    third, fourth = part(fresh, 0), part(fresh, 1)
-    sixth = shifted(engine, product(engine, second, fourth), scale, 2 * scale + 13)
-    return [x, second, third, fourth, third, sixth]
-
-
-def _polynomial(engine: Engine, terms: list[Share], scale: int, coefficients: tuple[float, ...], target: int) -> Share:
-    factors = [round(c * 2.0**_SEGMENT_SCALE) for c in coefficients]
-    total = linear(engine, terms[: len(factors) - 1], factors[1:], factors[0] << scale)
-    return shifted(engine, total, _SEGMENT_SCALE + scale - target, _SEGMENT_SCALE + scale + 4)
