@@ -299,12 +299,7 @@ class TwoPartyEngine(Engine):
         return self._words("cast", [a], fmt.exponent, fmt.mantissa, to.exponent, to.mantissa)
 
     def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
-        a, bits = self._at_least(a, fmt.bits, to.mantissa + 3)
-        zeros = (torch.zeros_like(a[0]),)
-        return self._words("from_sum", [a, zeros], to.exponent, to.mantissa, bits, fmt.scale)
-
-    def _at_least(self, a: Share, bits: int, least: int) -> tuple[Share, int]:
-        return (a, bits) if bits >= least else (self.extend(a, bits, least), least)
+        return self._words("from_fixed", [a], fmt.bits, fmt.scale, to.exponent, to.mantissa)
 
     def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
         return self._words("to_fixed", [a], fmt.exponent, fmt.mantissa, to.bits, to.scale)

@@ -371,7 +371,3 @@ case("ones_like_mul", lambda x: torch.ones_like(x) * x, X)
 def _mask_write(x):
     x[x > 0] = 9.0
     return x
-
-
-# Those of this file, which need no approximated function.
-PLAIN_CASES = tuple(CASES)

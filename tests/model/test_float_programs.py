@@ -84,6 +84,8 @@ def test_chosen_layers_in_floats(model, data):
     )
     formats = {node.name: node.meta["format"] for node in mixed.graph.nodes if node.op == "call_function"}
     assert Float() in formats.values() and any(isinstance(f, FixedPoint) for f in formats.values())
+    value = outputs(mixed, data[:3], "plain")
+    assert torch.equal(outputs(mixed, data[:3], "twopc", ot="ideal"), value)
     assert mixed.choice.error <= fixed.choice.error
 
 

@@ -41,8 +41,13 @@ for _operator, _name in (
 
 @implements_floating(aten.gelu.default)
 def gelu(x: SecretTensor, approximate: str = "none") -> SecretTensor:
-    """The exact function, also where torch would approximate it."""
-    return function("gelu", x)
+    """x times the normal distribution, by the error function; exact to the last place of x, and not of itself where
+    that is tiny."""
+    if approximate == "tanh":
+        inner = torch.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
+    else:
+        inner = torch.erf(x * math.sqrt(0.5))
+    return (x * 0.5) * (1 + inner)
 
 
 @implements_floating(aten.silu.default)
@@ -65,6 +70,17 @@ def log1p(x: SecretTensor) -> SecretTensor:
 def expm1(x: SecretTensor) -> SecretTensor:
     """exp(x) - 1, exact to the last place of exp(x)."""
     return torch.exp(x) - 1
+
+
+@implements_floating(aten.sinh.default)
+def sinh(x: SecretTensor) -> SecretTensor:
+    """Exact to the last place of the larger exponential."""
+    return (torch.exp(x) - torch.exp(-x)) / 2
+
+
+@implements_floating(aten.cosh.default)
+def cosh(x: SecretTensor) -> SecretTensor:
+    return (torch.exp(x) + torch.exp(-x)) / 2
 
 
 @implements_floating(aten.elu.default)
@@ -121,12 +137,23 @@ def pow_scalar(base: float, x: SecretTensor) -> SecretTensor:
 
 
 # ---- softmax
-@implements_floating(aten._softmax.default, aten._safe_softmax.default)
+@implements_floating(aten._softmax.default)
 def softmax(x: SecretTensor, dim: int, half_to_float: Any = False) -> SecretTensor:
     if x.dim() == 0:
         return torch.ones_like(x)
-    powers = torch.exp(x - amax(x, [dim], True))
+    return _shares_of(x, amax(x, [dim], True), dim)
+
+
+def _shares_of(x: SecretTensor, top: SecretTensor, dim: int) -> SecretTensor:
+    powers = torch.exp(x - top)
     return powers / total(powers, dims_of(x, dim), True)
+
+
+@implements_floating(aten._safe_softmax.default)
+def safe_softmax(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> SecretTensor:
+    """A row of minus infinities alone becomes zeros."""
+    top = amax(x, [dim], True)
+    return (top != -math.inf) * _shares_of(x, top, dim)
 
 
 @implements_floating(aten.softmax.int)
