@@ -4,11 +4,12 @@
 import pytest
 import torch
 
+from privml import _core
 from privml.engines import ring, threepc
 from privml.engines.base import Operand
 from privml.engines.threepc.links import DEALER
 from privml.engines.threepc.sign import cost_sign, prime_for
-from privml.errors import ConfigError
+from privml.errors import ConfigError, ProtocolError
 
 WIDTHS = (2, 5, 8, 13, 16, 31, 32, 33, 60, 61, 63, 64)
 
@@ -319,6 +320,22 @@ def test_a_sign_costs_what_its_formula_says(ell, width):
     if (ell * width) % 8 == 0:
         assert cost["online"] == 80 * (2 * ell * width + 2)
     real.close()
+
+
+def test_two_parties_agree_on_a_key():
+    (a, shown_a), (b, shown_b) = _core.key_pair(), _core.key_pair()
+    key = _core.common_key(a, shown_a, shown_b, True)
+    assert key == _core.common_key(b, shown_a, shown_b, False) and len(key) == 32
+    assert key != _core.common_key(a, shown_b, shown_a, False)
+    with pytest.raises(ProtocolError):
+        _core.common_key(a, shown_a, bytes(32), True)
+
+
+def test_keys_are_wiped():
+    made = threepc.create(deadline=20.0)
+    made.close()
+    for engine in made.engines:
+        assert all(not stream._key.any() for stream in engine.party.streams.values())
 
 
 def test_wrong_settings():

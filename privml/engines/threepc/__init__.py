@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from privml import _core
 from privml.engines.base import Engine
 from privml.engines.joint import JointEngine, PartyThreads
 from privml.engines.threepc.engine import ThreePartyEngine
@@ -20,8 +20,9 @@ from privml.engines.threepc.randomness import KEY_BYTES, Silence, Stream
 
 __all__ = ["DEALER", "PAIRS", "ThreePartyEngine", "create", "established", "meter"]
 
-# Who draws what together with whom; the first of a pair chooses the key.
+# Who has a connection, and a key, with whom.
 PAIRS = ((0, 1), (0, 2), (1, 2))
+_GREETINGS = [Message(a, b, KEY_BYTES) for pair in PAIRS for a, b in (pair, pair[::-1])]
 
 
 def established(
@@ -34,24 +35,26 @@ def established(
     return ThreePartyEngine(Party(links, streams), truncation)
 
 
-def _agree_on_keys(links: Links, test_seed: int | None) -> dict[int, bytes]:
-    messages = [Message(first, second, KEY_BYTES) for first, second in PAIRS]
-    mine = {second: _key(test_seed, first, second) for first, second in PAIRS if first == links.rank}
-    payloads = {peer: np.frombuffer(key, np.uint8) for peer, key in mine.items()}
-    received = links.round(messages, payloads, "setup")
-    return mine | {peer: data.tobytes() for peer, data in received.items()}
-
-
-def _key(test_seed: int | None, first: int, second: int) -> bytes:
-    if test_seed is None:
-        return secrets.token_bytes(KEY_BYTES)
-    return hashlib.blake2b(f"{test_seed} {first} {second}".encode(), digest_size=KEY_BYTES).digest()
+def _agree_on_keys(links: Links | Meter, test_seed: int | None) -> dict[int, bytes]:
+    """A key with each peer, by a public key to each; nobody who listens learns it."""
+    secret, shown = _core.key_pair()
+    peers = [peer for peer in range(3) if peer != links.rank]
+    theirs = links.round(_GREETINGS, dict.fromkeys(peers, np.frombuffer(shown, np.uint8)), "setup")
+    keys = {}
+    for peer in peers:
+        pair = (links.rank, peer) if links.rank < peer else (peer, links.rank)
+        if test_seed is not None:
+            keys[peer] = hashlib.blake2b(f"{test_seed} {pair}".encode(), digest_size=KEY_BYTES).digest()
+            continue
+        public = {links.rank: shown, peer: theirs[peer].tobytes()}
+        keys[peer] = _core.common_key(secret, public[pair[0]], public[pair[1]], pair[1] == peer)
+    return keys
 
 
 def meter(rank: int = 0, truncation: str = "auto") -> ThreePartyEngine:
     """An engine that computes on zeros and books what each protocol would cost, exactly."""
     links = Meter(rank)
-    links.round([Message(first, second, KEY_BYTES) for first, second in PAIRS], {}, "setup")
+    links.round(_GREETINGS, {}, "setup")
     silence = {peer: Silence() for peer in range(3) if peer != rank}
     return ThreePartyEngine(Party(links, silence), truncation)
 
@@ -68,8 +71,6 @@ def create(
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape them; ``deadline``: the longest a party waits
     for another, in seconds; ``truncation``: see ``ThreePartyEngine``; ``test_seed``: tests only.
     """
-    from privml import _core
-
     pairs = {pair: _core.memory_pair(delay_ms, bandwidth_mbps) for pair in PAIRS}
     dealing = _core.memory_pair(delay_ms, bandwidth_mbps)
     everything = [channel for pair in (*pairs.values(), dealing) for channel in pair]

@@ -53,7 +53,16 @@ class Links:
         self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
     ) -> dict[int, np.ndarray]:
         """Sends ``payloads`` (target -> uint8 array), then returns what the others sent here (source -> array).
-        Raises PeerDisconnected when one of them is gone."""
+        Raises PeerDisconnected when one of them is gone; all connections are closed then, and the third learns it."""
+        try:
+            return self._round(messages, payloads, phase)
+        except BaseException:
+            self.close()
+            raise
+
+    def _round(
+        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str
+    ) -> dict[int, np.ndarray]:
         book, start, clock = self.counts.phases[phase], time.perf_counter(), self._clock
         for message in messages:
             if message.source == self.rank and message.size:
@@ -79,7 +88,14 @@ class Links:
         return received
 
     def deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
-        """``size`` bytes from party 2 to party 0; None elsewhere."""
+        """``size`` bytes from party 2 to party 0; None elsewhere. Raises as ``round``."""
+        try:
+            return self._deal(payload, size)
+        except BaseException:
+            self.close()
+            raise
+
+    def _deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
         if size == 0:
             return np.empty(0, np.uint8) if self.rank == 0 else None
         book, start = self.counts.phases["preprocess"], time.perf_counter()
