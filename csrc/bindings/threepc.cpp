@@ -280,6 +280,23 @@ void define_ring_elements(py::module_& m) {
       "int64[n]: this party's share of floor(x / 2^fraction) + e + r_z with e in {0, 1}, never "
       "more, for |x| < 2^(bits - 2); high, wrap: its shares of r >> fraction and of msb(r) << "
       "(bits - fraction), which party 2 deals; mask: its share of r_z. fraction 1..bits - 2.");
+  m.def(
+      "lookup_shares",
+      [](const py::array& turned, const py::array& m_x, const py::array& dealt, int bits,
+         int threads) {
+        expect(turned.ndim() == 2, "turned: needs one row per table");
+        const i64 kinds = turned.shape(0), n = m_x.size();
+        const int size = static_cast<int>(turned.shape(1) / 2);
+        const u64 *t = operand(turned, kinds * 2 * size, "turned"), *a = operand(m_x, n, "m"),
+                  *d = operand(dealt, n * size, "dealt");
+        py::array_t<i64> out({kinds, n});
+        unlocked([&] { lookup_shares(t, kinds, size, a, d, n, bits, data(out), threads); });
+        return out;
+      },
+      "turned"_a, "m"_a, "dealt"_a, "bits"_a, "threads"_a = 1,
+      "int64[k, n]: this party's share of table[(m - r) mod size] for k public tables; turned: "
+      "int64[k, 2 * size], each table backwards and twice; dealt: int64[n, size], this party's "
+      "share of the unit vectors of r, which party 2 deals.");
 }
 
 }  // namespace

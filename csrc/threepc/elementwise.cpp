@@ -40,6 +40,15 @@ void truncation_loop(int party, const u64* m, const u64* high, const u64* wrap, 
     out[i] = truncation_share(party, m[i], high[i], wrap[i], mask[i], bits, fraction) & ring;
 }
 
+PRIVML_TARGET_CLONES
+void lookup_loop(const u64* turned, i64 kinds, int size, const u64* m, const u64* dealt, i64 count,
+                 u64 ring, i64 begin, i64 end, u64* __restrict out) {
+  for (i64 i = begin; i < end; ++i)
+    for (i64 kind = 0; kind < kinds; ++kind)
+      out[kind * count + i] =
+          lookup_share(turned + kind * 2 * size, size, m[i], dealt + i * size) & ring;
+}
+
 void check(int party, int bits, int threads) {
   expect(party == 0 || party == 1, "party must be 0 or 1");
   expect(bits >= 1 && bits <= 64, "bits must be 1 to 64");
@@ -79,6 +88,15 @@ void truncation_shares(int party, const u64* m, const u64* high, const u64* wrap
   expect(fraction >= 1 && fraction < bits - 1, "fraction must be 1 to bits - 2");
   divide(count, threads, kLeast, [&](i64 begin, i64 end) {
     truncation_loop(party, m, high, wrap, mask, bits, fraction, begin, end, out);
+  });
+}
+
+void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u64* dealt,
+                   i64 count, int bits, u64* out, int threads) {
+  check(0, bits, threads);
+  expect(size >= 1 && (size & (size - 1)) == 0, "a table has 2^k entries");
+  divide(count, threads, ceil_div(kLeast, size), [&](i64 begin, i64 end) {
+    lookup_loop(turned, kinds, size, m, dealt, count, low_mask(bits), begin, end, out);
   });
 }
 

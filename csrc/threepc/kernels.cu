@@ -166,6 +166,17 @@ __global__ void truncation_shares(int party, const u64* m, const u64* high, cons
       truncation_share(party, m[i], high[i], wrap[i], mask[i], bits, fraction) & ring_mask(bits);
 }
 
+// One element per thread, all `kinds` tables.
+__global__ void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m,
+                              const u64* dealt, i64 count, int bits, u64* out) {
+  const i64 i = thread_index();
+  if (i >= count) return;
+  for (i64 kind = 0; kind < kinds; ++kind) {
+    out[kind * count + i] =
+        lookup_share(turned + kind * 2 * size, size, m[i], dealt + i * size) & ring_mask(bits);
+  }
+}
+
 // `size` bytes out of `count` values
 __global__ void pack_bytes(const u8* values, i64 count, int bits, u8* out, i64 size) {
   const i64 at = thread_index();

@@ -50,5 +50,8 @@ void bit_shares(int party, const u8* m_b, const u64* r_bit, const u64* mask, i64
                 u64* out, int threads = 1);
 void truncation_shares(int party, const u64* m, const u64* high, const u64* wrap, const u64* mask,
                        i64 count, int bits, int fraction, u64* out, int threads = 1);
+// `kinds` tables of `size` entries, turned (see ring.h); dealt: count * size; out: kinds * count.
+void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u64* dealt,
+                   i64 count, int bits, u64* out, int threads = 1);
 
 }  // namespace privml::threepc

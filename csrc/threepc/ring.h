@@ -43,5 +43,15 @@ PRIVML_DEVICE u64 truncation_share(int party, u64 m, u64 high, u64 wrap, u64 mas
   return shown - high + (wrap & stays) + mask;
 }
 
+// table[(m - r) mod size], where `dealt` shares the unit vector of r: the sum of
+// table[(m - j) mod size] * dealt[j]. `turned` is the table backwards and twice, so that these
+// entries lie side by side: turned[i] = table[(size - 1 - i) mod size]. size is a power of two.
+PRIVML_DEVICE u64 lookup_share(const u64* turned, int size, u64 m, const u64* dealt) {
+  const u64* entries = turned + (size - 1 - static_cast<int>(m & static_cast<u64>(size - 1)));
+  u64 sum = 0;
+  for (int j = 0; j < size; ++j) sum += entries[j] * dealt[j];
+  return sum;
+}
+
 }  // namespace
 }  // namespace privml::threepc

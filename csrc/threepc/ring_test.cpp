@@ -144,10 +144,40 @@ TEST(Ring, TruncationIsExactToOneUnit) {
   }
 }
 
+TEST(Ring, LookupsInSeveralTables) {
+  std::mt19937_64 random(9);
+  for (int size : {1, 2, 8, 64, 256}) {
+    const i64 kinds = 3;
+    Words tables, turned, m, r, hot;
+    for (i64 i = 0; i < kinds * size; ++i) tables.push_back(random());
+    for (i64 k = 0; k < kinds; ++k)
+      for (int i = 0; i < 2 * size; ++i)
+        turned.push_back(tables[k * size + (2 * size - 1 - i) % size]);
+    const int pairs = size <= 8 ? size * size : 4 * size;  // all of them where that is few
+    for (int i = 0; i < pairs; ++i) {
+      m.push_back(random() / size * size + static_cast<u64>(i % size));  // high bits are ignored
+      r.push_back(static_cast<u64>(size <= 8 ? i / size : random() % size));
+      for (int j = 0; j < size; ++j) hot.push_back(r.back() == static_cast<u64>(j));
+    }
+    const Shared d(hot, random);
+    for (int bits : {32, 64}) {
+      Words y[2] = {Words(kinds * pairs), Words(kinds * pairs)};
+      for (int p : {0, 1})
+        lookup_shares(turned.data(), kinds, size, m.data(), d.of[p].data(), pairs, bits,
+                      y[p].data(), 1 + p);
+      for (i64 k = 0; k < kinds; ++k)
+        for (int i = 0; i < pairs; ++i)
+          ASSERT_EQ((y[0][k * pairs + i] + y[1][k * pairs + i]) & low_mask(bits),
+                    tables[k * size + ((m[i] - r[i]) & (size - 1))] & low_mask(bits));
+    }
+  }
+}
+
 TEST(Ring, RefusesWhatItCannot) {
   u64 w = 0;
   EXPECT_THROW(truncation_shares(0, &w, &w, &w, &w, 1, 32, 31, &w), InvalidArgument);
   EXPECT_THROW(truncation_shares(0, &w, &w, &w, &w, 1, 32, 0, &w), InvalidArgument);
+  EXPECT_THROW(lookup_shares(&w, 1, 3, &w, &w, 0, 32, &w), InvalidArgument);
   EXPECT_THROW(product_shares(2, &w, &w, &w, &w, &w, 1, 32, &w), InvalidArgument);
   EXPECT_THROW(product_shares(0, &w, &w, &w, &w, &w, 1, 65, &w), InvalidArgument);
 }

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from privml import _core
+from privml.engines.threepc import kernels_cpu
 
 kernels = _core.threepc
 KEYS = {pair: bytes([16 * pair[0] + pair[1] + 1] * 32) for pair in ((0, 1), (0, 2), (1, 2))}
@@ -80,6 +81,16 @@ def test_ring_elements() -> None:
     high, wrap = split((r_x.view(np.uint64) >> np.uint64(20)).view(np.int64)), split((r_x < 0) * np.int64(2**44))
     z = sum(kernels.truncation_shares(p, value + r_x, high[p], wrap[p], mask[p], 64, 20) for p in (0, 1))
     assert set((z - r_z - (value >> 20)).tolist()) <= {0, 1}
+
+
+def test_lookups_of_shared_indices() -> None:
+    random = np.random.default_rng(3)
+    tables = random.integers(-(2**63), 2**63 - 1, (2, 16))
+    m, r = random.integers(0, 16, (2, 500))
+    kept = random.integers(-(2**63), 2**63 - 1, (500, 16))
+    dealt = kept, (np.arange(16) == r[:, None]).astype(np.int64) - kept
+    parts = (kernels_cpu.lookup_shares(*map(torch.from_numpy, (tables, m, d)), 64) for d in dealt)
+    assert (sum(parts).numpy() == tables[:, (m - r) % 16]).all()
 
 
 def test_what_is_refused() -> None:

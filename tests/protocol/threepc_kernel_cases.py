@@ -98,7 +98,19 @@ def _elements(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]) -
     return got, expected
 
 
-CASES: dict[str, Case] = {"fills": _fills, "wire": _wire, "sign": _sign, "elements": _elements}
+def _lookups(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]) -> tuple[Any, Any]:
+    got, expected = [], []
+    for size in (1, 8, 64):
+        for count in COUNTS:
+            tables, m, dealt = _words(3 * size).reshape(3, size), _words(count, 1), _words(count * size, 2)
+            for bits in (32, 64):
+                got.append(kernels.lookup_shares(put(tables), put(m), put(dealt), bits))
+                turned = np.tile(tables[:, ::-1], 2)
+                expected.append(_cpu.lookup_shares(np.ascontiguousarray(turned), m, dealt, bits))
+    return got, expected
+
+
+CASES: dict[str, Case] = {"fills": _fills, "wire": _wire, "sign": _sign, "elements": _elements, "lookups": _lookups}
 
 
 def assert_equal(got: list[Any], expected: list[Any]) -> None:

@@ -100,3 +100,11 @@ def sign_mask(
 def sign_open(first: np.ndarray, second: np.ndarray, shape: Sequence[int], ell: int, prime: int) -> torch.Tensor:
     count = math.prod(shape)
     return torch.from_numpy(_kernels.sign_open(first, second, count, ell, prime, _threads(count))).view(tuple(shape))
+
+
+# ---- elements of the ring; see csrc/threepc/ring.h
+def lookup_shares(tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bits: int) -> torch.Tensor:
+    """This party's share of tables[:, (m - r) mod size], [k, *m.shape]; ``dealt``: its share of r's unit vector."""
+    turned = tables.flip(-1).repeat(1, 2).contiguous().numpy()
+    threads = _threads(dealt.numel())
+    return torch.from_numpy(_kernels.lookup_shares(turned, _words(m), _words(dealt), bits, threads)).view(-1, *m.shape)

@@ -235,6 +235,18 @@ class CudaKernels:
         _expect(1 <= fraction < bits - 1, "fraction must be 1 to bits - 2")
         return self._elements("truncation_shares", rank, (m, high, wrap, mask), bits, np.int32(fraction))
 
+    def lookup_shares(self, tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bits: int) -> torch.Tensor:
+        """This party's share of tables[:, (m - r) mod size], [k, *m.shape]; ``dealt``: its share of r's unit vector."""
+        kinds, size = tables.shape
+        _expect(size >= 1 and size & (size - 1) == 0, "a table has 2^k entries")
+        _expect(dealt.numel() == m.numel() * size, "dealt: needs one unit vector per index")
+        turned = tables.to(self.device).flip(-1).repeat(1, 2).contiguous()
+        out = self._empty((kinds, *m.shape), torch.int64)
+        count = np.int64(m.numel())
+        operands = turned, np.int64(kinds), np.int32(size), m.contiguous(), dealt.contiguous()
+        self._launch("lookup_shares", m.numel(), *operands, count, np.int32(bits), out)
+        return out
+
     def _elements(self, name: str, rank: int, operands: Sequence[torch.Tensor], bits: int, *more: Any) -> torch.Tensor:
         count = operands[0].numel()
         _expect(all(o.numel() == count for o in operands), f"{name}: the operands differ in size")

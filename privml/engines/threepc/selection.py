@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from privml.engines.base import Share
+from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import opened
 
@@ -90,6 +91,5 @@ def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_b
     dealt = party.deal(None if hot is None else hot.long(), shape, out_bits)
     part = None
     if not party.deals:
-        turned = (m.unsqueeze(-1) - torch.arange(size)) & (size - 1)
-        part = torch.stack([(table[turned] * dealt).sum(-1) for table in tables])
+        part = kernels_cpu.lookup_shares(tables, m, dealt, out_bits)
     return opened(party, part, (tables.shape[0], *r.shape), out_bits)
