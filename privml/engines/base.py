@@ -384,7 +384,7 @@ class Engine(abc.ABC):
     def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
         """The signed integers a * 2^(q + guard - exponent - shift), towards zero, in Z_2^bits, where q is the
         format's mantissa, ``exponent`` that of each value and ``shifts`` are shared in Z_2^(exponent bits + 2), not
-        negative. ``bits`` is at least q + guard + 2, which is at most 33."""
+        negative. ``bits`` is at least q + guard + 2, and q + guard at most 29."""
         raise self.no_floats()
 
     def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:

@@ -98,6 +98,7 @@ def test_exact_chain_rounds_every_operation():
 
 
 def test_rings_without_room_mean_a_chain():
+    assert guard_bits(Float(8, 23), 2) == 6
     assert guard_bits(Float(8, 23), 874) == 2 and guard_bits(Float(8, 7), 874) == 8
     assert guard_bits(Float(8, 30), 874) is None and guard_bits(Float(4, 12), 9) is None
     with privml.local(floating=Float(11, 40)):

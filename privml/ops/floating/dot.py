@@ -36,6 +36,8 @@ from privml.tensor import SecretTensor
 # Guard bits beyond these serve nobody.
 _GUARD = 8
 _RING = 64
+# Mantissa and guard bits that engines align.
+_ALIGNED = 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def guard_bits(fmt: Float, count: int) -> int | None:
     is no room for any."""
     most = (_RING - 1 - max(count - 1, 0).bit_length()) // 2 - fmt.mantissa - 1
     within = (1 << (fmt.exponent - 1)) + 1 - fmt.mantissa
-    guard = min(_GUARD, most, within)
+    guard = min(_GUARD, _ALIGNED - fmt.mantissa, most, within)
     return guard if guard >= 0 else None
 
 
