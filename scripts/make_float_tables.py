@@ -166,6 +166,16 @@ def logistic(cell: int, t: Any) -> Any:
     return ldexp(1 / (1 + mpmath.exp(-(cell + t) / 8)), 29)
 
 
+def gaussian(cell: int, t: Any) -> Any:
+    """512 cells of d in [0, 16) for both signs. Phi the normal distribution function: 2^29 Phi(d); then 2^30 Phi(-d)
+    below 1/2 and 2^30 d Phi(-d) e^(d^2 / 2) from there on."""
+    d = (cell % 512 + t) / 32
+    tail = mpmath.erfc(d / mpmath.sqrt(2)) / 2
+    if cell < 512:
+        return ldexp(1 - tail, 29)
+    return ldexp(tail if cell % 512 < 16 else d * tail * mpmath.exp(d * d / 2), 30)
+
+
 SPLINES = {
     "sine": Spline("2^28 sin(pi d) / d, d = 0 .. 1/2", 128, 21, 2, sine),
     "tangent": Spline("2^27 tan(pi d) / d, then 2^30 d / tan(pi d), d = 0 .. 1/4", 256, 21, 2, tangent),
@@ -178,6 +188,7 @@ SPLINES = {
     "tanh": Spline("tanh, 32 cells a binade", 1024, 18, 3, in_binades(mpmath.tanh, mpf(1), -12, 3, 1)),
     "erf": Spline("erf, 32 cells a binade", 512, 18, 3, in_binades(mpmath.erf, 2 / mpmath.sqrt(mpmath.pi), -12, 1, 0)),
     "logistic": Spline("2^29 / (1 + e^-d), d = 0 .. 128", 1024, 25, 3, logistic),
+    "gelu": Spline("Phi(d), Phi(-d) and d Phi(-d) e^(d^2 / 2), d = 0 .. 16", 1024, 23, 3, gaussian),
 }
 
 

@@ -48,6 +48,7 @@ EXACT: dict[str, Callable[[Real], Real]] = {
     "sigmoid": lambda x: 1 / (1 + gmpy2.exp(-x)),
     "tanh": gmpy2.tanh,
     "erf": gmpy2.erf,
+    "gelu": lambda x: x * gmpy2.erfc(-x / gmpy2.sqrt(gmpy2.mpfr(2))) / 2,
 }
 
 

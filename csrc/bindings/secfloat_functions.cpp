@@ -5,6 +5,7 @@
 #include "bindings/secfloat.h"
 #include "bindings/secfloat_session.h"
 #include "secfloat/exponential.h"
+#include "secfloat/gelu.h"
 #include "secfloat/logarithm.h"
 #include "secfloat/root.h"
 #include "secfloat/saturating.h"
@@ -36,6 +37,7 @@ constexpr FloatFunction kFunctions[] = {
     {"sigmoid", float_sigmoid, clear_float_sigmoid, cost_float_sigmoid, "1 / (1 + e^-x)"},
     {"tanh", float_tanh, clear_float_tanh, cost_float_tanh, "hyperbolic tangent"},
     {"erf", float_erf, clear_float_erf, cost_float_erf, "error function"},
+    {"gelu", float_gelu, clear_float_gelu, cost_float_gelu, "x Phi(x)"},
 };
 
 void expect_float32(FloatFormat f) {

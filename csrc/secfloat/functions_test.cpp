@@ -6,6 +6,7 @@
 #include <random>
 
 #include "secfloat/exponential.h"
+#include "secfloat/gelu.h"
 #include "secfloat/logarithm.h"
 #include "secfloat/root.h"
 #include "secfloat/saturating.h"
@@ -36,6 +37,7 @@ constexpr FloatFunction kRsqrt{float_rsqrt, clear_float_rsqrt, cost_float_rsqrt}
 constexpr FloatFunction kSigmoid{float_sigmoid, clear_float_sigmoid, cost_float_sigmoid};
 constexpr FloatFunction kTanhOf{float_tanh, clear_float_tanh, cost_float_tanh};
 constexpr FloatFunction kErfOf{float_erf, clear_float_erf, cost_float_erf};
+constexpr FloatFunction kGeluOf{float_gelu, clear_float_gelu, cost_float_gelu};
 
 Values values_of(const std::vector<u32>& bits) {
   Values values;
@@ -149,6 +151,14 @@ TEST(FloatFunctions, Sigmoid) {
   expect_equals_twin(kSigmoid, values);
 }
 
+TEST(FloatFunctions, Gelu) {
+  expect_right(kGeluOf);
+  Values values;
+  for (int i = -1024; i < 1024; ++i)
+    values.push_back(value_from_single_bits(std::bit_cast<u32>(static_cast<float>(i) / 64)));
+  expect_equals_twin(kGeluOf, values);
+}
+
 // All cells: the binades of [2^-14, 2^6), 32 places in each.
 TEST(FloatFunctions, TanhAndErf) {
   Values values;
@@ -211,6 +221,9 @@ TEST(FloatFunctions, ExactValues) {
   EXPECT_EQ(value_at(clear_float_tanh, -30), -1);
   EXPECT_EQ(value_at(clear_float_tanh, 1e-6), static_cast<float>(1e-6));
   EXPECT_EQ(value_at(clear_float_erf, 1e30), 1);
+  EXPECT_EQ(value_at(clear_float_gelu, 0), 0);
+  EXPECT_EQ(value_at(clear_float_gelu, 1e30), static_cast<float>(1e30));
+  EXPECT_EQ(value_at(clear_float_gelu, -1e30), 0);
   for (int n = -126; n < 128; ++n) EXPECT_EQ(value_at(clear_float_log2, std::ldexp(1, n)), n);
   EXPECT_EQ(value_at(clear_float_log2, 0), -std::ldexp(1, 128));
 }
@@ -248,6 +261,7 @@ TEST(FloatFunctions, TablesAreThoseOfTheScript) {
   EXPECT_EQ(checksum(kLogarithmOfTwoTable), 0xaf5ea11fac36cc66U);
   EXPECT_EQ(checksum(kInverseRootTable), 0x476f274fbbe05537U);
   EXPECT_EQ(checksum(kTanhTable), 0xdcd9ee316e63abf7U);
+  EXPECT_EQ(checksum(kGeluTable), 0x5b94b6f6c50292c5U);
   EXPECT_EQ(checksum(kErfTable), 0xa776400c9504d04fU);
   EXPECT_EQ(checksum(kLogisticTable), 0x3d99d6aaaff26ea5U);
   EXPECT_EQ(checksum(kLogarithmTable), 0xf0cb3bc965f3a9b9U);

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "secfloat/exponential.h"
+#include "secfloat/gelu.h"
 #include "secfloat/logarithm.h"
 #include "secfloat/root.h"
 #include "secfloat/saturating.h"
@@ -119,6 +120,9 @@ T exact_sigmoid(T x) {
   const T power = exponential(x < 0 ? x : -x);
   return (x < 0 ? power : T(1)) / (1 + power);
 }
+
+double gelu_of(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
+Quad gelu_of(Quad x) { return x * erfcq(-x / sqrtq(2)) / 2; }
 
 struct Function {
   const char* name;
@@ -256,6 +260,7 @@ const Function kFunctions[] = {
     {"sigmoid", clear_float_sigmoid, PRIVML_EXACT(exact_sigmoid)},
     {"tanh", clear_float_tanh, tanh_of, tanh_of},
     {"erf", clear_float_erf, erf_of, erf_of},
+    {"gelu", clear_float_gelu, gelu_of, gelu_of},
 };
 
 void print(const Function& f, const Tally& tally, u64 step) {

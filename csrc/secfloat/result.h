@@ -30,7 +30,7 @@ FloatShares round_result(Steps& steps, const RingShares& exponent, const RingSha
 // Zeros and (where there can be any) infinities in their canonical form.
 FloatShares finish_result(Steps& steps, const FloatShares& r, const BitShares& zero,
                           const BitShares* infinite = nullptr);
-// The same by the exponent alone, within (-2^9, 2^9): below -126 zero, above 127 infinity.
+// The same by the exponent alone, from -384 to 385: below -126 zero, above 127 infinity.
 FloatShares finish_by_exponent(Steps& steps, const FloatShares& r);
 
 // Numbers that a function works on at once: more than an operation, since its depth is greater.

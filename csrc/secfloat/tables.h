@@ -39,6 +39,9 @@ inline constexpr std::int32_t kErfTable[] = {
 inline constexpr std::int32_t kLogisticTable[] = {
 #include "secfloat/tables/logistic.inc"
 };
+inline constexpr std::int32_t kGeluTable[] = {
+#include "secfloat/tables/gelu.inc"
+};
 
 inline constexpr Spline kSine{7, 21, 2, kSineTable};
 inline constexpr Spline kTangent{8, 21, 2, kTangentTable};
@@ -51,5 +54,6 @@ inline constexpr Spline kInverseRoot{8, 16, 2, kInverseRootTable};
 inline constexpr Spline kTanhSpline{10, 18, 3, kTanhTable};
 inline constexpr Spline kErfSpline{9, 18, 3, kErfTable};
 inline constexpr Spline kLogistic{10, 25, 3, kLogisticTable};
+inline constexpr Spline kGelu{10, 23, 3, kGeluTable};
 
 }  // namespace privml

@@ -24,6 +24,7 @@ EXACT = {
     "sigmoid": lambda x: 1 / (1 + math.exp(-x)),
     "tanh": math.tanh,
     "erf": math.erf,
+    "gelu": lambda x: x * math.erfc(-x / math.sqrt(2)) / 2,
 }
 
 
