@@ -4,7 +4,7 @@
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
 # make docs    the documentation as pages, in build/site
-# make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR (minutes)
+# make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
@@ -64,6 +64,7 @@ sanitize: setup
 prove: build
 	$(BIN)/python scripts/make_tables.py --check
 	$(BIN)/python scripts/prove_functions.py
+	$(BIN)/python scripts/prove_real_numbers.py
 
 prove-secfloat: build
 	$(BIN)/cmake --build build/release --target prove_functions

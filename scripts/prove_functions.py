@@ -47,6 +47,8 @@ def every(x: np.ndarray) -> np.ndarray:
 
 ROWS = [
     Row("exp_negative", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 1.5),
+    Row("exp_negative_spline", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 1),
+    Row("exp_negative_exact", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 0.71),
     Row("exp", gmpy2.exp, every, range(8, 15), range(8, 15), 1.5),
     Row("reciprocal", lambda x: 1 / x, lambda x: x > 0, range(4, 15), range(4, 15), 1.5, saturates=True),
     Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),

@@ -51,7 +51,7 @@ struct AdditionFormula {
   bool nonnegative = false;  // or 0 <= f < 2^(value_bits - 1)
   int ring_bits = 64;        // up to 128
   int dropped = 0;           // ring_bits - dropped <= 64
-  std::vector<AdditionTerm> terms;
+  std::vector<AdditionTerm> terms = {};
   int table_bits() const { return bits - place_bits; }
 };
 

@@ -102,6 +102,36 @@ TEST(AdditionFormula, PeriodicFunctionsTakeEveryNumberAndDroppedBitsStayBounded)
   }
 }
 
+// The lines of docs/real-numbers.md.
+TEST(AdditionFormula, DocumentedExample) {
+  const auto words = [](double v) { return static_cast<u64>(std::llround(std::ldexp(v, 16))); };
+  AdditionFormula f{.bits = 14, .place_bits = 10, .value_bits = 21, .ring_bits = 40, .dropped = 18};
+  const auto table = [=](double (*function)(double)) {
+    return [=](u64 share, std::span<u64> entries) {
+      for (size_t j = 0; j < entries.size(); ++j) {
+        const u64 u = (share + (j << 10)) & low_mask(14);
+        const u64 last = low_mask(14) - low_mask(10);  // below zero from here on
+        const double place = static_cast<double>(u) - (u >= last ? std::ldexp(1.0, 14) : 0.0);
+        entries[j] = words(function(std::ldexp(place, -12)));
+      }
+    };
+  };
+  f.terms.resize(2);
+  f.terms[0].values = table(std::cosh);
+  f.terms[0].factor = [=](u64 b) { return words(std::cosh(std::ldexp(double(b), -12))); };
+  f.terms[1].values = table(std::sinh);
+  f.terms[1].factor = [=](u64 b) { return words(std::sinh(std::ldexp(double(b), -12))); };
+  for (AdditionTerm& term : f.terms) term.factor_bits = 18;
+  Words numbers(1 << 13);
+  for (u64 i = 0; i < numbers.size(); ++i) numbers[i] = i;
+  const Both<Words> x = share(numbers, 14);
+  const Words y = run(f, x);
+  for (u64 i = 0; i < numbers.size(); ++i) {
+    const double exact = std::ldexp(std::cosh(std::ldexp(double(i), -12)), 14);
+    ASSERT_LE(std::abs(static_cast<double>(y[i]) - exact), 2 + dropped_error(f)) << i;
+  }
+}
+
 TEST(AdditionFormula, CostsEqualTheLedger) {
   expect_costs_equal([](i64 n) {
     std::vector<CostRow> rows;
