@@ -12,15 +12,19 @@ py::array packed(const py::array& values, int width) {
     const auto in = view<u8>(values, "values");
     expect(width >= 1 && width <= 8, "width must lie in 1..8 for bytes");
     Result<u8> out({static_cast<py::ssize_t>(packed_bytes(count, width))});
-    py::gil_scoped_release without_interpreter;
-    pack(in.data(), count, width, out.span.data());
+    {
+      py::gil_scoped_release without_interpreter;
+      pack(in.data(), count, width, out.span.data());
+    }
     return std::move(out.array);
   }
   const auto in = view<u64>(values, "values");
   expect(width >= 1 && width <= 64, "width must lie in 1..64");
   Result<u8> out({static_cast<py::ssize_t>(packed_bytes(count, width))});
-  py::gil_scoped_release without_interpreter;
-  pack(in.data(), count, width, out.span.data());
+  {
+    py::gil_scoped_release without_interpreter;
+    pack(in.data(), count, width, out.span.data());
+  }
   return std::move(out.array);
 }
 
@@ -31,8 +35,10 @@ py::array unpacked(const py::array& bytes, i64 count, int width) {
          "count or width out of range");
   expect(std::ssize(in) == packed_bytes(count, width), "bytes: wrong length");
   Result<T> out({static_cast<py::ssize_t>(count)});
-  py::gil_scoped_release without_interpreter;
-  unpack(in.data(), count, width, out.span.data());
+  {
+    py::gil_scoped_release without_interpreter;
+    unpack(in.data(), count, width, out.span.data());
+  }
   return std::move(out.array);
 }
 

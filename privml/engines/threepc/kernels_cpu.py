@@ -59,10 +59,14 @@ def deal_words(value: torch.Tensor, key: np.ndarray, start: int, bits: int) -> t
 # ---- the wire
 def pack(values: torch.Tensor, bits: int) -> np.ndarray:
     """The low ``bits`` bits of each element (int64 or uint8), without gaps."""
+    if bits == 64:
+        return _words(values).view(np.uint8)
     return _core.pack(_words(values), bits)
 
 
 def unpack(data: np.ndarray, shape: Sequence[int], bits: int) -> torch.Tensor:
+    if bits == 64:
+        return torch.from_numpy(data.view(np.int64)).view(tuple(shape))
     return torch.from_numpy(_core.unpack(data, math.prod(shape), bits)).view(tuple(shape))
 
 

@@ -87,8 +87,10 @@ def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_b
     """tables[:, index] for public ``tables`` [k, 2^in_bits], in_bits <= 8: a share of shape [k, ...]."""
     (m, r), size = index, 1 << in_bits
     shape = (*r.shape, size)
-    hot = (r.unsqueeze(-1) & (size - 1)) == torch.arange(size) if party.deals else None
-    dealt = party.deal(None if hot is None else hot.long(), shape, out_bits)
+    hot = None
+    if party.deals:
+        hot = torch.zeros(shape, dtype=torch.int64).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
+    dealt = party.deal(hot, shape, out_bits)
     part = None
     if not party.deals:
         part = kernels_cpu.lookup_shares(tables, m, dealt, out_bits)
