@@ -2,65 +2,59 @@
 #include "secfloat/addition.h"
 
 #include <bit>
+#include <tuple>
 
 namespace privml {
 namespace {
 
 constexpr int kMostMantissa = 30;
 
-// The operands in order of magnitude, and what follows.
+// The operands in order of magnitude, mantissas in Z_{2^width}.
 struct Ordered {
-  FloatShares larger;    // all but its zero bit
-  RingShares smaller;    // its mantissa
-  RingShares distance;   // of exponents, >= 0
-  BitShares larger_top;  // top bits of the mantissas
-  BitShares smaller_top;
-  BitShares opposite;  // signs differ
+  BitShares sign;       // of the larger one
+  RingShares exponent;  // of the larger one
+  RingShares larger, smaller;
+  RingShares distance;           // of exponents, >= 0
+  BitShares opposite;            // signs differ
+  BitShares negative_cancelled;  // and the larger one is negative
 };
 
-Ordered order(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f) {
+Ordered order(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f, int width) {
   const i64 n = steps.n;
-  const int width = f.exponent + f.mantissa + 2;
-  const RingShares both = magnitudes(steps, a, b, f, width);
+  const int bits = f.exponent + f.mantissa + 2, e_bits = f.exponent_bits();
+  const int extended_bits = std::max(width, bits);
+  const RingShares wide = extended_mantissas(steps, a, b, f, extended_bits);
+  const RingShares both = magnitudes(steps, wide, a, b, f, bits);
   const BitShares less = steps.most_significant_bit(
-      steps.map(n, width, [&](i64 i) { return both[i] - both[n + i]; }), width);
-  const RingShares pairs = interleaved(
-      steps, steps.map(n, f.mantissa_bits(), [&](i64 i) { return b.mantissa[i] - a.mantissa[i]; }),
-      steps.map(n, f.exponent_bits(), [&](i64 i) { return b.exponent[i] - a.exponent[i]; }));
-  const RingShares moved = steps.select(less, pairs, pair_width(f));
+      steps.map(n, bits, [&](i64 i) { return both[i] - both[n + i]; }), bits);
+  const RingShares mantissas = steps.map(n, width, [&](i64 i) { return wide[n + i] - wide[i]; });
+  const RingShares exponents =
+      steps.map(n, e_bits, [&](i64 i) { return b.exponent[i] - a.exponent[i]; });
   const BitShares opposite = steps.map_bits(n, [&](i64 i) { return a.sign[i] ^ b.sign[i]; });
-  // [larger is zero] = both are; [smaller is zero] = one is.
-  const BitShares products = steps.and_bits(joined(less, a.zero), joined(opposite, b.zero));
-  const RingShares exponents = exponents_of(steps, moved, f),
-                   mantissas = mantissas_of(steps, moved, f);
-  Ordered out{{part_of(products, n, 1), a.sign, steps.ring(n), steps.ring(n)},
-              steps.ring(n),
-              steps.ring(n),
-              steps.bits(n),
-              steps.bits(n),
-              opposite};
-  const u64 m = low_mask(f.mantissa_bits()), e = low_mask(f.exponent_bits());
-  steps.local(n, [&](i64 i) {
-    const u8 both_zero = products[n + i];
-    out.larger.sign[i] ^= products[i];
-    out.larger.exponent[i] = (a.exponent[i] + exponents[i]) & e;
-    out.larger.mantissa[i] = (a.mantissa[i] + mantissas[i]) & m;
-    out.smaller[i] = (b.mantissa[i] - mantissas[i]) & m;
-    out.distance[i] = (a.exponent[i] - b.exponent[i] + 2 * exponents[i]) & e;
-    out.larger_top[i] = both_zero;
-    out.smaller_top[i] = a.zero[i] ^ b.zero[i] ^ both_zero;
-  });
-  out.larger_top = steps.negated(out.larger_top);
-  out.smaller_top = steps.negated(out.smaller_top);
+  const RingShares differing = steps.map(n, 1, [&](i64 i) { return opposite[i]; });
+  // Products of bits are selections of one bit.
+  const Selected moved = steps.select({{less, mantissas, 1, width},
+                                       {less, exponents, 1, e_bits},
+                                       {less, differing, 1, 1},
+                                       {a.sign, differing, 1, 1}},
+                                      {});
+  const auto& [m, e, s, negative] =
+      std::tie(moved.selections[0], moved.selections[1], moved.selections[2], moved.selections[3]);
+  Ordered out;
+  out.sign = steps.map_bits(n, [&](i64 i) { return a.sign[i] ^ s[i]; });
+  out.exponent = steps.map(n, e_bits, [&](i64 i) { return a.exponent[i] + e[i]; });
+  out.larger = steps.map(n, width, [&](i64 i) { return wide[i] + m[i]; });
+  out.smaller = steps.map(n, width, [&](i64 i) { return wide[n + i] - m[i]; });
+  out.distance = steps.map(n, e_bits, [&](i64 i) { return 2 * e[i] - exponents[i]; });
+  out.opposite = opposite;
+  out.negative_cancelled = steps.map_bits(n, [&](i64 i) { return negative[i] ^ s[i]; });
   return out;
 }
 
-// [distance > most].
-BitShares beyond(Steps& steps, const RingShares& distance, int most, FloatFormat f) {
+// most - distance: negative where the smaller operand does not count.
+RingShares room(Steps& steps, const RingShares& distance, int most, FloatFormat f) {
   const u64 limit = steps.constant(static_cast<u64>(most));
-  return steps.most_significant_bit(
-      steps.map(steps.n, f.exponent_bits(), [&](i64 i) { return limit - distance[i]; }),
-      f.exponent_bits());
+  return steps.map(steps.n, f.exponent_bits(), [&](i64 i) { return limit - distance[i]; });
 }
 
 // Digits of the shift `of(distance)` for distances below 2^shift_bits.
@@ -74,27 +68,51 @@ RingShares digits_of(Steps& steps, const RingShares& distance, int shift_bits, O
   return steps.lookup_xor(table, index, shift_bits, shift_digits_width(shift_bits));
 }
 
-// x or -x.
-RingShares signed_by(Steps& steps, const BitShares& negative, const RingShares& x, int width) {
-  const RingShares taken = steps.select(negative, x, width - 1);
-  return steps.map(steps.n, width, [&](i64 i) { return x[i] - 2 * taken[i]; });
-}
-
-FloatShares far_or(Steps& steps, const BitShares& far, const FloatShares& near,
-                   const Ordered& operands, FloatFormat f) {
+// far ? the larger operand : near, and the check of near.
+FloatShares checked_sum(Steps& steps, const FloatShares& near, const Ordered& operands,
+                        FloatFormat f) {
   const i64 n = steps.n;
-  const FloatShares& larger = operands.larger;
-  const RingShares pairs = interleaved(
-      steps,
-      steps.map(n, f.mantissa_bits(), [&](i64 i) { return larger.mantissa[i] - near.mantissa[i]; }),
-      steps.map(n, f.exponent_bits(),
-                [&](i64 i) { return larger.exponent[i] - near.exponent[i]; }));
-  const RingShares chosen = steps.select(far, pairs, pair_width(f));
-  FloatShares out{near.zero, near.sign, exponents_of(steps, chosen, f),
-                  mantissas_of(steps, chosen, f)};
+  const int width = f.exponent_bits();
+  const u64 least = steps.constant(static_cast<u64>(f.least()));
+  const u64 greatest = steps.constant(static_cast<u64>(f.greatest()));
+  const RingShares differences =
+      joined(joined(steps.map(n, width, [&](i64 i) { return near.exponent[i] - least; }),
+                    steps.map(n, width, [&](i64 i) { return greatest - near.exponent[i]; })),
+             room(steps, operands.distance, f.mantissa + 2, f));
+  const BitShares outside = steps.most_significant_bit(differences, width);
+  const BitShares under = part_of(outside, n, 0), far = part_of(outside, n, 2);
+  const BitShares close = steps.negated(far);
+  // An exact zero is negative only where both operands are; the larger one's sign says it.
+  const BitShares first =
+      steps.and_bits(joined(near.zero, near.zero), joined(under, operands.negative_cancelled));
+  const BitShares small =
+      steps.map_bits(n, [&](i64 i) { return first[i] ^ near.zero[i] ^ under[i]; });
+  const BitShares second =
+      steps.and_bits(joined(joined(close, close), close),
+                     joined(joined(small, part_of(outside, n, 1)), part_of(first, n, 1)));
+  const BitShares zero = part_of(second, n, 0), over = part_of(second, n, 1);
+  const BitShares keep = steps.map_bits(n, [&](i64 i) { return close[i] ^ zero[i] ^ over[i]; });
+  const u64 base = static_cast<u64>(f.least() - 1), own_base = steps.constant(base);
+  const RingShares kept =
+      interleaved(steps, near.mantissa,
+                  steps.map(n, width, [&](i64 i) { return near.exponent[i] - own_base; }));
+  const RingShares larger =
+      interleaved(steps, steps.map(n, f.mantissa_bits(), [&](i64 i) { return operands.larger[i]; }),
+                  steps.map(n, width, [&](i64 i) { return operands.exponent[i] - own_base; }));
+  const Selected chosen = steps.select(
+      {{keep, kept, 2, pair_width(f)}, {far, larger, 2, pair_width(f)}}, {{over, width}});
+  const u64 span = static_cast<u64>(f.greatest() + 1) - base;
+  const RingShares pairs = steps.map(2 * n, pair_width(f), [&](i64 i) {
+    return chosen.selections[0][i] + chosen.selections[1][i];
+  });
+  FloatShares out{zero, operands.sign, exponents_of(steps, pairs, f),
+                  mantissas_of(steps, pairs, f)};
   steps.local(n, [&](i64 i) {
-    out.exponent[i] = (out.exponent[i] + near.exponent[i]) & low_mask(f.exponent_bits());
-    out.mantissa[i] = (out.mantissa[i] + near.mantissa[i]) & low_mask(f.mantissa_bits());
+    out.sign[i] ^= second[2 * n + i];
+    out.exponent[i] =
+        (out.exponent[i] + own_base + span * chosen.conversions[0][i]) & low_mask(width);
+    out.mantissa[i] =
+        (out.mantissa[i] + (u64{over[i]} << f.mantissa)) & low_mask(f.mantissa_bits());
   });
   return out;
 }
@@ -114,6 +132,13 @@ u64 shift_digits(u64 shift, int shift_bits) {
 
 RingShares shift_left(Steps& steps, const RingShares& x, const RingShares& digits, int shift_bits,
                       int width) {
+  Selected none;
+  return shift_left(steps, x, digits, shift_bits, width, {}, {}, none);
+}
+
+RingShares shift_left(Steps& steps, const RingShares& x, const RingShares& digits, int shift_bits,
+                      int width, std::vector<Selection> selections,
+                      const std::vector<Conversion>& conversions, Selected& others) {
   const i64 n = x.count;
   RingShares out = x;
   for (int digit = 0; 2 * digit < shift_bits; ++digit) {
@@ -128,7 +153,15 @@ RingShares shift_left(Steps& steps, const RingShares& x, const RingShares& digit
         values[(k - 1) * n + i] = (shift < 64 ? out[i] << shift : 0) - out[i];
       }
     });
-    const RingShares added = steps.select(bits, values, width);
+    RingShares added;
+    if (digit == 0) {
+      selections.push_back({bits, values, 1, width});
+      others = steps.select(selections, conversions);
+      added = std::move(others.selections.back());
+      others.selections.pop_back();
+    } else {
+      added = steps.select(bits, values, width);
+    }
     steps.local(n, [&](i64 i) {
       for (int k = 0; k < choices; ++k) out[i] += added[k * n + i];
       out[i] &= low_mask(width);
@@ -147,70 +180,91 @@ NormalizedShares normalize(Steps& steps, const RingShares& x, int bits, int plac
     shifts[place] = shift_digits(static_cast<u64>(bits - 1 - place), shift_bits);
   }
   const RingShares nonzero = steps.one_hot_select(one_hot, ones);
+  const RingShares place = steps.one_hot_select(one_hot, places);
   NormalizedShares out;
   out.zero = steps.negated(steps.map_bits(n, [&](i64 i) { return nonzero[i]; }));
-  out.place = steps.word_to_ring(steps.one_hot_select(one_hot, places), shift_bits, place_width);
-  out.mantissa = shift_left(steps, x, steps.one_hot_select(one_hot, shifts), shift_bits, bits);
+  // The place's bits become additive while its first digit shifts.
+  const int place_bits = std::min(shift_bits, place_width);
+  std::vector<BitShares> bit;
+  for (int j = 0; j < place_bits; ++j) {
+    bit.push_back(steps.map_bits(n, [&](i64 i) { return place[i] >> j; }));
+  }
+  std::vector<Conversion> conversions;
+  for (int j = 0; j < place_bits; ++j) conversions.push_back({bit[j], place_width - j});
+  Selected rings;
+  out.mantissa = shift_left(steps, x, steps.one_hot_select(one_hot, shifts), shift_bits, bits, {},
+                            conversions, rings);
+  out.place = steps.map(n, place_width, [&](i64 i) {
+    u64 sum = 0;
+    for (int j = 0; j < place_bits; ++j) sum += rings.conversions[j][i] << j;
+    return sum;
+  });
   return out;
 }
 
 FloatShares add_floats(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f) {
   const i64 n = steps.n;
   const int q = f.mantissa, width = 2 * q + 3;
-  const Ordered operands = order(steps, a, b, f);
-  const BitShares far = beyond(steps, operands.distance, q + 2, f);
+  const Ordered operands = order(steps, a, b, f, width);
   const int shift_bits = std::bit_width(static_cast<unsigned>(q + 2));
   const RingShares digits =
       digits_of(steps, operands.distance, shift_bits, [](u64 d) { return d; });
-  const RingShares extended =
-      steps.extend_shared_msb(joined(operands.larger.mantissa, operands.smaller), q + 1,
-                              joined(operands.larger_top, operands.smaller_top), width);
-  const RingShares smaller = signed_by(steps, operands.opposite, part_of(extended, n, 1), width);
-  const RingShares larger = shift_left(steps, part_of(extended, n, 0), digits, shift_bits, width);
-  const NormalizedShares sum =
-      normalize(steps, steps.map(n, width, [&](i64 i) { return larger[i] + smaller[i]; }), width,
-                f.exponent_bits());
-  const RoundedShares rounded = round_mantissa_shares(steps, sum.mantissa, width, q);
-  const RingShares carry = steps.to_ring(rounded.carry, f.exponent_bits());
-  // An exact zero is negative only where both operands are; the larger one's sign says it.
-  const BitShares zero = steps.and_bits(sum.zero, steps.negated(far));
-  const BitShares cancelled = steps.and_bits(zero, operands.opposite);
+  Selected taken;
+  const RingShares larger =
+      shift_left(steps, operands.larger, digits, shift_bits, width,
+                 {{operands.opposite, operands.smaller, 1, width - 1}}, {}, taken);
+  const NormalizedShares sum = normalize(
+      steps,
+      steps.map(
+          n, width,
+          [&](i64 i) { return larger[i] + operands.smaller[i] - 2 * taken.selections[0][i]; }),
+      width, f.exponent_bits());
+  const RoundedShares rounded =
+      round_mantissa_shares(steps, sum.mantissa, width, q, f.exponent_bits());
   const u64 scale = steps.constant(static_cast<u64>(q));
-  FloatShares near{zero, steps.and_bits(operands.larger.sign, steps.negated(cancelled)),
-                   steps.ring(n), rounded.mantissa};
+  FloatShares near{sum.zero, operands.sign, steps.ring(n), rounded.mantissa};
   near.exponent = steps.map(n, f.exponent_bits(), [&](i64 i) {
-    return operands.larger.exponent[i] - operands.distance[i] + sum.place[i] + carry[i] - scale;
+    return operands.exponent[i] - operands.distance[i] + sum.place[i] + rounded.carry_ring[i] -
+           scale;
   });
-  return check_float(steps, far_or(steps, far, near, operands, f), f);
+  return checked_sum(steps, near, operands, f);
 }
 
 FloatShares cheap_add_floats(Steps& steps, const FloatShares& a, const FloatShares& b,
                              FloatFormat f) {
   const i64 n = steps.n;
-  const int q = f.mantissa, width = 2 * q + 3;
-  const Ordered operands = order(steps, a, b, f);
-  const BitShares far = beyond(steps, operands.distance, q + 1, f);
+  const int q = f.mantissa, width = 2 * q + 3, e_bits = f.exponent_bits();
+  const Ordered operands = order(steps, a, b, f, width);
+  const BitShares far =
+      steps.most_significant_bit(room(steps, operands.distance, q + 1, f), e_bits);
   const int shift_bits = std::bit_width(static_cast<unsigned>(q + 1));
   const u64 most = static_cast<u64>(q) + 1;
   const RingShares digits =
       digits_of(steps, operands.distance, shift_bits, [&](u64 d) { return most - d; });
-  const RingShares wide =
-      steps.extend_shared_msb(operands.smaller, q + 1, operands.smaller_top, width);
-  const RingShares aligned =
-      steps.truncate_reduce(shift_left(steps, wide, digits, shift_bits, width), width, q + 1);
-  const RingShares smaller = signed_by(steps, operands.opposite, aligned, q + 2);
-  const RingShares larger =
-      steps.extend_shared_msb(operands.larger.mantissa, q + 1, operands.larger_top, q + 2);
-  const NormalizedShares sum =
-      normalize(steps, steps.map(n, q + 2, [&](i64 i) { return larger[i] + smaller[i]; }), q + 2,
-                f.exponent_bits());
+  const RingShares aligned = steps.truncate_reduce(
+      shift_left(steps, operands.smaller, digits, shift_bits, width), width, q + 1);
+  const RingShares taken = steps.select(operands.opposite, aligned, q + 1);
+  const NormalizedShares sum = normalize(
+      steps,
+      steps.map(n, q + 2, [&](i64 i) { return operands.larger[i] + aligned[i] - 2 * taken[i]; }),
+      q + 2, e_bits);
+  const RingShares mantissa = steps.halve(sum.mantissa, q + 2);
   const u64 scale = steps.constant(static_cast<u64>(q));
-  FloatShares near{steps.and_bits(sum.zero, steps.negated(far)), operands.larger.sign,
-                   steps.ring(n), steps.truncate_reduce(sum.mantissa, q + 2, 1)};
-  near.exponent = steps.map(n, f.exponent_bits(), [&](i64 i) {
-    return operands.larger.exponent[i] + sum.place[i] - scale;
+  const RingShares exponent =
+      steps.map(n, e_bits, [&](i64 i) { return operands.exponent[i] + sum.place[i] - scale; });
+  const RingShares pairs = interleaved(
+      steps, steps.map(n, q + 1, [&](i64 i) { return operands.larger[i] - mantissa[i]; }),
+      steps.map(n, e_bits, [&](i64 i) { return operands.exponent[i] - exponent[i]; }));
+  const RingShares zero = steps.map(n, 1, [&](i64 i) { return sum.zero[i]; });
+  const Selected chosen = steps.select({{far, pairs, 2, pair_width(f)}, {far, zero, 1, 1}}, {});
+  const RingShares& moved = chosen.selections[0];
+  FloatShares out{steps.map_bits(n, [&](i64 i) { return zero[i] ^ chosen.selections[1][i]; }),
+                  operands.sign, exponents_of(steps, moved, f), mantissas_of(steps, moved, f)};
+  steps.local(n, [&](i64 i) {
+    out.exponent[i] = (out.exponent[i] + exponent[i]) & low_mask(e_bits);
+    out.mantissa[i] = (out.mantissa[i] + mantissa[i]) & low_mask(q + 1);
   });
-  return far_or(steps, far, near, operands, f);
+  return out;
 }
 
 namespace {

@@ -13,10 +13,10 @@
 //                right, everything in q + 2 bits. Shifts are selections by base-4 digits of the
 //                distance.
 // Leakage        none beyond length and format. Assumption: correlated OT, correlation-robust hash.
-// Cost           a comparison of p + q + 1 bits; three selections of two words; a comparison of p +
-// 1
-//                bits, a lookup; shifts of 2q + 3 bits: 3 selections per base-4 digit;
-//                nonzero_bit.h on 2q + 3 bits; rounding.h.
+// Cost           two extensions to 2q + 3 bits, a comparison of p + q + 1 bits, selections of both
+//                parts; a lookup; shifts of 2q + 3 bits: 3 selections per base-4 digit, with which
+//                the smaller mantissa's sign and the place's conversion travel; nonzero_bit.h on 2q
+//                + 3 bits; rounding.h, its check's three comparisons of p + 1 bits in one.
 // Source         SecFloat (Rathee et al., S&P 2022), Figures 5 and 16, with d <= q + 2 for the
 // printed
 //                d <= q + 1 and IEEE's sign of exact zeros.
@@ -41,6 +41,10 @@ FloatShares cheap_add_floats(Steps& steps, const FloatShares& a, const FloatShar
 // x * 2^shift in Z_{2^width}; `digits` are XOR-shared words of shift_digits(shift).
 RingShares shift_left(Steps& steps, const RingShares& x, const RingShares& digits, int shift_bits,
                       int width);
+// With other selections and conversions in its first two flights; their results go to `others`.
+RingShares shift_left(Steps& steps, const RingShares& x, const RingShares& digits, int shift_bits,
+                      int width, std::vector<Selection> selections,
+                      const std::vector<Conversion>& conversions, Selected& others);
 // Three bits per base-4 digit of the shift, one of them set where the digit is not 0; one bit for a
 // top digit of one bit.
 u64 shift_digits(u64 shift, int shift_bits);

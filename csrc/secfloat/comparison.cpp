@@ -15,7 +15,8 @@ void check(FloatView a, FloatView b, i64 out, FloatFormat f) {
 RingShares difference(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f,
                       int width) {
   const i64 n = steps.n;
-  const RingShares both = magnitudes(steps, a, b, f, width);
+  const RingShares both =
+      magnitudes(steps, extended_mantissas(steps, a, b, f, width), a, b, f, width);
   const RingShares selected = steps.select(joined(a.sign, b.sign), both, width - 1);
   return steps.map(n, width, [&](i64 i) {
     return (both[i] - 2 * selected[i]) - (both[n + i] - 2 * selected[n + i]);
@@ -67,12 +68,15 @@ FloatShares relu(Steps& steps, const FloatShares& a, FloatFormat f) {
 
 }  // namespace
 
-RingShares magnitudes(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f,
-                      int width) {
-  const i64 n = steps.n;
+RingShares extended_mantissas(Steps& steps, const FloatShares& a, const FloatShares& b,
+                              FloatFormat f, int width) {
   const BitShares top = steps.negated(joined(a.zero, b.zero));
-  RingShares out =
-      steps.extend_shared_msb(joined(a.mantissa, b.mantissa), f.mantissa_bits(), top, width);
+  return steps.extend_shared_msb(joined(a.mantissa, b.mantissa), f.mantissa_bits(), top, width);
+}
+
+RingShares magnitudes(Steps& steps, const RingShares& mantissas, const FloatShares& a,
+                      const FloatShares& b, FloatFormat f, int width) {
+  const i64 n = steps.n;
   // Exponents wrap at 2^(p+q+2) here. Being below 2^p they are easily extended.
   const u64 bias = steps.constant(static_cast<u64>(f.greatest()));
   RingShares biased = steps.map(2 * n, f.exponent_bits(), [&](i64 i) {
@@ -82,9 +86,7 @@ RingShares magnitudes(Steps& steps, const FloatShares& a, const FloatShares& b, 
     biased =
         steps.extend_bounded(biased, f.exponent_bits(), u64{1} << f.exponent, width - f.mantissa);
   }
-  steps.local(2 * n,
-              [&](i64 i) { out[i] = (out[i] + (biased[i] << f.mantissa)) & low_mask(width); });
-  return out;
+  return steps.map(2 * n, width, [&](i64 i) { return mantissas[i] + (biased[i] << f.mantissa); });
 }
 
 BitShares less_than(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f) {

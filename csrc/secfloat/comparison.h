@@ -35,9 +35,12 @@ void cost_float_relu(CostMeter& meter, i64 n, FloatFormat f);
 void float_negate(Party& party, FloatView a, FloatSpan out);
 void float_absolute(Party& party, FloatView a, FloatSpan out);
 
-// Steps. 2^q e + m of both, one array after the other, in Z_{2^width}, width > q + 1.
-RingShares magnitudes(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f,
-                      int width);
+// Steps. Mantissas of both, one array after the other, in Z_{2^width}, width > q + 1.
+RingShares extended_mantissas(Steps& steps, const FloatShares& a, const FloatShares& b,
+                              FloatFormat f, int width);
+// 2^q e + m of both in Z_{2^width}, from mantissas in at least as many bits.
+RingShares magnitudes(Steps& steps, const RingShares& mantissas, const FloatShares& a,
+                      const FloatShares& b, FloatFormat f, int width);
 BitShares less_than(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f);
 // bit ? b : a. Signs and zero bits take one exchange, words a selection.
 FloatShares choose_floats(Steps& steps, const BitShares& bit, const FloatShares& a,

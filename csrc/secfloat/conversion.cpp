@@ -65,9 +65,8 @@ FloatShares floats_from_fixed(Steps& steps, const RingShares& x, int bits, int s
   const u64 moved = steps.constant(static_cast<u64>(scale));
   FloatShares out{number.zero, sign, number.place, number.mantissa};
   if (bits > q + 1) {
-    RoundedShares rounded = round_mantissa_shares(steps, number.mantissa, bits, q);
-    const RingShares carry = steps.to_ring(rounded.carry, width);
-    steps.local(n, [&](i64 i) { out.exponent[i] += carry[i]; });
+    RoundedShares rounded = round_mantissa_shares(steps, number.mantissa, bits, q, width);
+    steps.local(n, [&](i64 i) { out.exponent[i] += rounded.carry_ring[i]; });
     out.mantissa = std::move(rounded.mantissa);
   } else {
     steps.local(n, [&](i64 i) { out.mantissa[i] <<= q + 1 - bits; });
@@ -115,10 +114,10 @@ FloatShares cast_floats(Steps& steps, const FloatShares& a, FloatFormat from, Fl
   }
   if (to.mantissa < from.mantissa) {
     RoundedShares rounded =
-        round_mantissa_shares(steps, a.mantissa, from.mantissa_bits(), to.mantissa);
-    const RingShares carry = steps.to_ring(rounded.carry, width);
-    steps.local(n,
-                [&](i64 i) { out.exponent[i] = (out.exponent[i] + carry[i]) & low_mask(width); });
+        round_mantissa_shares(steps, a.mantissa, from.mantissa_bits(), to.mantissa, width);
+    steps.local(n, [&](i64 i) {
+      out.exponent[i] = (out.exponent[i] + rounded.carry_ring[i]) & low_mask(width);
+    });
     out.mantissa = std::move(rounded.mantissa);
   }
   return check_float(steps, out, to, width);

@@ -47,7 +47,8 @@ RingShares truncate_sticky(Steps& steps, const RingShares& x, int bits, int s) {
   });
 }
 
-RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits, int q) {
+RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits, int q,
+                                    int carry_width) {
   const int s = bits - 1 - q;
   const i64 n = x.count;
   const RingShares c = complement(steps, x, u64{1} << (s - 1), bits);
@@ -55,11 +56,17 @@ RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits,
   // The top bit of x' is clear exactly where the half unit made it wrap.
   const BitShares carry =
       steps.map_bits(n, [&](i64 i) { return (c[i] >> (bits - 1)) ^ carries.all[i]; });
-  const RingShares bit = steps.to_ring(rounding_bit(steps, c, s, carries), q + 1);
+  const BitShares lacking = rounding_bit(steps, c, s, carries);
+  std::vector<Conversion> conversions{{lacking, q + 1}};
+  if (carry_width > 0) conversions.push_back({carry, carry_width});
+  Selected rings = steps.select({}, conversions);
+  const RingShares& bit = rings.conversions[0];
   const u64 minus_one = steps.constant(~u64{0});
   RingShares mantissa = steps.map(
       n, q + 1, [&](i64 i) { return minus_one - (c[i] >> s) - bit[i] + (u64{carry[i]} << q); });
-  return {std::move(mantissa), carry};
+  RoundedShares out{std::move(mantissa), carry, {}};
+  if (carry_width > 0) out.carry_ring = std::move(rings.conversions[1]);
+  return out;
 }
 
 RingShares interleaved(const Steps& steps, const RingShares& mantissa, const RingShares& exponent) {

@@ -31,9 +31,11 @@ RingShares truncate_sticky(Steps& steps, const RingShares& x, int bits, int s);
 struct RoundedShares {
   RingShares mantissa;
   BitShares carry;
+  RingShares carry_ring;  // in Z_{2^carry_width}, where that is not 0
 };
 // q + 1 < bits.
-RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits, int q);
+RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits, int q,
+                                    int carry_width = 0);
 
 // Exponents in Z_{2^width}, of p + 2 bits or more, any number there; those of zeros must not exceed
 // the greatest. The result's are of p + 2 bits.

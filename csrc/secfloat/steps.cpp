@@ -13,6 +13,7 @@
 #include "twopc/lookup.h"
 #include "twopc/most_significant_bit.h"
 #include "twopc/nonzero_bit.h"
+#include "twopc/private_product.h"
 #include "twopc/random_selection.h"
 #include "twopc/split.h"
 #include "twopc/truncation.h"
@@ -104,8 +105,8 @@ BitShares Steps::equal_zero(const RingShares& x, int bits) {
 
 namespace {
 
-void cost_select(CostMeter& meter, std::initializer_list<Selection> selections,
-                 std::initializer_list<Conversion> conversions) {
+void cost_select(CostMeter& meter, std::span<const Selection> selections,
+                 std::span<const Conversion> conversions) {
   Flight flight;
   i64 opened = 0;
   for (const Selection& one : selections) {
@@ -130,8 +131,8 @@ void append_difference(std::span<const u8> bits, std::span<const u8> random,
 
 }  // namespace
 
-Selected Steps::select(std::initializer_list<Selection> selections,
-                       std::initializer_list<Conversion> conversions) {
+Selected Steps::select(std::span<const Selection> selections,
+                       std::span<const Conversion> conversions) {
   Selected out;
   for (const Selection& one : selections) out.selections.push_back(ring(one.values.count));
   for (const Conversion& one : conversions) out.conversions.push_back(ring(one.bits.count));
@@ -142,22 +143,22 @@ Selected Steps::select(std::initializer_list<Selection> selections,
   std::vector<RandomSelection> random(selections.size());
   std::vector<RandomBits> random_bits(conversions.size());
   for (std::size_t k = 0; k < random.size(); ++k) {
-    const Selection& one = selections.begin()[k];
+    const Selection& one = selections[k];
     write_random_selection(*party_, one.values, one.length, one.width, random[k]);
   }
   for (std::size_t k = 0; k < random_bits.size(); ++k) {
-    const Conversion& one = conversions.begin()[k];
+    const Conversion& one = conversions[k];
     write_random_bits(*party_, one.bits.count, one.width, random_bits[k]);
   }
   for (RandomSelection& one : random) read_random_selection(*party_, one);
   for (RandomBits& one : random_bits) read_random_bits(*party_, one);
   std::vector<u8> differences;
   for (std::size_t k = 0; k < random.size(); ++k) {
-    append_difference(selections.begin()[k].bits, random[k].bits, differences);
+    append_difference(selections[k].bits, random[k].bits, differences);
   }
   for (std::size_t k = 0; k < random_bits.size(); ++k) {
     if (random_bits[k].width == 1) continue;
-    append_difference(conversions.begin()[k].bits, random_bits[k].bits, differences);
+    append_difference(conversions[k].bits, random_bits[k].bits, differences);
   }
   write_bits(*party_, differences);
   read_bits_xor(*party_, differences);
@@ -168,11 +169,11 @@ Selected Steps::select(std::initializer_list<Selection> selections,
     return taken;
   };
   for (std::size_t k = 0; k < random.size(); ++k) {
-    const Selection& one = selections.begin()[k];
+    const Selection& one = selections[k];
     select_values(random[k], one.values, next(one.bits.count), out.selections[k].values);
   }
   for (std::size_t k = 0; k < random_bits.size(); ++k) {
-    const Conversion& one = conversions.begin()[k];
+    const Conversion& one = conversions[k];
     RingShares& converted = out.conversions[k];
     if (one.width == 1) {
       std::ranges::copy(one.bits.values, converted.values.begin());
@@ -259,6 +260,22 @@ RingShares Steps::multiply(const RingShares& x, FactorFormat x_format, const Rin
   if (x_msb != nullptr) msbs.x = x_msb->values;
   if (y_msb != nullptr) msbs.y = y_msb->values;
   privml::multiply(*party_, x, x_format, y, y_format, ell, out.values, msbs);
+  return out;
+}
+
+// The carry of the lowest bits is their product.
+RingShares Steps::halve(const RingShares& x, int bits) {
+  RingShares out = ring(x.count);
+  if (meter_ != nullptr) {
+    cost_draw_private_product(*meter_, x.count);
+    cost_flight(*meter_, private_product_flight(x.count, bits - 1));
+    return out;
+  }
+  const BitShares low = map_bits(x.count, [&](i64 i) { return x[i]; });
+  PrivateProduct state;
+  write_private_product(*party_, low, bits - 1, state);
+  read_private_product(*party_, state, out.values);
+  local(x.count, [&](i64 i) { out[i] = (out[i] + (x[i] >> 1)) & low_mask(bits - 1); });
   return out;
 }
 

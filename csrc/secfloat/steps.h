@@ -105,8 +105,12 @@ class Steps {
   BitShares most_significant_bit(const RingShares& x, int bits);
   BitShares equal_zero(const RingShares& x, int bits);
   // random_selection.h: all selections and conversions in two flights.
+  Selected select(std::span<const Selection> selections, std::span<const Conversion> conversions);
   Selected select(std::initializer_list<Selection> selections,
-                  std::initializer_list<Conversion> conversions);
+                  std::initializer_list<Conversion> conversions) {
+    return select(std::span(selections.begin(), selections.size()),
+                  std::span(conversions.begin(), conversions.size()));
+  }
   RingShares select(const BitShares& bits, const RingShares& values, int width);
   RingShares to_ring(const BitShares& bits, int width);
   // truncation.h, extension.h, known_msb.h, bounded.h, multiplication.h
@@ -118,6 +122,8 @@ class Steps {
   RingShares multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
                       FactorFormat y_format, int ell, const BitShares* x_msb = nullptr,
                       const BitShares* y_msb = nullptr);
+  // private_product.h: floor(x / 2) of the unsigned x in Z_{2^bits}, in Z_{2^(bits-1)}.
+  RingShares halve(const RingShares& x, int bits);
   RingShares square(const RingShares& x, int bits);  // x in Z_{2^bits}
   // split.h
   struct Split {
