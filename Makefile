@@ -5,7 +5,8 @@
 # make bench   throughput and bytes of the protocols (benchmarks/results)
 # make docs    the documentation as pages, in build/site
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
-# make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION
+# make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
+#                the primitives against the hardware and rational numbers (a minute)
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
 SHELL := /bin/bash
@@ -67,8 +68,9 @@ prove: build
 	$(BIN)/python scripts/prove_real_numbers.py
 
 prove-secfloat: build
-	$(BIN)/cmake --build build/release --target prove_functions
+	$(BIN)/cmake --build build/release --target prove_functions prove_primitives
 	$(BIN)/python scripts/make_float_tables.py --check
+	$(if $(FUNCTION),,build/release/prove_primitives)
 	$(BIN)/python scripts/prove_secfloat.py $(FUNCTION) --threads $(JOBS)
 
 sanitize-threads: setup
