@@ -83,6 +83,7 @@ def merge(task: Mapping[str, Any], reports: list[dict[str, Any]]) -> dict[str, A
         "of_published": ratio(party0, published),
         "layers": reports[0]["layers"],
         "peak_rss_bytes": [report["peak_rss_bytes"] for report in reports],
+        "peak_device_bytes": [report["peak_device_bytes"] for report in reports],
     }
 
 

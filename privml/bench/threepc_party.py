@@ -16,6 +16,7 @@ import torch
 from privml import _core
 from privml.bench.threepc_operators import prepare
 from privml.engines import threepc
+from privml.engines.threepc.device import Peaks, kernels_for
 from privml.memory import peak_memory
 
 SECONDS_TO_CONNECT = 30.0
@@ -56,15 +57,20 @@ def difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     rank, ports, task = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
     torch.set_num_threads(task["threads"])
-    engine = threepc.established(*connect(rank, ports, task["network"]), rank, task["truncation"])
+    engine = threepc.established(
+        *connect(rank, ports, task["network"]), rank, task["truncation"], kernels=kernels_for(task["device"])
+    )
     action = prepare(engine, task)
-    action()
+    peaks = Peaks(engine.party.device)
+    with peaks.phase("first call"):
+        action()
     runs = []
     for _ in range(task["repeats"]):
         meet(engine)
         before, start, busy = engine.counters(), time.perf_counter(), time.process_time()
-        layers = action()
-        engine.party.drain()
+        with peaks.phase("later calls"):
+            layers = action()
+            engine.party.drain()
         seconds, busy = time.perf_counter() - start, time.process_time() - busy
         after = engine.counters()
         phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
@@ -72,7 +78,7 @@ def main() -> None:
     meet(engine)
     runs.sort(key=lambda run: run["seconds"])
     report = runs[len(runs) // 2]
-    report["peak_rss_bytes"] = peak_memory()
+    report["peak_rss_bytes"], report["peak_device_bytes"] = peak_memory(), peaks.bytes
     print(json.dumps(report), flush=True)
     engine.close()
 

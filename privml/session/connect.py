@@ -41,6 +41,7 @@ def connect(
     refill: str = "none",
     dealer: str | None = None,
     truncation: str = "auto",
+    device: str = "cpu",
     test_seed: int | None = None,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -54,6 +55,7 @@ def connect(
 
     ``engine="threepc"``: the parties 0 and 1 do as above and pass the address of party 2 as ``dealer``; party 2 only
     listens. ``truncation``: see ``privml.engines.threepc.ThreePartyEngine``, the same at all parties.
+    ``device``: where this party of ``threepc`` computes, "cpu" or "cuda"; the others may choose differently.
 
     Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
     PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
@@ -61,7 +63,9 @@ def connect(
     _check_places(rank, listen, connect, dealer, engine)
     program_hash, formats_hash = hashes_of(program)
     choice, numerics = OtChoice(ot, k, security, refill), numerics or Numerics()
-    settings = Settings(engine, choice, program_hash, formats_hash, numerics, threads, truncation=truncation)
+    settings = Settings(
+        engine, choice, program_hash, formats_hash, numerics, threads, truncation=truncation, device=device
+    )
     for address in (listen, connect, dealer):
         if address is not None:
             refuse_insecure(settings, address, test_seed)

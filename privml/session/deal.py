@@ -10,6 +10,7 @@ from typing import Any
 from privml import _core
 from privml.context import Session
 from privml.engines.threepc import established
+from privml.engines.threepc.device import kernels_for
 from privml.errors import PeerDisconnected, ProtocolError
 from privml.session.agreement import Words, agree
 from privml.session.connect import accept
@@ -50,7 +51,7 @@ def open_dealer(
             shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
             agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
         ends = {rank: channels[rank, 0] for rank in range(DEALER)}
-        engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed)
+        engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed, kernels_for(settings.device))
     except BaseException:
         gathering.close()
         raise

@@ -16,6 +16,7 @@ from privml.context import Numerics, Session
 from privml.engines.base import Engine
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.engines.threepc import established
+from privml.engines.threepc.device import kernels_for
 from privml.engines.twopc import TwoPartyEngine, checked_threads, connected, connections
 from privml.errors import ConfigError
 from privml.session.agreement import Words
@@ -41,7 +42,8 @@ WaitCallback = Callable[[float], None]
 class Settings:
     """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None; ``threads`` is the number
     of lanes; ``store`` names the store that correlations come from and ``when_empty`` what follows when they do not
-    suffice (see ``privml.session.preprocessing``). ``truncation``: see ``ThreePartyEngine``."""
+    suffice (see ``privml.session.preprocessing``). ``truncation``: see ``ThreePartyEngine``. They need not
+    agree on ``device`` (cpu or cuda)."""
 
     engine: str = "twopc"
     ot: OtChoice = DEFAULT_OT
@@ -52,6 +54,7 @@ class Settings:
     store: str | None = None
     when_empty: str | None = None
     truncation: str = "auto"
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -159,7 +162,9 @@ def dealt_engine(
     shake_hands(dealer, settings.hello(rank, DEALT_ROLE), peer=DEALER)
     agree_on(dealer, words, lambda theirs: (None, {}), "the dealer refuses the session")
     ends = {1 - rank: peer, DEALER: dealer}
-    return established(ends, dealing[0] if dealing else None, rank, settings.truncation, test_seed)
+    return established(
+        ends, dealing[0] if dealing else None, rank, settings.truncation, test_seed, kernels_for(settings.device)
+    )
 
 
 def interruptible(link: Link, body: Callable[[], Result]) -> Result:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 from privml import _core
 from privml.engines.base import Engine
 from privml.engines.joint import JointEngine, PartyThreads
+from privml.engines.threepc import kernels_cpu
+from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import ThreePartyEngine
 from privml.engines.threepc.links import DEALER, Links, Message, Meter
 from privml.engines.threepc.party import Party
@@ -26,13 +28,19 @@ _GREETINGS = [Message(a, b, KEY_BYTES) for pair in PAIRS for a, b in (pair, pair
 
 
 def established(
-    channels: Mapping[int, Any], dealing: Any, rank: int, truncation: str = "auto", test_seed: int | None = None
+    channels: Mapping[int, Any],
+    dealing: Any,
+    rank: int,
+    truncation: str = "auto",
+    test_seed: int | None = None,
+    kernels: Any = kernels_cpu,
 ) -> ThreePartyEngine:
     """An engine on connected channels (peer -> channel; ``dealing``: the one from party 2 to party 0): the pairwise
-    keys are agreed first. ``test_seed`` makes all of them deterministic (tests only)."""
+    keys are agreed first. ``kernels``: see ``device.kernels_for``; each party has its own. ``test_seed`` makes all keys
+    deterministic (tests only)."""
     links = Links(rank, channels, dealing)
-    streams = {peer: Stream(key) for peer, key in _agree_on_keys(links, test_seed).items()}
-    return ThreePartyEngine(Party(links, streams), truncation)
+    streams = {peer: Stream(key, kernels) for peer, key in _agree_on_keys(links, test_seed).items()}
+    return ThreePartyEngine(Party(links, streams, kernels), truncation)
 
 
 def _agree_on_keys(links: Links | Meter, test_seed: int | None) -> dict[int, bytes]:
@@ -65,12 +73,15 @@ def create(
     deadline: float = 60.0,
     truncation: str = "auto",
     test_seed: int | None = None,
+    device: str | Sequence[Any] = "cpu",
 ) -> JointEngine:
     """The engine of ``privml.local(engine="threepc")``: all three parties over channels in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape them; ``deadline``: the longest a party waits
-    for another, in seconds; ``truncation``: see ``ThreePartyEngine``; ``test_seed``: tests only.
+    for another, in seconds; ``truncation``: see ``ThreePartyEngine``; ``device``: "cpu", "cuda" or the kernels of each
+    party; ``test_seed``: tests only.
     """
+    kernels = [kernels_for(device) for _ in range(3)] if isinstance(device, str) else list(device)
     pairs = {pair: _core.memory_pair(delay_ms, bandwidth_mbps) for pair in PAIRS}
     dealing = _core.memory_pair(delay_ms, bandwidth_mbps)
     everything = [channel for pair in (*pairs.values(), dealing) for channel in pair]
@@ -88,7 +99,7 @@ def create(
                 side = pair.index(rank)
                 mine[pair[1 - side]] = ends[side]
         end = {0: dealing[0], DEALER: dealing[1]}.get(rank)
-        return established(mine, end, rank, truncation, test_seed)
+        return established(mine, end, rank, truncation, test_seed, kernels[rank])
 
     workers = PartyThreads(3, close)
     try:

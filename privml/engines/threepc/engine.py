@@ -68,20 +68,25 @@ class ThreePartyEngine(Engine):
             return None
         if value is None:
             raise ValueError(f"party {owner} owns this input and must pass its value")
-        return value.to(dtype).expand(tuple(shape)).contiguous()
+        return self._here(value.to(dtype)).expand(tuple(shape)).contiguous()
+
+    def _here(self, value: Any) -> Any:
+        """A public tensor where this party computes; numbers as they are."""
+        return value.to(self.party.device) if isinstance(value, torch.Tensor) else value
 
     def public(self, value: torch.Tensor, bits: int) -> Share:
         zeros = self.party.nothing(value.shape, value.dtype)
         if self.rank == DEALER:
             return zeros, self.party.nothing(value.shape, value.dtype)
-        return value.clone(memory_format=torch.contiguous_format), zeros
+        return self._here(value).clone(memory_format=torch.contiguous_format), zeros
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
         value = products.reveal(self.party, a, bits, to)
-        return None if value is None else ring.wrap(value, bits)
+        return None if value is None else ring.wrap(value, bits).cpu()
 
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
-        return products.reveal_bits(self.party, a, to)
+        value = products.reveal_bits(self.party, a, to)
+        return None if value is None else value.cpu()
 
     # ---- linear, local
     def _m(self, shape: Sequence[int], compute: Any) -> torch.Tensor:
@@ -100,11 +105,12 @@ class ThreePartyEngine(Engine):
         return self._m(r.shape, lambda: a[0] - b[0]), r
 
     def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
-        return a if self.rank == DEALER else (a[0] + value, a[1])
+        return a if self.rank == DEALER else (a[0] + self._here(value), a[1])
 
     def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
         if isinstance(factor, int):
             factor = (factor + 2**63) % 2**64 - 2**63
+        factor = self._here(factor)
         r = a[1] * factor
         return self._m(r.shape, lambda: a[0] * factor), r
 
@@ -115,6 +121,7 @@ class ThreePartyEngine(Engine):
         return self._m(r.shape, lambda: a[0].sum(tuple(dims), keepdim)), r
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
+        b = self._here(b)
         r = ring.matmul(b, a[1], bits) if left else ring.matmul(a[1], b, bits)
         return self._m(r.shape, lambda: ring.matmul(b, a[0], bits) if left else ring.matmul(a[0], b, bits)), r
 
@@ -129,6 +136,7 @@ class ThreePartyEngine(Engine):
         bits: int,
     ) -> Share:
         window = stride, padding, dilation, groups, bits
+        w = self._here(w)
         r = ring.conv2d(x[1], w, *window)
         return self._m(r.shape, lambda: ring.conv2d(x[0], w, *window)), r
 
@@ -230,7 +238,7 @@ class ThreePartyEngine(Engine):
         return sign(self.party, a[0], a[1], bits)
 
     def less_than_many(self, a: Share, thresholds: Sequence[int], bits: int) -> Share:
-        steps = torch.tensor(thresholds).view(-1, *[1] * a[1].dim())
+        steps = torch.tensor(thresholds, device=self.party.device).view(-1, *[1] * a[1].dim())
         m = self.party.nothing((len(thresholds), *a[1].shape)) if self.rank == DEALER else a[0] - steps
         return sign(self.party, m, a[1], bits)
 
@@ -262,7 +270,7 @@ class ThreePartyEngine(Engine):
         part = products.ring_parts(self.party, a, bits)
         shape = (weights.shape[0], *a[1].shape[1:])
         if part is not None:
-            part = ring.matmul(weights, part.flatten(1)).view(shape)
+            part = ring.matmul(self._here(weights), part.flatten(1)).view(shape)
         return products.opened(self.party, part, shape, bits)
 
     def inner(self, a: Share, b: Share, bits: int) -> Share:
@@ -276,10 +284,10 @@ class ThreePartyEngine(Engine):
         return selection.argmax_last(self, a, bits)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
-        return tuple(c[0] for c in selection.lookup(self.party, table[None], index, in_bits, out_bits))
+        return tuple(c[0] for c in selection.lookup(self.party, self._here(table[None]), index, in_bits, out_bits))
 
     def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
-        return selection.lookup(self.party, tables, index, in_bits, out_bits)
+        return selection.lookup(self.party, self._here(tables), index, in_bits, out_bits)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         from privml.engines.composed import function

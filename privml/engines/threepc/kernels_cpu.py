@@ -15,6 +15,7 @@ import torch
 from privml import _core
 
 _kernels = _core.threepc
+device = torch.device("cpu")
 # What of a deal of the sign bit a party has: (party 0's list, party 1's key, its block).
 Dealt = tuple[np.ndarray | None, np.ndarray | None, int]
 # Below this many elements a second thread costs more than it saves.

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from privml.engines.base import Share
-from privml.engines.threepc.kernels_cpu import pack, unpack, unpack_bits
+from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.links import DEALER, Links, Message, Meter
 from privml.engines.threepc.randomness import Stream
 from privml.errors import PeerDisconnected
@@ -28,12 +28,13 @@ _QUEUED = 4096
 
 
 class Party:
-    """``streams``: peer -> what is drawn alike with it. At the dealer, everything that waits for the others runs on a
-    thread of its own, in order, so that the dealing runs ahead of it."""
+    """``streams``: peer -> what is drawn alike with it; ``kernels``: where everything is computed. At the dealer,
+    everything that waits for the others runs on a thread of its own, in order, so that the dealing runs ahead of it."""
 
-    def __init__(self, links: Links | Meter, streams: Mapping[int, Stream]) -> None:
+    def __init__(self, links: Links | Meter, streams: Mapping[int, Stream], kernels: Any = kernels_cpu) -> None:
         self.links, self.rank = links, links.rank
-        self.streams = dict(streams)
+        self.streams, self.kernels = dict(streams), kernels
+        self.device = kernels.device
         self.metering = isinstance(links, Meter)
         self.deals = self.rank == DEALER
         self._worker = ThreadPoolExecutor(1, "dealer") if self.deals and not self.metering else None
@@ -49,6 +50,8 @@ class Party:
     # ---- shapes and sizes
     def nothing(self, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
         """Zeros, of which large ones take no memory until they are written."""
+        if self.device.type != "cpu":
+            return torch.zeros(tuple(shape), dtype=dtype, device=self.device)
         return torch.from_numpy(np.zeros(tuple(shape), np.uint8 if dtype is torch.uint8 else np.int64))
 
     def masked(self, m: torch.Tensor | None, r: torch.Tensor) -> Share:
@@ -77,9 +80,9 @@ class Party:
         if self.deals:
             assert value is not None
             part = self.streams[1].deal(value, bits)
-            self.links.deal(None if self.metering else pack(part, bits), size)
+            self.links.deal(None if self.metering else self.kernels.pack(part, bits), size)
             return None
-        return unpack(self.links.deal(None, size), shape, bits)
+        return self.kernels.unpack(self.links.deal(None, size), shape, bits)
 
     def deal_bits(self, value: torch.Tensor | None, shape: Sequence[int]) -> torch.Tensor | None:
         """``deal`` with exclusive or: one bit each."""
@@ -89,9 +92,9 @@ class Party:
         if self.deals:
             assert value is not None
             part = value ^ self.streams[1].bits(shape)
-            self.links.deal(None if self.metering else pack(part, 1), size)
+            self.links.deal(None if self.metering else self.kernels.pack(part, 1), size)
             return None
-        return unpack_bits(self.links.deal(None, size), shape)
+        return self.kernels.unpack_bits(self.links.deal(None, size), shape)
 
     # ---- talking
     def talk(
@@ -108,8 +111,8 @@ class Party:
                 self.talk(messages, {})
             return None
         assert part is not None
-        received = self.talk(messages, {1 - self.rank: pack(part, bits)})
-        return part + unpack(received[1 - self.rank], shape, bits)
+        received = self.talk(messages, {1 - self.rank: self.kernels.pack(part, bits)})
+        return part + self.kernels.unpack(received[1 - self.rank], shape, bits)
 
     def open_bits(self, part: torch.Tensor | None, shape: Sequence[int]) -> torch.Tensor | None:
         """``open`` with exclusive or: one bit each way."""
@@ -120,8 +123,8 @@ class Party:
                 self.talk(messages, {})
             return None
         assert part is not None
-        received = self.talk(messages, {1 - self.rank: pack(part, 1)})
-        return part ^ unpack_bits(received[1 - self.rank], shape)
+        received = self.talk(messages, {1 - self.rank: self.kernels.pack(part, 1)})
+        return part ^ self.kernels.unpack_bits(received[1 - self.rank], shape)
 
     # ---- the dealer's second thread
     def in_order(self, step: Callable[[], Result]) -> Callable[[], Result]:

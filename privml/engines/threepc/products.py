@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 import torch
 
 from privml.engines.base import Share
-from privml.engines.threepc.kernels_cpu import pack, unpack, unpack_bits
 from privml.engines.threepc.links import DEALER, Message
 from privml.engines.threepc.party import Party, packed_bytes
 
@@ -37,10 +36,10 @@ def enter(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner:
         return zeros, party.streams[owner].words(shape, bits)
     if party.rank != owner:
         received = party.talk([message], {})
-        return unpack(received[owner], shape, bits), zeros
+        return party.kernels.unpack(received[owner], shape, bits), zeros
     mask = party.streams[DEALER].words(shape, bits)
     m = value + mask
-    party.talk([message], {1 - owner: pack(m, bits)})
+    party.talk([message], {1 - owner: party.kernels.pack(m, bits)})
     return m, mask
 
 
@@ -51,8 +50,8 @@ def _enter_from_dealer(party: Party, value: torch.Tensor | None, shape: Sequence
             party.talk([message], {})
         return zeros, party.streams[DEALER].words(shape, bits)
     if party.rank == 0:
-        return zeros, unpack(party.talk([message], {})[DEALER], shape, bits)
-    part = pack(party.streams[1].deal(-value, bits), bits)
+        return zeros, party.kernels.unpack(party.talk([message], {})[DEALER], shape, bits)
+    part = party.kernels.pack(party.streams[1].deal(-value, bits), bits)
     party.in_order(lambda: party.talk([message], {0: part}))
     return zeros, -value
 
@@ -65,15 +64,15 @@ def enter_bits(party: Party, value: torch.Tensor | None, shape: Sequence[int], o
     message = Message(owner, target, size)
     if party.rank == owner:
         if owner == DEALER:
-            part = pack(value ^ party.streams[1].bits(shape), 1)
+            part = party.kernels.pack(value ^ party.streams[1].bits(shape), 1)
             party.in_order(lambda: party.talk([message], {0: part}))
             return zeros, value
         mask = party.streams[DEALER].bits(shape)
         m = value ^ mask
-        party.talk([message], {target: pack(m, 1)})
+        party.talk([message], {target: party.kernels.pack(m, 1)})
         return m, mask
     if party.rank == target:
-        received = unpack_bits(party.talk([message], {})[owner], shape)
+        received = party.kernels.unpack_bits(party.talk([message], {})[owner], shape)
         return (zeros, received) if owner == DEALER else (received, zeros)
     if party.metering:
         party.talk([message], {})
@@ -106,8 +105,12 @@ def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None
 
     def talk() -> dict[int, torch.Tensor]:
         mine = {message.target for message in messages if message.source == party.rank}
-        received = party.talk(messages, {target: pack(payloads[target], bits) for target in mine})
-        open_ = unpack_bits if m.dtype is torch.uint8 else lambda data, shape: unpack(data, shape, bits)
+        received = party.talk(messages, {target: party.kernels.pack(payloads[target], bits) for target in mine})
+        open_ = (
+            party.kernels.unpack_bits
+            if m.dtype is torch.uint8
+            else lambda data, shape: party.kernels.unpack(data, shape, bits)
+        )
         return {source: open_(data, shape) for source, data in received.items()}
 
     if not party.deals:

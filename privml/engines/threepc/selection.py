@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from privml.engines.base import Share
-from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import opened
 
@@ -55,7 +54,7 @@ def max_last(engine: Engine, a: Share, bits: int, one_hot: bool) -> tuple[Share,
     value = _each(a, lambda c: c.squeeze(-1))
     if not one_hot:
         return value, None
-    position = engine.public(torch.ones(a[0].shape, dtype=torch.uint8), 1)
+    position = engine.public(torch.ones(a[0].shape, dtype=torch.uint8, device=a[0].device), 1)
     for below, count in zip(reversed(lost), reversed(counts), strict=True):
         pairs = count // 2
         winner, rest = _each(position, lambda c, n=pairs: c[..., :n]), _each(position, lambda c, n=pairs: c[..., n:])
@@ -69,7 +68,7 @@ def max_last(engine: Engine, a: Share, bits: int, one_hot: bool) -> tuple[Share,
 def argmax_last(engine: Engine, a: Share, bits: int) -> Share:
     """See ``Engine.argmax_last``: the winner's index goes through the same selections as its value."""
     shape = a[0].shape
-    index = engine.public(torch.arange(shape[-1]).expand(shape), 64)
+    index = engine.public(torch.arange(shape[-1], device=a[0].device).expand(shape), 64)
     while a[0].shape[-1] > 1:
         left, right, rest = _pairs(a)
         first, second, others = _pairs(index)
@@ -89,9 +88,9 @@ def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_b
     shape = (*r.shape, size)
     hot = None
     if party.deals:
-        hot = torch.zeros(shape, dtype=torch.int64).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
+        hot = torch.zeros(shape, dtype=torch.int64, device=r.device).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
     dealt = party.deal(hot, shape, out_bits)
     part = None
     if not party.deals:
-        part = kernels_cpu.lookup_shares(tables, m, dealt, out_bits)
+        part = party.kernels.lookup_shares(tables, m, dealt, out_bits)
     return opened(party, part, (tables.shape[0], *r.shape), out_bits)

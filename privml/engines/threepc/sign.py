@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from privml.engines.base import Share
-from privml.engines.threepc import kernels_cpu as kernels
+from privml.engines.threepc.kernels_cpu import Dealt
 from privml.engines.threepc.links import DEALER, Message
 from privml.engines.threepc.party import Party, packed_bytes
 
@@ -44,7 +44,7 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     several = m.numel() // count
     deal = _deal_bits_of_mask(party, r, ell, prime)
     mask = party.bit_masks(shape)
-    size, answer_size = several * kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), 1)
+    size, answer_size = several * party.kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), 1)
     lists = [Message(0, DEALER, size), Message(1, DEALER, size)]
     answers = [Message(DEALER, 0, answer_size), Message(DEALER, 1, answer_size)]
     if party.metering:
@@ -56,8 +56,8 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
 
         def answer() -> None:
             received = party.talk(lists, {})
-            zero = _found(received, several, r.shape, ell, prime).view(shape)
-            reply = kernels.pack(negative ^ 1 ^ zero ^ mask, 1)
+            zero = _found(party, received, several, r.shape, ell, prime).view(shape)
+            reply = party.kernels.pack(negative ^ 1 ^ zero ^ mask, 1)
             party.talk(answers, {0: reply, 1: reply})
 
         party.in_order(answer)
@@ -66,28 +66,32 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     flip, rotation = common.bits(shape), common.numbers(shape, ell)
     rows = zip(*(c.reshape(several, count) for c in (m, flip, rotation)), strict=True)
     masked = [
-        kernels.sign_mask(party.rank, *row, deal, common.region(kernels.mask_blocks(count, ell)), ell, prime)
+        party.kernels.sign_mask(
+            party.rank, *row, deal, common.region(party.kernels.mask_blocks(count, ell)), ell, prime
+        )
         for row in rows
     ]
     party.talk(lists, {DEALER: masked[0] if several == 1 else np.concatenate(masked)})
-    return kernels.unpack_bits(party.talk(answers, {})[DEALER], shape) ^ flip, mask
+    return party.kernels.unpack_bits(party.talk(answers, {})[DEALER], shape) ^ flip, mask
 
 
-def _found(received: dict[int, np.ndarray], several: int, shape: torch.Size, ell: int, prime: int) -> torch.Tensor:
+def _found(
+    party: Party, received: dict[int, np.ndarray], several: int, shape: torch.Size, ell: int, prime: int
+) -> torch.Tensor:
     """Where a list has a zero, [several, ...]."""
     lists = zip(*(received[rank].reshape(several, -1) for rank in (0, 1)), strict=True)
-    return torch.stack([kernels.sign_open(first, second, shape, ell, prime) for first, second in lists])
+    return torch.stack([party.kernels.sign_open(first, second, shape, ell, prime) for first, second in lists])
 
 
-def _deal_bits_of_mask(party: Party, r: torch.Tensor, ell: int, prime: int) -> kernels.Dealt:
+def _deal_bits_of_mask(party: Party, r: torch.Tensor, ell: int, prime: int) -> Dealt:
     """Shares over F_p of the bits of NOT r^: party 0 is sent a list, party 1 draws its own where it needs them."""
     count = r.numel()
     if party.rank == 0:
-        return party.links.deal(None, kernels.deal_bytes(count, ell, prime)), None, 0
-    key, start = party.streams[1 if party.deals else DEALER].region(kernels.deal_blocks(count, ell))
+        return party.links.deal(None, party.kernels.deal_bytes(count, ell, prime)), None, 0
+    key, start = party.streams[1 if party.deals else DEALER].region(party.kernels.deal_blocks(count, ell))
     if party.deals:
-        dealt = None if party.metering else kernels.sign_deal(r, key, start, ell, prime)
-        party.links.deal(dealt, kernels.deal_bytes(count, ell, prime))
+        dealt = None if party.metering else party.kernels.sign_deal(r, key, start, ell, prime)
+        party.links.deal(dealt, party.kernels.deal_bytes(count, ell, prime))
         return None, None, 0
     return None, key, start
 
