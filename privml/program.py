@@ -182,6 +182,13 @@ class Program:
         engine.reserve(self.correlations(*shapes, ot=ot, threads=threads).stock)
         return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
 
+    def dealt_cost(self, *shapes: Sequence[int], truncation: str = "auto", rank: int = INPUT_OWNER) -> Ledger:
+        """``cost`` between three parties; ``rank`` 2 is the dealer's view."""
+        from privml.engines.threepc import meter  # programs load without the compiled core
+
+        engine = meter(rank, truncation)
+        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
+
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"

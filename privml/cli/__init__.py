@@ -12,9 +12,10 @@ from privml.cli.paths import config_directory
 VERBS = {
     "convert": "turn a trained model (PyTorch or ONNX) into a program and the server's weights",
     "serve": "party 0: own the weights, answer queries",
+    "deal": "party 2, for three parties: help a server and its clients without learning anything",
     "query": "party 1: own the input, learn the scores",
     "preprocess": "make correlations of many queries ahead of time, into a store at each party",
-    "run": "both parties on this machine, for trying things out",
+    "run": "all parties on this machine, for trying things out",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "bench": "throughput and bytes of a suite of operators",
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.ledgers import correlation_line, layer_table, phase_table
+from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
@@ -17,19 +17,26 @@ from privml.session.ledger import Ledger
 
 
 def run(config: DictConfig) -> None:
-    if config.engine.name != "twopc":
-        raise ConfigError(f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc")
+    if config.engine.name not in ("twopc", "threepc"):
+        raise ConfigError(
+            f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc and engine=threepc"
+        )
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
-    ot = ot_of(config)
-    if not ot.decided:
-        ot = chosen(config, program, ot.security)
-    ledger = program.cost(*program.shapes(config.batch), ot=ot, threads=config.threads)
-    lanes = f", {config.threads} threads" if config.threads > 1 else ""
-    title = f"Predicted cost by layer: batch of {config.batch}, {ot}{lanes}"
+    if config.engine.name == "threepc":
+        truncation = config.engine.get("truncation", "auto")
+        ledger = program.dealt_cost(*program.shapes(config.batch), truncation=truncation)
+        how, drawn = "three parties", DEALT
+    else:
+        ot = ot_of(config)
+        if not ot.decided:
+            ot = chosen(config, program, ot.security)
+        ledger = program.cost(*program.shapes(config.batch), ot=ot, threads=config.threads)
+        how, drawn = str(ot) + (f", {config.threads} threads" if config.threads > 1 else ""), f"made ahead by {ot}"
     numbers = ledger.as_dict()
+    title = f"Predicted cost by layer: batch of {config.batch}, {how}"
     console.out.print(layer_table(title, numbers, timed=False, calibrated=program.calibrated_layers))
     console.out.print(phase_table("Totals of the client", numbers, timed=False))
-    console.out.print(correlation_line(numbers, f"made ahead by {ot}"))
+    console.out.print(correlation_line(numbers, drawn))
     console.out.print(forecast(config, ledger))
 
 

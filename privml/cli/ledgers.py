@@ -12,13 +12,15 @@ from privml.cli import console
 from privml.program import Program
 from privml.session.ledger import PHASES
 
+# Where correlations come from in a session of three parties.
+DEALT = "dealt by party 2"
 LAYER_COLUMNS = ["layer", "operator", "correlations", "online", "depth", "seconds"]
 
 
 def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True, calibrated: Sequence[str] = ()) -> Table:
     """Online figures, ``ledger`` as ``Ledger.as_dict()`` gives it; bytes are both directions, depth is one-way messages
-    in sequence, correlations are those drawn. Layers that had to make correlations themselves have a column more; so
-    have programs of which some layers rely on ``calibrated`` bounds, the others on proved ones."""
+    in sequence, correlations are those drawn, where there are any. Layers that had to make correlations themselves have
+    a column more; so have programs of which some layers rely on ``calibrated`` bounds, the others on proved ones."""
     nodes = ledger["nodes"]
     late = any(node["preprocess"]["sent"] + node["preprocess"]["received"] for node in nodes)
     columns = [*LAYER_COLUMNS[:3], *(["preprocess"] if late else []), *LAYER_COLUMNS[3:]]
@@ -27,6 +29,10 @@ def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True, calib
         columns.insert(2, "bounds")
         for row, node in zip(rows, nodes, strict=True):
             row.insert(2, "calibrated" if node["name"] in calibrated else "proved")
+    if not any(node["cots_as_sender"] + node["cots_as_receiver"] for node in nodes):
+        place = columns.index("correlations")
+        for line in (columns, *rows):
+            del line[place]
     return untimed(title, columns, rows, None, timed)
 
 
@@ -49,6 +55,8 @@ def correlation_line(ledger: Mapping[str, Any], source: str) -> str:
     """How many were drawn, and where they came from."""
     total = ledger["total"]
     sender, receiver = total["cots_as_sender"], total["cots_as_receiver"]
+    if source == DEALT:
+        return f"correlations: {source}"
     return f"correlations: {sender + receiver:,} drawn ({sender:,} as sender, {receiver:,} as receiver), {source}"
 
 

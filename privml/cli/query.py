@@ -37,6 +37,8 @@ def run(config: DictConfig) -> None:
             on_wait=Waiting(config.server, config.quiet),
             progress=step,
             preprocessing=preprocessing,
+            dealer=config.dealer,
+            truncation=config.truncation,
         )
     save(answer.outputs, config.out)
     if config.ledger is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml run model=lenet``: both parties on this machine, each a process of its own; or engine=plain in one."""
+"""``privml run model=lenet``: all parties on this machine, each a process of its own; or engine=plain in one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def run(config: DictConfig) -> None:
         outputs = run_plain(program, inputs)
         if program.calibrated_layers and not config.quiet:
             console.out.print(f"{reliance(program)}; no value was beyond it")
-    elif config.engine.name == "twopc":
-        outputs = run_twopc(config, program, inputs)
+    elif config.engine.name in ("twopc", "threepc"):
+        outputs = run_processes(config, program, inputs)
     else:
-        raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc and plain")
+        raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc, threepc and plain")
     save(outputs, config.out)
     if not config.quiet:
         compare(source, inputs, outputs[0], config.input is None)
@@ -52,7 +52,7 @@ def run_plain(program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...
         return tuple(privml.reveal(x) for x in (outputs if isinstance(outputs, tuple) else (outputs,)))
 
 
-def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
     network.pop("name")
     with console.progress("run", config.quiet) as step:
@@ -64,13 +64,18 @@ def run_twopc(config: DictConfig, program: Program, inputs: torch.Tensor) -> tup
             deadline=config.deadline,
             threads=config.threads,
             progress=step,
+            dealer=config.engine.name == "threepc",
+            truncation=config.engine.get("truncation", "auto"),
         )
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers
         console.out.print(layer_table(title, result.client.ledger, calibrated=layers))
         console.out.print(phase_table("Totals of the client", result.client.ledger))
         console.out.print(correlation_line(result.client.ledger, result.client.source))
-        memory = " and ".join(console.size(r.peak_rss_bytes) for r in (result.server, result.client))
+        if result.dealer is not None:
+            console.out.print(phase_table("Totals of the dealer", result.dealer.ledger))
+        reports = [report for report in (result.server, result.client, result.dealer) if report is not None]
+        memory = ", ".join(console.size(report.peak_rss_bytes) for report in reports)
         console.out.print(f"{len(inputs)} inputs in {result.client.seconds:.2f} s; peak memory {memory}")
     return result.outputs
 

@@ -37,5 +37,7 @@ def run(config: DictConfig) -> None:
             log=log,
             progress=step,
             preprocessing=preprocessing,
+            dealer=config.dealer,
+            truncation=config.truncation,
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
         )

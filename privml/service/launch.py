@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both parties on this machine, each a process of its own, talking over TCP on loopback."""
+"""All parties on this machine, each a process of its own, talking over TCP on loopback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from privml.program import Program
 from privml.service.progress import Progress
 from privml.service.query import checked_inputs
 
-ROLES = ("server", "client")
+DEALER_ROLE = "dealer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ class PartyReport:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The outputs that the client learned, and the reports of both parties."""
+    """The outputs that the client learned, and the reports of the parties."""
 
     outputs: tuple[torch.Tensor, ...]
     server: PartyReport
     client: PartyReport
+    dealer: PartyReport | None = None
 
 
 def launch(
@@ -59,22 +60,30 @@ def launch(
     threads: int = 1,
     timeout: float = 3600.0,
     progress: Progress | None = None,
+    dealer: bool = False,
+    truncation: str = "auto",
 ) -> Run:
-    """Runs ``program`` (with weights) on ``inputs`` between two fresh processes.
+    """Runs ``program`` (with weights) on ``inputs`` between two fresh processes, or three with a ``dealer``.
 
     ``deadline``: seconds that either party waits for the other; ``threads``: the session's lanes, and torch's threads;
-    ``timeout``: for the whole run. Raises InvalidInput before anything is started, and what either party raised; both
-    processes have ended when it returns.
+    ``timeout``: for the whole run; ``truncation``: see ``ThreePartyEngine``. Raises InvalidInput before anything is
+    started, and what any party raised; all processes have ended when it returns.
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
     settings = {"ot": asdict(ot), "deadline": deadline, "network": dict(network or {}), "threads": threads}
+    settings["truncation"] = truncation
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
         task = {"program": str(program_path), "settings": settings}
         outputs = Path(folder, "outputs.npz")
         with Parties(time.monotonic() + timeout, progress) as parties:
+            if dealer:
+                parties.start(DEALER_ROLE, task)
+                port = parties.wait(DEALER_ROLE, "listening")["port"]
+                settings = {**settings, "dealer": f"127.0.0.1:{port}"}
+                task = {**task, "settings": settings}
             parties.start("server", {**task, "weights": str(weights_path) if weights_path else None})
             port = parties.wait("server", "listening")["port"]
             parties.start(
@@ -86,10 +95,11 @@ def launch(
                     "inputs": str(Path(folder, "inputs.npz")),
                 },
             )
-            reports = {role: parties.wait(role, "done") for role in ("client", "server")}
+            roles = ("client", "server", DEALER_ROLE) if dealer else ("client", "server")
+            reports = {role: _report(parties.wait(role, "done")) for role in roles}
         with np.load(outputs) as file:
             learned = tuple(torch.from_numpy(file[name]) for name in file.files)
-    return Run(learned, *(_report(reports[role]) for role in ROLES))
+    return Run(learned, reports["server"], reports["client"], reports.get(DEALER_ROLE))
 
 
 def _report(done: dict[str, Any]) -> PartyReport:

@@ -19,6 +19,7 @@ from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.memory import peak_memory
 from privml.program import Program
+from privml.service.deal import Dealt, deal
 from privml.service.query import query
 from privml.service.serve import Answered, serve
 
@@ -32,7 +33,7 @@ def main() -> None:
     task["settings"]["ot"] = OtChoice(**task["settings"]["ot"])
     torch.set_num_threads(task["settings"]["threads"])
     try:
-        (run_server if task["role"] == "server" else run_client)(task)
+        {"server": run_server, "client": run_client, "dealer": run_dealer}[task["role"]](task)
     except (PrivmlError, ValueError, OSError) as error:
         tell("error", type=type(error).__name__, message=str(error))
         sys.exit(1)
@@ -68,6 +69,22 @@ def run_client(task: dict[str, Any]) -> None:
     )
     np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
     tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
+
+
+def run_dealer(task: dict[str, Any]) -> None:
+    def on_end(dealt: Dealt) -> None:
+        tell_done(dealt.seconds, dealt.ledger.as_dict(), "")
+
+    shared = {name: task["settings"][name] for name in ("deadline", "network", "truncation")}
+    deal(
+        Program.load(task["program"]),
+        "127.0.0.1:0",
+        sessions=1,
+        log=lambda text: tell("log", text=text),
+        on_listening=lambda port: tell("listening", port=port),
+        on_end=on_end,
+        **shared,
+    )
 
 
 def tell_done(seconds: float, ledger: dict[str, Any], source: str) -> None:

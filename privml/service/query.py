@@ -14,12 +14,12 @@ import torch
 from privml import _core
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import InvalidInput
-from privml.program import Program
+from privml.program import INPUT_OWNER, Program
 from privml.service.inputs import checked_input
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import Service, Terms, ask
+from privml.service.request import DealtTerms, Service, Terms, ask
 from privml.service.serve import settings_of
-from privml.session.connect import reach, reaching, refuse_insecure
+from privml.session.connect import reach, reaching, reaching_dealer, refuse_insecure
 from privml.session.lanes import Joiner, Link
 from privml.session.ledger import Ledger
 from privml.session.preprocessing import Preprocessing
@@ -49,10 +49,12 @@ def query(
     on_wait: WaitCallback | None = None,
     progress: Progress | None = None,
     preprocessing: Preprocessing | None = None,
+    dealer: str | None = None,
+    truncation: str = "auto",
 ) -> Answer:
     """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
     with one of them per input of the program. ``threads``: the session's lanes, as many as the server's.
-    ``preprocessing``: the store that the correlations are taken from.
+    ``preprocessing``: the store that the correlations are taken from. ``dealer``, ``truncation``: as at the server.
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
     then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
@@ -60,11 +62,15 @@ def query(
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    service = Service(program, settings_of(program, ot, threads, preprocessing), preprocessing)
-    refuse_insecure(service.settings, server, None)
+    service = Service(program, settings_of(program, ot, threads, preprocessing, dealer, truncation), preprocessing)
+    for address in (server, dealer):
+        if address is not None:
+            refuse_insecure(service.settings, address, None)
     load_torch()
     channel = reach(server, deadline, on_wait, network)
     link, join = Link(channel), reaching(server, deadline, network)
+    if dealer is not None:
+        join = reaching_dealer(dealer, INPUT_OWNER, deadline, network)
     return interruptible(link, partial(_ask_and_run, link, join, service, checked, deadline, progress))
 
 
@@ -77,7 +83,7 @@ def _ask_and_run(
     progress: Progress | None,
 ) -> Answer:
     start = time.monotonic()
-    settled: list[Terms] = []
+    settled: list[Terms | DealtTerms] = []
 
     def agree(channel: _core.Channel) -> EngineOpener:
         settled.append(ask(channel, service, [tuple(value.shape) for value in inputs]))

@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from privml import _core
+from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc import TwoPartyEngine
 from privml.errors import InvalidInput
-from privml.program import Program, TensorSpec
+from privml.program import Program
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
 from privml.session.preprocessing import Preprocessing
-from privml.session.session import Settings, make_engine
+from privml.session.session import Settings, dealt_engine, make_engine
 from privml.store.files import Position
 
 # Bounds what a client can make the server allocate.
@@ -72,9 +73,31 @@ class Terms:
         return made if self.preprocessing is None else f"{made}, since too few are left in {self.preprocessing}"
 
 
-def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> Terms:
+@dataclass(frozen=True, slots=True)
+class DealtTerms:
+    """``Terms`` of a session with a dealer, who learns the inputs' ``shapes`` too."""
+
+    shapes: tuple[Shape, ...]
+    settings: Settings
+    stock: Correlations = Correlations()
+    source: str = "dealt by party 2"
+
+    def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
+        """See ``open_session``."""
+        return dealt_engine(self.settings, inputs_of(self.shapes), channels, rank, test_seed)
+
+
+def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
+    """What is said about the inputs in clear."""
+    return {"inputs": [list(shape) for shape in shapes]}
+
+
+def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> Terms | DealtTerms:
     """Client: announces the shapes. InvalidInput with the server's reason when it refuses."""
-    wanted = {"inputs": [list(shape) for shape in shapes], **service.words()}
+    if service.settings.dealt:
+        agree(channel, inputs_of(shapes), lambda theirs: (None, {}), "the server refuses the query")
+        return DealtTerms(tuple(shapes), service.settings)
+    wanted = {**inputs_of(shapes), **service.words()}
     start, verdict = agree(
         channel, wanted, lambda theirs: (_start(service, shapes, theirs), {}), "the server refuses the query"
     )
@@ -85,11 +108,13 @@ def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> Te
     return _terms(service, tuple(shapes), start, ot, why)
 
 
-def grant(channel: _core.Channel, service: Service) -> Terms:
+def grant(channel: _core.Channel, service: Service) -> Terms | DealtTerms:
     """Server: the client's shapes, answered with yes; InvalidInput, after telling the client, when they do not fit."""
 
-    def check(theirs: dict[str, Any]) -> tuple[Terms, dict[str, Any]]:
-        shapes = tuple(_checked(theirs.get("inputs"), service.program.inputs))
+    def check(theirs: dict[str, Any]) -> tuple[Terms | DealtTerms, dict[str, Any]]:
+        shapes = checked_shapes(theirs, service.program)
+        if service.settings.dealt:
+            return DealtTerms(shapes, service.settings), {}
         start, ot = _start(service, shapes, theirs), service.settings.ot
         if start is not None or ot.decided:
             return _terms(service, shapes, start, ot, ""), {}
@@ -115,13 +140,15 @@ def _terms(service: Service, shapes: tuple[Shape, ...], start: Position | None, 
     return Terms(shapes, used, drawn, start, store, why)
 
 
-def _checked(announced: Any, specs: Sequence[TensorSpec]) -> list[Shape]:
+def checked_shapes(words: dict[str, Any], program: Program) -> tuple[Shape, ...]:
+    """The inputs' shapes that the other side announces; InvalidInput for those that the program does not take."""
+    announced, specs = words.get("inputs"), program.inputs
     if not isinstance(announced, list) or len(announced) != len(specs):
         raise InvalidInput(f"the program takes {len(specs)} input(s)")
     for spec, shape in zip(specs, announced, strict=True):
         sizes = isinstance(shape, list) and all(type(n) is int and 0 < n <= LARGEST_INPUT for n in shape)
         if not sizes or math.prod(shape) > LARGEST_INPUT:
-            raise InvalidInput(f"input {spec.name!r}: no shape that this server accepts")
+            raise InvalidInput(f"input {spec.name!r}: no shape that this party accepts")
         if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
             raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects {list(spec.shape)}")
-    return [tuple(shape) for shape in announced]
+    return tuple(tuple(shape) for shape in announced)

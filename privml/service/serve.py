@@ -13,11 +13,11 @@ from privml import _core
 from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, PeerDisconnected
-from privml.program import Program
+from privml.program import WEIGHTS_OWNER, Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import Service, Shape, Terms, grant
-from privml.session.connect import accept, joining, listening, refuse_insecure
+from privml.service.request import DealtTerms, Service, Shape, Terms, grant
+from privml.session.connect import accept, joining, listening, reaching_dealer, refuse_insecure
 from privml.session.lanes import Link
 from privml.session.ledger import Ledger
 from privml.session.preprocessing import Preprocessing
@@ -64,6 +64,8 @@ def serve(
     progress: Progress | None = None,
     preprocessing: Preprocessing | None = None,
     link_profile: LinkProfile | None = None,
+    dealer: str | None = None,
+    truncation: str = "auto",
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
@@ -71,19 +73,25 @@ def serve(
     connection with one line to ``log`` and the server goes on. ``deadline``: seconds that a read may wait for a client.
     ``threads``: lanes of each session, each with a connection of its own. ``on_listening`` gets the port.
     ``preprocessing``: the store that sessions take their correlations from. ``link_profile``: the link to the clients,
-    which ``ot`` "auto" reckons with (default: that of ``network``).
+    which ``ot`` "auto" reckons with (default: that of ``network``). ``dealer``: the address of party 2 (see
+    ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``.
     Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
-    settings = settings_of(program, ot, threads, preprocessing)
+    settings = settings_of(program, ot, threads, preprocessing, dealer, truncation)
     service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
-    refuse_insecure(settings, listen, None)
+    for address in (listen, dealer):
+        if address is not None:
+            refuse_insecure(settings, address, None)
     load_torch()
     answered = 0
     waiting: deque[_core.Channel] = deque()  # clients that came while another one's session was being opened
     hello_deadline = min(deadline, HELLO_SECONDS)
     with listening(listen) as listener:
+        join = joining(listener, hello_deadline, network, waiting.append)
+        if dealer is not None:
+            join = reaching_dealer(dealer, WEIGHTS_OWNER, hello_deadline, network)
         if on_listening is not None:
             on_listening(listener.port)
         log(f"listening on port {listener.port}, program {program.hash[:12]}")
@@ -98,7 +106,7 @@ def serve(
                 role="server",
                 deadline=deadline,
                 hello_deadline=hello_deadline,
-                join=joining(listener, hello_deadline, network, waiting.append),
+                join=join,
                 link=link,
                 greeted=greeted,
             )
@@ -117,15 +125,21 @@ def serve(
 
 
 def settings_of(
-    program: Program, ot: OtChoice, threads: int = 1, preprocessing: Preprocessing | None = None
+    program: Program,
+    ot: OtChoice,
+    threads: int = 1,
+    preprocessing: Preprocessing | None = None,
+    dealer: str | None = None,
+    truncation: str = "auto",
 ) -> Settings:
-    """What both parties of a query must agree on. ConfigError when the store is not as secure as ``ot`` demands."""
+    """What all parties of a query must agree on. ConfigError when the store is not as secure as ``ot`` demands."""
     if preprocessing is not None and ot.security != preprocessing.ot.security:
         raise ConfigError(
             f"ot.security={ot.security}, but the correlations of {preprocessing.store} are {preprocessing.ot.security}"
         )
     store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
-    return Settings("twopc", ot, program.hash, program.formats_hash, program.numerics, threads, *store)
+    engine = "twopc" if dealer is None else "threepc"
+    return Settings(engine, ot, program.hash, program.formats_hash, program.numerics, threads, *store, truncation)
 
 
 def _answer(
@@ -136,7 +150,7 @@ def _answer(
     progress: Progress | None,
 ) -> Answered:
     start = time.monotonic()
-    settled: list[Terms] = []
+    settled: list[Terms | DealtTerms] = []
 
     def agree(channel: _core.Channel) -> EngineOpener:
         settled.append(grant(channel, service))

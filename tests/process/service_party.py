@@ -11,6 +11,7 @@ import torch
 
 from privml.engines.correlations import OtChoice
 from privml.program import Program
+from privml.service.deal import deal
 from privml.service.query import query
 from privml.service.serve import serve, settings_of
 from privml.session.agreement import agree
@@ -57,6 +58,21 @@ def send_query(pipe: Connection, folder: str, options: dict) -> None:
             **options,
         )
         pipe.send(f"answer {answer.outputs[0].tolist()}")
+    except Exception as error:
+        pipe.send(f"error {type(error).__name__} {error}")
+
+
+def deal_program(pipe: Connection, folder: str, options: dict) -> None:
+    torch.set_num_threads(1)
+    try:
+        count = deal(
+            Program.load(folder + "/program"),
+            "127.0.0.1:0",
+            log=lambda text: pipe.send(f"log {text}"),
+            on_listening=lambda port: pipe.send(f"port {port}"),
+            **options,
+        )
+        pipe.send(f"end {count}")
     except Exception as error:
         pipe.send(f"error {type(error).__name__} {error}")
 
