@@ -48,6 +48,9 @@ class Links:
         self.counts = Counts()
         self._channels, self._dealing = dict(channels), dealing
         self._clock = 0
+        for channel in (*self._channels.values(), dealing):
+            if channel is not None:
+                channel.set_depth(0)  # what was said before does not count
 
     def round(
         self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
