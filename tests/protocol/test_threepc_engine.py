@@ -8,7 +8,7 @@ from privml import _core
 from privml.engines import ring, threepc
 from privml.engines.base import Operand
 from privml.engines.threepc.links import DEALER
-from privml.engines.threepc.sign import cost_sign, prime_for
+from privml.engines.threepc.sign import cost_sign, prime_for, sign_in_ring
 from privml.errors import ConfigError, ProtocolError
 
 WIDTHS = (2, 5, 8, 13, 16, 31, 32, 33, 60, 61, 63, 64)
@@ -113,6 +113,31 @@ def test_one_against_many(engine, bits):
     x, thresholds = edges(bits, 2), [-5, 0, 3, 17]
     below = engine.reveal_bits(engine.less_than_many(share(engine, x, bits), thresholds, bits))
     assert torch.equal(below, torch.stack([(x < t).to(torch.uint8) for t in thresholds]))
+
+
+@pytest.mark.parametrize("bits", [5, 32, 64])
+def test_signs_in_the_ring(bits):
+    """The published form of the result, and its published cost: 2 ell ceil(log p) + 2 ell bits online at parties 0 and
+    1 together, 2 ell ahead between them besides what is dealt."""
+    made, x = threepc.create(deadline=20.0), everything(bits)
+    shares = share(made, x, bits)
+    before = [engine.counters() for engine in made.engines]
+    parts = [
+        lambda engine=engine, rank=rank: sign_in_ring(engine.party, *shares[2 * rank : 2 * rank + 2], bits)
+        for rank, engine in enumerate(made.engines)
+    ]
+    result = tuple(c for pair in made.threads.run(parts) for c in pair)
+    after = [engine.counters() for engine in made.engines]
+
+    def spent(phase, key):
+        return 8 * sum(after[rank][phase][key] - before[rank][phase][key] for rank in (0, 1))
+
+    width, n = prime_for(bits).bit_length(), x.numel()
+    if bits * width % 8 == 0:
+        assert spent("online", "sent") + spent("online", "received") == n * (2 * bits * width + 2 * bits)
+        assert spent("preprocess", "sent") == n * 2 * bits
+    assert torch.equal(made.reveal(result, bits), ring.wrap((x < 0).long(), bits))
+    made.close()
 
 
 @pytest.mark.parametrize("bits", [4, 6])

@@ -53,8 +53,9 @@ class ThreePartyEngine(Engine):
         self.party.close()
 
     def counters(self) -> dict[str, Any]:
-        """See ``privml.session.ledger.Snapshot``; bytes are those this party sent and received."""
-        return self.party.links.counts.as_dict()
+        """See ``privml.session.ledger.Snapshot``; bytes are those this party sent and received. ``truncation_failure``:
+        the probability that any truncation so far went wrong, at most."""
+        return {**self.party.links.counts.as_dict(), "truncation_failure": self.failure}
 
     # ---- in and out
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:

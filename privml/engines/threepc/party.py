@@ -102,16 +102,18 @@ class Party:
     ) -> dict[int, np.ndarray]:
         return self.links.round(messages, payloads, phase)
 
-    def open(self, part: torch.Tensor | None, shape: Sequence[int], bits: int) -> torch.Tensor | None:
+    def open(
+        self, part: torch.Tensor | None, shape: Sequence[int], bits: int, phase: str = "online"
+    ) -> torch.Tensor | None:
         """The sum of the parts of parties 0 and 1, to both: one element each way; None at the dealer."""
         size = packed_bytes(math.prod(shape), bits)
         messages = [Message(0, 1, size), Message(1, 0, size)]
         if self.deals:
             if self.metering:
-                self.talk(messages, {})
+                self.talk(messages, {}, phase)
             return None
         assert part is not None
-        received = self.talk(messages, {1 - self.rank: self.kernels.pack(part, bits)})
+        received = self.talk(messages, {1 - self.rank: self.kernels.pack(part, bits)}, phase)
         return part + self.kernels.unpack(received[1 - self.rank], shape, bits)
 
     def open_bits(self, part: torch.Tensor | None, shape: Sequence[int]) -> torch.Tensor | None:

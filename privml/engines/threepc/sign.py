@@ -18,6 +18,8 @@ Source: MIZAR, Figures 4 and 5; NOT r^ instead of 2^(ell-1) - r^, the padding, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 
@@ -38,32 +40,71 @@ def prime_for(ell: int) -> int:
 def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     """[m - r < 0] in Z_2^ell, 2 <= ell <= 64; ``m`` may have a first dimension more than ``r``: several values of one
     mask."""
-    prime, shape, count = prime_for(ell), m.shape, r.numel()
     if m.numel() == 0:
-        return party.nothing(shape, torch.uint8), party.nothing(shape, torch.uint8)
+        return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
+    mask, flip = party.bit_masks(m.shape), _flip(party, m.shape)
+    answer = _compare(party, m, r, ell, flip, 1, lambda outcome: outcome ^ mask)
+    if answer is None:
+        return party.masked(None, mask)
+    return party.kernels.unpack_bits(answer, m.shape) ^ flip, mask
+
+
+def sign_in_ring(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
+    """``sign`` as an element of Z_2^ell, as published: the dealer answers s - r', which parties 0 and 1 turn into
+    D ^ s by D + r' - 2 D r' + r_y, opened ahead (ell bits each way). The answers take ell bits instead of one; a bit
+    that is selected by or multiplied with anyway is cheaper as a bit."""
+    if m.numel() == 0:
+        return party.nothing(m.shape), party.nothing(m.shape)
+    inner, outer = party.masks(m.shape, ell), party.masks(m.shape, ell)
+    flip = _flip(party, m.shape)
+    part = None
+    if flip is not None:
+        part = inner * (1 - 2 * flip.long()) + outer + (flip if party.rank == 0 else 0)
+    ahead = party.open(part, m.shape, ell, "preprocess")
+    answer = _compare(party, m, r, ell, flip, ell, lambda outcome: outcome.long() - inner)
+    if answer is None:
+        return party.masked(None, outer)
+    return party.kernels.unpack(answer, m.shape, ell) * (1 - 2 * flip.long()) + ahead, outer
+
+
+def _flip(party: Party, shape: torch.Size) -> torch.Tensor | None:
+    """The common random bits D of parties 0 and 1."""
+    return None if party.deals else party.streams[1 - party.rank].bits(shape)
+
+
+def _compare(
+    party: Party,
+    m: torch.Tensor,
+    r: torch.Tensor,
+    ell: int,
+    flip: torch.Tensor | None,
+    answer_bits: int,
+    answered: Callable[[torch.Tensor], torch.Tensor],
+) -> np.ndarray | None:
+    """The two rounds: what the dealer answers, ``answered`` of sgn(m - r) ^ flip; None at the dealer and in a meter."""
+    prime, shape, count = prime_for(ell), m.shape, r.numel()
     several = m.numel() // count
     deal = _deal_bits_of_mask(party, r, ell, prime)
-    mask = party.bit_masks(shape)
-    size, answer_size = several * party.kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), 1)
+    size, answer_size = several * party.kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), answer_bits)
     lists = [Message(0, DEALER, size), Message(1, DEALER, size)]
     answers = [Message(DEALER, 0, answer_size), Message(DEALER, 1, answer_size)]
     if party.metering:
         party.talk(lists, {})
         party.talk(answers, {})
-        return party.masked(None, mask)
+        return None
     if party.deals:
         negative = ((-r) >> (ell - 1)).to(torch.uint8) & 1
 
         def answer() -> None:
             received = party.talk(lists, {})
             zero = _found(party, received, several, r.shape, ell, prime).view(shape)
-            reply = party.kernels.pack(negative ^ 1 ^ zero ^ mask, 1)
+            reply = party.kernels.pack(answered(negative ^ 1 ^ zero), answer_bits)
             party.talk(answers, {0: reply, 1: reply})
 
         party.in_order(answer)
-        return party.masked(None, mask)
+        return None
     common = party.streams[1 - party.rank]
-    flip, rotation = common.bits(shape), common.numbers(shape, ell)
+    rotation = common.numbers(shape, ell)
     rows = zip(*(c.reshape(several, count) for c in (m, flip, rotation)), strict=True)
     masked = [
         party.kernels.sign_mask(
@@ -72,7 +113,7 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
         for row in rows
     ]
     party.talk(lists, {DEALER: masked[0] if several == 1 else np.concatenate(masked)})
-    return party.kernels.unpack_bits(party.talk(answers, {})[DEALER], shape) ^ flip, mask
+    return party.talk(answers, {})[DEALER]
 
 
 def _found(

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The closed forms of the three-party protocols' costs equal what a session counts: bytes and depth, no tolerance."""
+
+import pytest
+import torch
+
+from privml.engines import threepc
+from privml.engines.base import Operand
+from privml.engines.threepc import cost
+
+N = 45
+
+
+def bit(engine, x):
+    return engine.input_bits(torch.ones(N, dtype=torch.uint8), (N,), 0)
+
+
+def at_last(share, shape):
+    return tuple(c.view(shape) for c in share)
+
+
+# name -> (what is done with an engine, an input of N elements and its ring; the closed form, given ring and truncation)
+CASES = {
+    "input": (lambda e, x, b: e.input(torch.ones(N).long(), (N,), 1, b), lambda b, t: cost.entered(N, b, 1)),
+    "input of party 0": (lambda e, x, b: e.input(torch.ones(N).long(), (N,), 0, b), lambda b, t: cost.entered(N, b, 0)),
+    "reveal": (lambda e, x, b: e.reveal(x, b), lambda b, t: cost.revealed(N, b, None)),
+    "reveal to 0": (lambda e, x, b: e.reveal(x, b, 0), lambda b, t: cost.revealed(N, b, 0)),
+    "multiply": (lambda e, x, b: e.multiply(Operand(x, b), Operand(x, b), b), lambda b, t: cost.product(N, b)),
+    "matmul": (
+        lambda e, x, b: e.matmul(Operand(at_last(x, (5, 9)), b), Operand(at_last(x, (9, 5)), b), b),
+        lambda b, t: cost.product(25, b),
+    ),
+    "sign": (lambda e, x, b: e.less_than_zero(x, b), lambda b, t: cost.sign(N, b)),
+    "signs of many": (lambda e, x, b: e.less_than_many(x, [1, 2, 3], b), lambda b, t: cost.sign(N, b, 3)),
+    "equal_zero": (lambda e, x, b: e.equal_zero(x, b), lambda b, t: cost.equal_zero(N, b)),
+    "relu": (lambda e, x, b: e.relu(x, b), lambda b, t: cost.relu(N, b)),
+    "truncate": (
+        lambda e, x, b: e.truncate(x, b, 5, bound=1 << (b - 2)),
+        lambda b, t: cost.truncate(N, b, 5, t),
+    ),
+    "truncate_reduce": (lambda e, x, b: e.truncate_reduce(x, b, 5), lambda b, t: cost.truncate_reduce(N, b, 5, t)),
+    "extend": (lambda e, x, b: e.extend(x, b - 8, b), lambda b, t: cost.extend(N, b - 8, b, False)),
+    "extend small": (
+        lambda e, x, b: e.extend(x, b - 8, b, bound=1 << (b - 10)),
+        lambda b, t: cost.extend(N, b - 8, b, True),
+    ),
+    "lookup": (
+        lambda e, x, b: e.lookup_many(torch.ones(3, 16).long(), x, 4, b),
+        lambda b, t: cost.lookup(N, 4, b, 3),
+    ),
+    "max_last": (lambda e, x, b: e.max_last(at_last(x, (5, 9)), b), lambda b, t: cost.maximum_last(5, 9, b)),
+}
+ON_BITS = {
+    "bits_to_ring": (lambda e, y, b: e.bits_to_ring(y, b), lambda b, t: cost.bits_to_ring(N, b)),
+    "select": (
+        lambda e, y, b: e.select(y, e.public(torch.ones(N).long(), b), b),
+        lambda b, t: cost.select(N, b),
+    ),
+    "and": (lambda e, y, b: e.logical_and(y, y), lambda b, t: cost.logical_and(N)),
+}
+
+
+@pytest.mark.parametrize("truncation", ["probabilistic", "faithful", "exact"])
+@pytest.mark.parametrize("bits", [19, 32, 64])
+@pytest.mark.parametrize("name", [*CASES, *ON_BITS])
+def test_closed_form_equals_the_ledger(name, bits, truncation):
+    engine = threepc.create(truncation=truncation, deadline=20.0)
+    x = engine.input(torch.ones(N, dtype=torch.int64), (N,), 1, bits)
+    given = bit(engine, x) if name in ON_BITS else x
+    engine.less_than_zero(x, bits)  # the dealer's answer sets the clocks of both parties alike
+    call, closed = CASES.get(name) or ON_BITS[name]
+    before = engine.counters()
+    call(engine, given, bits)
+    after = engine.counters()
+    online = {key: after["online"][key] - before["online"][key] for key in ("sent", "received", "depth")}
+    spent = cost.Cost(after["preprocess"]["received"] - before["preprocess"]["received"], **online)
+    assert spent == closed(bits, truncation)
+    engine.close()
