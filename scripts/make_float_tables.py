@@ -187,7 +187,7 @@ SPLINES = {
     "inverse_root": Spline("2^29 / sqrt(x), x = 1 .. 2, then 2 .. 4", 256, 16, 2, inverse_root),
     "tanh": Spline("tanh, 32 cells a binade", 1024, 18, 3, in_binades(mpmath.tanh, mpf(1), -12, 3, 1)),
     "erf": Spline("erf, 32 cells a binade", 512, 18, 3, in_binades(mpmath.erf, 2 / mpmath.sqrt(mpmath.pi), -12, 1, 0)),
-    "logistic": Spline("2^29 / (1 + e^-d), d = 0 .. 128", 1024, 25, 3, logistic),
+    "logistic": Spline("2^29 / (1 + e^-d), d = 0 .. 128", 1024, 25, 4, logistic),
     "gelu": Spline("Phi(d), Phi(-d) and d Phi(-d) e^(d^2 / 2), d = 0 .. 16", 1024, 23, 3, gaussian),
 }
 

@@ -7,6 +7,7 @@
 #include "secfloat/exponential.h"
 #include "secfloat/gelu.h"
 #include "secfloat/logarithm.h"
+#include "secfloat/power.h"
 #include "secfloat/root.h"
 #include "secfloat/saturating.h"
 #include "secfloat/sigmoid.h"
@@ -70,6 +71,28 @@ void define(py::module_& m, const FloatFunction& f) {
 
 void define_float_functions(py::module_& m) {
   for (const FloatFunction& f : kFunctions) define(m, f);
+  m.def(
+      "power",
+      [](TwoPartySession& session, const py::array& x, int exponent, int p, int q) {
+        const auto protocol = [exponent](Party& party, FloatView a, FloatFormat f, FloatSpan out) {
+          float_power(party, a, exponent, f, out);
+        };
+        const auto cost = [exponent](CostMeter& meter, i64 n, FloatFormat f) {
+          cost_float_power(meter, n, exponent, f);
+        };
+        return float_unary(protocol, cost)(session, x, p, q);
+      },
+      "session"_a, "x"_a, "exponent"_a, "p"_a, "q"_a,
+      "x^exponent for whole exponents from -64 to 64; shares to shares");
+  m.def(
+      "clear_power",
+      [](const py::array& x, int exponent, int p, int q) {
+        expect(std::abs(exponent) <= kMostWholePower, "power: exponents lie in -64..64");
+        return clear_unary_float([exponent](FloatValue a, FloatFormat f) {
+          return clear_float_power(a, exponent, f);
+        })(x, p, q);
+      },
+      "x"_a, "exponent"_a, "p"_a, "q"_a, "x^exponent, as the protocol computes it");
 }
 
 }  // namespace privml::bindings

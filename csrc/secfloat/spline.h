@@ -22,7 +22,7 @@ namespace privml {
 struct Spline {
   int index_bits;
   int place_bits;
-  int degree;                 // 2 or 3
+  int degree;                 // 2 to 4
   const std::int32_t* table;  // [cell][power]
 };
 

@@ -53,7 +53,7 @@ inline constexpr Spline kLogarithm{8, 16, 2, kLogarithmTable};
 inline constexpr Spline kInverseRoot{8, 16, 2, kInverseRootTable};
 inline constexpr Spline kTanhSpline{10, 18, 3, kTanhTable};
 inline constexpr Spline kErfSpline{9, 18, 3, kErfTable};
-inline constexpr Spline kLogistic{10, 25, 3, kLogisticTable};
+inline constexpr Spline kLogistic{10, 25, 4, kLogisticTable};
 inline constexpr Spline kGelu{10, 23, 3, kGeluTable};
 
 }  // namespace privml

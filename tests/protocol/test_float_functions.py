@@ -65,6 +65,27 @@ def test_protocols_equal_the_clear_functions(inputs):
         }
 
 
+@pytest.mark.parametrize("exponent", [3, -2])
+def test_powers(exponent, inputs):
+    x = words(inputs)
+    mine = shares(x, 8, 23, np.random.default_rng(4))
+    clear = secfloat.clear_power(x, exponent, 8, 23)
+    exact = inputs.astype(float) ** exponent
+    assert np.allclose(numbers(clear).astype(float), exact, rtol=2**-23, atol=0)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        return secfloat.power(session, mine[rank], exponent, 8, 23)
+
+    one, other = succeed(run_both(party))
+    assert np.array_equal(revealed(one, other, 8, 23), clear)
+
+
+def test_exponents_beyond_64_are_refused(inputs):
+    with pytest.raises(ValueError, match="64"):
+        secfloat.clear_power(words(inputs), 65, 8, 23)
+
+
 def test_other_formats_are_refused(inputs):
     with pytest.raises(ValueError, match=r"\(8, 23\)"):
         secfloat.clear_exp(words(inputs), 5, 10)
