@@ -20,6 +20,7 @@ from privml.passes import (
     fold_zeros,
     maxpool_before_monotone,
     merge_elementwise,
+    merge_factors,
     merge_products,
     tanh_by_sigmoid,
     verify,
@@ -37,6 +38,7 @@ PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     fold_zeros,
     blend,
     tanh_by_sigmoid,
+    merge_factors,
     merge_products,
     merge_elementwise,
 )

@@ -12,7 +12,7 @@ from privml.encoding import encode_exact, encode_threshold
 from privml.engines.base import Engine, Share
 from privml.engines.ring import extremes
 from privml.errors import SecretLeakError
-from privml.formats import Placement
+from privml.formats import FixedPoint, Integer, Placement
 from privml.ops.linear import dims_of, is_bits, sub
 from privml.ops.masks import hidden_by, mask_of, masked
 from privml.ops.maximum import rectified, rectify
@@ -23,6 +23,7 @@ from privml.ops.values import (
     added,
     align,
     as_number,
+    bit_value,
     broadcast,
     constant,
     engine_of,
@@ -31,9 +32,13 @@ from privml.ops.values import (
     join,
     like,
     nonnegative,
+    plain_format,
+    public_format,
+    rescaled,
     result_dtype,
     ring_format,
     ring_value,
+    together,
     unify,
     width,
 )
@@ -254,11 +259,25 @@ def where(condition: Any, a: Any, b: Any) -> SecretTensor:
         if dtype is torch.bool:
             return _where_bits(condition, a, b)
         a, b = (v.to(dtype if dtype.is_floating_point else torch.int64) for v in (a, b))  # a narrow difference wraps
-        result = mul(condition, a - b) + b
+        result = _either(mul(condition, a - b) + b, a, b)
         return result if result.dtype is dtype else result.to(dtype)
     if dtype is torch.bool:
         return _where_bits(condition, a, b)
-    return mul(condition, sub(a, b)) + b
+    return _either(mul(condition, sub(a, b)) + b, a, b)
+
+
+def _either(result: SecretTensor, a: Any, b: Any) -> SecretTensor:
+    """``result``, which is one of two values everywhere, with what is known of both."""
+    to, formats = plain_format(result.format), []
+    for value in (a, b):
+        if not is_secret(value):
+            formats.append(public_format(value, to))
+        elif isinstance(value.format, (FixedPoint, Integer)):
+            formats.append(rescaled(value.format, to))
+        else:  # a bit
+            formats.append(rescaled(bit_value(to.bits), to))
+    result.cell.format = together(to, formats)
+    return result
 
 
 def _where_bits(condition: SecretTensor, a: Any, b: Any) -> SecretTensor:

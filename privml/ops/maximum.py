@@ -21,6 +21,7 @@ from privml.ops.values import (
     finish,
     is_secret,
     like,
+    narrowed,
     nonnegative,
     result_dtype,
     ring_format,
@@ -103,8 +104,17 @@ def amax(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
     if not dims:
         return x.clone()
     share, fmt = ring_value(x, x.dtype)
-    values, _ = engine_of(x).max_last(last_dims(share, x, dims), fmt.bits)
+    engine = engine_of(x)
+    bits = _compared(engine, fmt)
+    values, _ = engine.max_last(last_dims(engine.reduce(share, fmt.bits, bits), x, dims), bits)
+    if bits < fmt.bits:
+        values = engine.extend(values, bits, fmt.bits, True, fmt.nonnegative, fmt.bound)
     return like(x, keep(values, x, dims, keepdim), fmt)
+
+
+def _compared(engine: Engine, fmt: RingFormat) -> int:
+    """The smallest ring that holds the values with the bit that comparisons need, where going there is worth it."""
+    return fmt.bits if engine.stays_wide else narrowed(fmt, 1).bits
 
 
 @implements(aten.amin.default)
@@ -129,7 +139,9 @@ def min_all(x: SecretTensor) -> SecretTensor:
 def argmax(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> SecretTensor:
     dims = dims_of(x, dim)
     share, fmt = ring_value(x, x.dtype)
-    index = engine_of(x).argmax_last(last_dims(share, x, dims), fmt.bits)
+    engine = engine_of(x)
+    bits = _compared(engine, fmt)
+    index = engine.argmax_last(last_dims(engine.reduce(share, fmt.bits, bits), x, dims), bits)
     count = math.prod(x.shape[d] for d in dims)
     return like(x, keep(index, x, dims, keepdim), ring_format(64, 0, False, True, count + 1), torch.int64)
 

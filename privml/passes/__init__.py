@@ -6,6 +6,7 @@ from privml.passes.fold_batchnorm import fold_batchnorm
 from privml.passes.fold_constants import fold_weights, fold_zeros
 from privml.passes.maxpool_before_monotone import maxpool_before_monotone
 from privml.passes.merge_elementwise import merge_elementwise
+from privml.passes.merge_factors import merge_factors
 from privml.passes.merge_products import merge_products
 from privml.passes.tanh_by_sigmoid import tanh_by_sigmoid
 from privml.passes.verify import verify
@@ -17,6 +18,7 @@ __all__ = [
     "fold_zeros",
     "maxpool_before_monotone",
     "merge_elementwise",
+    "merge_factors",
     "merge_products",
     "tanh_by_sigmoid",
     "verify",

@@ -47,12 +47,21 @@ def sent(function, *shapes):
         ("through views", lambda x: x.t().reshape(2, -1)[0].unsqueeze(0) / 4, 1),
         ("joined", lambda x, y: torch.cat([x, y]) / 4, 2),
         ("maximum", lambda x: x.amax(1) / 4, 1),
+        ("secret choice", lambda x, y: torch.where(x > y, x, y) / 4, 2),
         ("second relu", lambda x: torch.relu(x / 4), 1),
     ],
 )
 def test_known_signs_cost_less(name, function, inputs):
     known, unknown = sent(function, *[(4, 6)] * inputs)
     assert known < unknown
+
+
+def test_maxima_of_small_numbers_are_sought_in_a_small_ring():
+    """What a sigmoid gives has 17 bits of 64."""
+    for function in (lambda x: x.amax(1), lambda x: x.argmax(1)):
+        known, unknown = sent(lambda x, f=function: f(torch.sigmoid(x)), (4, 6)), sent(torch.sigmoid, (4, 6))
+        wide = sent(function, (4, 6))
+        assert known[0] - unknown[0] < 0.6 * wide[1]
 
 
 def test_bounds_cost_less():
@@ -95,6 +104,9 @@ KNOWN = FixedPoint(64, 16, True, 3 << 16)
         ("maximum with a number", lambda x: torch.clamp(x, min=1), (True, None)),
         ("bits", lambda x: (x > 1).float(), (True, 2 << 16)),
         ("class", lambda x: x.argmax(1), (True, 5)),
+        ("secret choice", lambda x: torch.where(x > 1, x, x * 2), (True, 6 << 16)),
+        ("secret choice of a constant", lambda x: x.masked_fill(x > 1, -4.0), (False, (4 << 16) + 2)),
+        ("secret choice of bits", lambda x: torch.where(x > 1, x > 0, x), (True, 3 << 16)),
     ],
 )
 def test_knowledge_travels(name, function, expected):

@@ -14,7 +14,7 @@ from privml.execution import execute, share_attributes, share_inputs
 from privml.formats import FixedPoint
 from privml.frontend.torch_export import export
 from privml.graph import attribute, calls, name_of, operators, target_of
-from privml.passes import fold_batchnorm, maxpool_before_monotone, verify
+from privml.passes import fold_batchnorm, maxpool_before_monotone, merge_factors, verify
 from privml.passes.choose_formats import Precision, choose_formats
 from privml.tensor import SecretTensor
 
@@ -104,6 +104,28 @@ def test_export_and_every_pass_keep_the_numbers(module, x):
         graph = verify(rewrite(graph))
         for found, wanted in zip(run(graph, x), expected, strict=True):
             torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+class Scores(nn.Module):
+    def __init__(self, shared):
+        super().__init__()
+        self.shared = shared
+        self.query, self.key = nn.Linear(8, 16), nn.Linear(8, 16)
+
+    def forward(self, x):
+        q, k = self.query(x) * 0.5, self.key(x) * 0.25
+        scores = q @ k.transpose(1, 2)
+        return scores + k.sum() if self.shared else scores
+
+
+@pytest.mark.parametrize(("shared", "factors"), [(False, [0.125]), (True, [0.5, 0.25])])
+def test_a_matrix_product_has_one_factor(shared, factors):
+    module, x = randomized(Scores(shared)), torch.randn(3, 5, 8)
+    graph = export(module, (x[:1],))
+    assert targets(graph).count("aten.mul.Tensor") == 2
+    graph = verify(merge_factors(graph))
+    assert [n.args[1] for n in calls(graph.graph) if n.target is aten.mul.Tensor] == factors
+    torch.testing.assert_close(run(graph, x)[0], module(x))
 
 
 def test_batch_norm_disappears():
