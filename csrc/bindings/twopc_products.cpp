@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "bindings/elementwise.h"
+#include "twopc/addition_formula.h"
 #include "twopc/convolution.h"
 #include "twopc/digits.h"
 #include "twopc/lookup.h"
@@ -119,6 +120,58 @@ void define_products(py::module_& m) {
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_bits"_a, "ell"_a,
       "rows of x times one number each, known not to be negative; x's format as in multiply");
+  // Values and factors that Python computed of this party's shares beforehand.
+  using Factor = std::tuple<int, bool, bool, i64>;  // bits, signed, negative, constant
+  m.def(
+      "addition_formula",
+      [](TwoPartySession& session, const py::array& x, std::pair<int, int> number,
+         std::pair<int, bool> value, std::pair<int, int> ring, const py::array& entries,
+         const py::array& factors, const std::vector<Factor>& terms) {
+        const auto a = view<u64>(x, "x");
+        const auto tables = view<u64>(entries, "entries"), words = view<u64>(factors, "factors");
+        AdditionFormula f{number.first, number.second, value.first, value.second,
+                          ring.first,   ring.second,   {}};
+        const i64 n = size(a), count = static_cast<i64>(terms.size());
+        expect(f.table_bits() >= 1 && f.table_bits() <= 8, "place_bits: the table has 1..8 bits");
+        const i64 width = i64{1} << f.table_bits();
+        expect(size(tables) == count * n * width,
+               "entries: needs [terms, n, 2^(bits - place_bits)]");
+        expect(size(words) == count * n, "factors: needs [terms, n]");
+        Result<u64> out(shape_of(x));
+        const auto formula_of = [&](LaneRange range) {
+          AdditionFormula formula = f;
+          for (i64 k = 0; k < count; ++k) {
+            const auto [bits, is_signed, negative, constant] = terms[k];
+            AdditionTerm term;
+            term.values = [=](i64 instance, u64, std::span<u64> row) {
+              const i64 place = k * n + range.begin + instance;
+              std::ranges::copy(tables.subspan(place * width, width), row.begin());
+            };
+            if (bits > 0)
+              term.factor = [=](i64 instance, u64) {
+                return words[k * n + range.begin + instance];
+              };
+            term.factor_bits = bits;
+            term.factor_signed = is_signed;
+            term.negative = negative;
+            term.constant = static_cast<u64>(constant);
+            formula.terms.push_back(term);
+          }
+          return formula;
+        };
+        session.run_divided(
+            n,
+            [&](Party& party, LaneRange range) {
+              addition_formula(party, formula_of(range), part(a, range), part(out.span, range));
+            },
+            [&](CostMeter& meter, LaneRange range) {
+              cost_addition_formula(meter, range.count, formula_of(range));
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "number"_a, "value"_a, "ring"_a, "entries"_a, "factors"_a, "terms"_a,
+      "sum over the terms of f(u) (constant +- g(b)); number (bits, place_bits), value (bits, "
+      "nonnegative), ring (bits, dropped), a term's factor (bits, signed, negative, constant)");
   m.def(
       "multiply_owned",
       [](TwoPartySession& session, int owner, const py::array& x, Factors x_format, const Words& y,

@@ -11,8 +11,9 @@
 //   exp_negative_product  any formats, fewer bits: the last place may depend on the shares.
 // Error          0.71 units in the last place; the clear twin of exp_negative_product rounds to the
 //                nearest, and the protocol's result differs from it by at most one unit.
-// Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
-//                hash.
+// Leakage        none beyond length and formats; whoever learns a result of exp_negative_product
+//                learns a rounding that also depends on the shares, so a little of x below the last
+//                place. Assumption: correlated OT, correlation-robust hash.
 // Cost           addition_formula.h, a truncate_reduce, exponential_range.h.
 // Source         Guo et al., "Real-number functions", section 5.3, Algorithms 4 and 5, with the
 //                constants folded into the table; correct rounding by distance from the boundary

@@ -72,17 +72,17 @@ AdditionTerm make_term(int scale, const Widths& w) {
   AdditionTerm term;
   term.constant = u64{1} << factor_scale;
   term.negative = true;
-  term.values = [=](u64 share, std::span<u64> entries) {
+  term.values = [=](i64, u64 share, std::span<u64> entries) {
     u64 turned[2 << kMostTableBits];
     rotate_table(table.data(), table_bits, share >> place_bits, turned);
     const u64 low = decays(share & low_mask(place_bits));
     for (std::size_t j = 0; j < entries.size(); ++j)
       entries[j] = round_off(u128{low} * turned[j], kFactorScale + kTableScale - value_scale);
   };
-  term.factor = [=](u64 b) {
+  term.factor = [=](i64, u64 b) {
     return (u64{1} << factor_scale) - round_off(decays(b), kFactorScale - factor_scale);
   };
-  term.factor_bits = std::bit_width(term.factor(low_mask(place_bits)));
+  term.factor_bits = std::bit_width(term.factor(0, low_mask(place_bits)));
   return term;
 }
 

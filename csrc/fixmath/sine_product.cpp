@@ -92,7 +92,7 @@ AdditionTerm make_term(int bits, int table_bits, int scale, bool cosine) {
   std::vector<Point> digits(i64{1} << table_bits);
   for (u64 j = 0; j < digits.size(); ++j) digits[j] = point_at(j << (kPlaceScale - table_bits));
   AdditionTerm term;
-  term.values = [=](u64 share, std::span<u64> entries) {
+  term.values = [=](i64, u64 share, std::span<u64> entries) {
     const Point own = rotations(share);
     for (std::size_t j = 0; j < entries.size(); ++j) {
       const Point p = rotated(own, digits[j]);
@@ -110,12 +110,12 @@ AdditionFormula make_formula(int bits, int table_bits, int scale) {
   const Rotations rotations = make_rotations(bits);
   f.terms[0].constant = u64{1} << scale;
   f.terms[0].negative = true;
-  f.terms[0].factor = [=](u64 b) {
+  f.terms[0].factor = [=](i64, u64 b) {
     return (u64{1} << scale) - rounded(rotations(b).cosine, scale);
   };
-  f.terms[1].factor = [=](u64 b) { return rounded(rotations(b).sine, scale); };
+  f.terms[1].factor = [=](i64, u64 b) { return rounded(rotations(b).sine, scale); };
   for (AdditionTerm& term : f.terms)
-    term.factor_bits = std::bit_width(term.factor(low_mask(place_bits)) + 1);
+    term.factor_bits = std::bit_width(term.factor(0, low_mask(place_bits)) + 1);
   return f;
 }
 

@@ -57,6 +57,7 @@ struct Run {
   Party& party;
   const AdditionFormula& f;
   std::span<const u64> x;
+  i64 first;  // place of x[0] in the whole input
   Halves part;
   std::vector<u8> places = {};   // h of the chosen instances
   Words factors = {};            // g_i(b) of the chosen instances, term by term
@@ -79,7 +80,8 @@ void write_choices(Run& run) {
     run.places[i] = static_cast<u8>(own >> f.place_bits);
     for (i64 k = 0; k < std::ssize(f.terms); ++k)
       if (f.terms[k].factor)
-        run.factors[k * count + i] = f.terms[k].factor(own & low_mask(f.place_bits));
+        run.factors[k * count + i] =
+            f.terms[k].factor(run.first + run.part.receive_begin + i, own & low_mask(f.place_bits));
   }
   for (i64 group = 0; group < group_count(f); ++group)
     for (i64 i = 0; i < count; ++i)
@@ -108,10 +110,11 @@ void write_tables(Run& run) {
       const i64 k = group * group_size(f) + slot, shift = slot * f.value_bits;
       run.party.prg.fill_ring(masks, f.value_bits);
       for (i64 i = 0; i < count; ++i) {
-        f.terms[k].values(run.x[run.part.send_begin + i] & low_mask(f.bits), table);
+        const i64 instance = run.part.send_begin + i;
+        f.terms[k].values(run.first + instance, run.x[instance] & low_mask(f.bits), table);
         for (i64 j = 0; j < entries; ++j)
           messages[i * entries + j] |= ((table[j] - masks[i]) & low_mask(f.value_bits)) << shift;
-        run.values[k * run.n() + run.part.send_begin + i] = masks[i];
+        run.values[k * run.n() + instance] = masks[i];
       }
     }
     one_of_n_send(run.party, run.q.data() + group * count * f.table_bits(), f.table_bits(),
@@ -216,8 +219,9 @@ void local_products(const Run& run, std::span<u64> out) {
   for (i64 i = 0; i < run.n(); ++i) out[i] = rounded(sums[i], f.ring_bits, f.dropped);
 }
 
-void run_chunk(Party& party, const AdditionFormula& f, std::span<const u64> x, std::span<u64> out) {
-  Run run{party, f, x, halves(party.rank, std::ssize(x))};
+void run_chunk(Party& party, const AdditionFormula& f, i64 first, std::span<const u64> x,
+               std::span<u64> out) {
+  Run run{party, f, x, first, halves(party.rank, std::ssize(x))};
   run.values.resize(run.n() * std::ssize(f.terms));
   write_choices(run);
   read_choices(run);
@@ -278,7 +282,7 @@ void addition_formula(Party& party, const AdditionFormula& formula, std::span<co
   in_chunks(
       party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, n, formula); },
       [&](i64 begin, i64 n) {
-        run_chunk(party, formula, x.subspan(begin, n), out.subspan(begin, n));
+        run_chunk(party, formula, begin, x.subspan(begin, n), out.subspan(begin, n));
       },
       chunk_limit(formula));
 }

@@ -34,10 +34,11 @@ namespace privml {
 
 struct AdditionTerm {
   // entries[j] = f((share + j 2^place_bits) mod 2^bits) for all 2^m places j; words above
-  // value_bits are ignored. Must not branch or take addresses by the share.
-  std::function<void(u64 share, std::span<u64> entries)> values;
+  // value_bits are ignored. Must not branch or take addresses by the share. `instance` is its place
+  // in x, for functions that differ between instances.
+  std::function<void(i64 instance, u64 share, std::span<u64> entries)> values;
   // g(b) of factor_bits low bits, unsigned or in two's complement; unset where there is none.
-  std::function<u64(u64 b)> factor;
+  std::function<u64(i64 instance, u64 b)> factor;
   int factor_bits = 0;
   bool factor_signed = false;
   bool negative = false;  // c - g in place of c + g

@@ -23,7 +23,7 @@ i64 signed_place(u64 u, int bits, int place_bits) {
 AdditionFormula square(int bits, int place_bits, int ring_bits) {
   AdditionFormula f{bits, place_bits, 2 * bits + 3, false, ring_bits, 0, {}};
   const auto table = [=](auto&& value) {
-    return [=](u64 share, std::span<u64> entries) {
+    return [=](i64, u64 share, std::span<u64> entries) {
       for (size_t j = 0; j < entries.size(); ++j) {
         const u64 u = (share + (j << place_bits)) & low_mask(bits);
         entries[j] = static_cast<u64>(value(signed_place(u, bits, place_bits)));
@@ -34,11 +34,11 @@ AdditionFormula square(int bits, int place_bits, int ring_bits) {
   f.terms[0].values = table([](i64 u) { return u * u; });
   f.terms[0].constant = 1;
   f.terms[1].values = table([](i64 u) { return -2 * u; });
-  f.terms[1].factor = [](u64 b) { return b; };
+  f.terms[1].factor = [](i64, u64 b) { return b; };
   f.terms[1].factor_bits = place_bits;
   f.terms[1].negative = true;
   f.terms[2].values = table([](i64) { return 1; });
-  f.terms[2].factor = [](u64 b) { return b * b; };
+  f.terms[2].factor = [](i64, u64 b) { return b * b; };
   f.terms[2].factor_bits = 2 * place_bits;
   return f;
 }
@@ -49,16 +49,16 @@ AdditionFormula cosine(int bits, int place_bits, int dropped) {
   const auto words = [](double v) { return static_cast<u64>(std::llround(std::ldexp(v, 15))); };
   AdditionFormula f{bits, place_bits, 18, false, 32, dropped, {}};
   f.terms.resize(2);
-  f.terms[0].values = [=](u64 share, std::span<u64> entries) {
+  f.terms[0].values = [=](i64, u64 share, std::span<u64> entries) {
     for (size_t j = 0; j < entries.size(); ++j)
       entries[j] = words(std::cos(turn * static_cast<double>(share + (j << place_bits))));
   };
-  f.terms[0].factor = [=](u64 b) { return words(std::cos(turn * static_cast<double>(b))); };
-  f.terms[1].values = [=](u64 share, std::span<u64> entries) {
+  f.terms[0].factor = [=](i64, u64 b) { return words(std::cos(turn * static_cast<double>(b))); };
+  f.terms[1].values = [=](i64, u64 share, std::span<u64> entries) {
     for (size_t j = 0; j < entries.size(); ++j)
       entries[j] = words(std::sin(turn * static_cast<double>(share + (j << place_bits))));
   };
-  f.terms[1].factor = [=](u64 b) { return words(std::sin(turn * static_cast<double>(b))); };
+  f.terms[1].factor = [=](i64, u64 b) { return words(std::sin(turn * static_cast<double>(b))); };
   f.terms[1].negative = true;
   for (AdditionTerm& term : f.terms) term.factor_bits = 17, term.factor_signed = true;
   return f;
@@ -107,7 +107,7 @@ TEST(AdditionFormula, DocumentedExample) {
   const auto words = [](double v) { return static_cast<u64>(std::llround(std::ldexp(v, 16))); };
   AdditionFormula f{.bits = 14, .place_bits = 10, .value_bits = 21, .ring_bits = 40, .dropped = 18};
   const auto table = [=](double (*function)(double)) {
-    return [=](u64 share, std::span<u64> entries) {
+    return [=](i64, u64 share, std::span<u64> entries) {
       for (size_t j = 0; j < entries.size(); ++j) {
         const u64 u = (share + (j << 10)) & low_mask(14);
         const u64 last = low_mask(14) - low_mask(10);  // below zero from here on
@@ -118,9 +118,9 @@ TEST(AdditionFormula, DocumentedExample) {
   };
   f.terms.resize(2);
   f.terms[0].values = table(std::cosh);
-  f.terms[0].factor = [=](u64 b) { return words(std::cosh(std::ldexp(double(b), -12))); };
+  f.terms[0].factor = [=](i64, u64 b) { return words(std::cosh(std::ldexp(double(b), -12))); };
   f.terms[1].values = table(std::sinh);
-  f.terms[1].factor = [=](u64 b) { return words(std::sinh(std::ldexp(double(b), -12))); };
+  f.terms[1].factor = [=](i64, u64 b) { return words(std::sinh(std::ldexp(double(b), -12))); };
   for (AdditionTerm& term : f.terms) term.factor_bits = 18;
   Words numbers(1 << 13);
   for (u64 i = 0; i < numbers.size(); ++i) numbers[i] = i;

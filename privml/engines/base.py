@@ -19,6 +19,7 @@ import torch
 
 from privml.engines import ring
 from privml.engines.correlations import Correlations
+from privml.engines.formulas import Formula
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
 
@@ -345,6 +346,11 @@ class Engine(abc.ABC):
         """A function of the library (``FUNCTIONS``, ``FORMS``) of values in format ``source``, in format ``target``;
         both of 8 to 32 bits, arguments of ``exp_negative_*`` up to 64. What does not fit the target saturates. Outside
         the function's domain the result is unspecified."""
+
+    def formula(self, a: Share, formula: Formula) -> Share:
+        """A function with an addition formula, of values of its format, in ``formula.result_bits`` bits; the last
+        places may depend on the shares. ConfigError on engines that have none."""
+        raise ConfigError("this engine computes no addition formulas; use twopc or plain")
 
     @abc.abstractmethod
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:

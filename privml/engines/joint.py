@@ -15,6 +15,7 @@ import torch
 
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
+from privml.engines.formulas import Formula
 from privml.errors import PeerDisconnected
 from privml.formats import FixedPoint, Float, Integer
 
@@ -302,6 +303,9 @@ class JointEngine(Engine):
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         return self._interactive("function", name, a, source, target)
+
+    def formula(self, a: Share, formula: Formula) -> Share:
+        return self._interactive("formula", a, formula)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._interactive("lookup", table, index, in_bits, out_bits)

@@ -15,6 +15,7 @@ import torch
 from privml.context import current_node
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share, check_divisor
+from privml.engines.formulas import Formula
 from privml.errors import OverflowDetected
 from privml.formats import FixedPoint, Float, Integer
 
@@ -247,6 +248,9 @@ class PlainEngine(Engine):
     def _words(self, name: str, operands: Sequence[torch.Tensor], *settings: int) -> Share:
         compute = getattr(_core().secfloat, f"clear_{name}")
         return (torch.from_numpy(compute(*(x.contiguous().numpy() for x in operands), *settings)),)
+
+    def formula(self, a: Share, formula: Formula) -> Share:
+        return self._fit(torch.from_numpy(formula.clear(a[0].numpy())), formula.result_bits)
 
     # ---- overflow
     def expect_bound(self, a: Share, bound: int) -> None:

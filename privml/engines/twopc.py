@@ -14,6 +14,7 @@ from privml import _core
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.engines.formulas import Formula
 from privml.errors import ConfigError
 from privml.float_words import add_words
 from privml.formats import FixedPoint, Float, Integer
@@ -287,6 +288,22 @@ class TwoPartyEngine(Engine):
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         protocol = getattr(_core.fixmath, name)
         return (_tensor(protocol(self.session, _array(a), source.bits, source.scale, target.bits, target.scale)),)
+
+    def formula(self, a: Share, formula: Formula) -> Share:
+        x = a[0].numpy()
+        bits, guard = formula.result_bits + formula.guard_bits, formula.guard_bits
+        total = self._call(
+            "addition_formula",
+            _array(a),
+            (formula.bits, formula.place_bits),
+            (formula.value_bits, False),
+            (formula.ring_bits, formula.dropped),
+            formula.entries(x),
+            formula.factors(x),
+            formula.factor_formats(),
+        )
+        half = 1 << (guard - 1) if guard else 0
+        return self.truncate_reduce(self.add_public(total, half, bits), bits, guard)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._call("lookup", _array((table,)), _array(index), in_bits, out_bits)

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of secrets that a user writes as addition formulas (``privml.engines.formulas``)."""
+
+from __future__ import annotations
+
+import math
+
+from privml.engines.formulas import Formula
+from privml.errors import InvalidInput
+from privml.formats import Shared
+from privml.ops.fixed import SLACK, cast, real
+from privml.ops.values import engine_of, ring_format
+from privml.tensor import SecretTensor
+
+
+def evaluate_formula(x: SecretTensor, formula: Formula) -> SecretTensor:
+    """F(x) at ``formula.out_scale``, off by about a unit of its last place and by what f and g are rounded to.
+
+    x is taken in the formula's format: what does not fit it, where F has no period, gives a meaningless value.
+    InvalidInput for a tensor that one party knows, who computes F alone; ConfigError on engines without formulas.
+    """
+    if not isinstance(x.placement, Shared):
+        raise InvalidInput("a formula is for shared tensors; the owner of this one computes it in the clear")
+    x = real(x)
+    wider = min(x.format.bits + formula.scale - x.format.scale, 64)
+    x = cast(x, wider if formula.periodic else formula.bits, formula.scale)
+    share = engine_of(x).formula(x.share, formula)
+    most = math.ceil(formula.most * 2.0**formula.out_scale) + SLACK + 1
+    to = ring_format(formula.result_bits, formula.out_scale, True, False, most)
+    return SecretTensor(share, to, x.placement, x.session, x.dtype)
