@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quotients and square roots of floating-point numbers.
 //
-// Functionality  divide        a / b of the format, as clear_float_divide(): x / 0 is infinity, 0 /
-// 0
-//                              zero
+// Functionality  divide        a / b of the format, as clear_float_divide():
+//                              x / 0 is infinity,
+//                              0 / 0 is zero
 //                cheap_divide  not rounded, as clear_float_cheap_divide() says
 //                sqrt          of |a|, as clear_float_sqrt(); zeros keep their signs
 //                Numbers of up to 27 mantissa bits. out may be an operand.

@@ -6,9 +6,9 @@
 //              Up to q = 10 one table of 2^(q+3) m2^-1; above it a chord table of 2^g pieces for
 //              1 / m2 and one step of Goldschmidt's iteration.
 // Square root  sqrt(2^q m) for 2^q <= m < 2^(q+2) alike, from a chord table of 1 / sqrt.
-// Source       in place of the two Newton steps of SecFloat (Rathee et al., S&P 2022), Figure 6;
-// the
-//              chord is that of Ito, Takagi, Yajima (IEEE Trans. Computers, 1997).
+// Source       in place of the two Newton steps of SecFloat (Rathee et al., S&P 2022), Figure 6.
+//              The chord is that of
+//              Ito, Takagi, Yajima (IEEE Trans. Computers, 1997).
 #pragma once
 
 #include <bit>

@@ -3,9 +3,9 @@
 //
 // round_shift     floor(x / 2^s) + rounding in Z_{2^(bits - s)} (the paper's RNTE)
 // truncate_sticky floor(x / 2^s) with its lowest bit set where anything is cut off (TRS)
-// round_mantissa  x of `bits` bits with its top bit set to q + 1 bits; `carry` where it rounds up
-// to
-//                 2^bits and the exponent grows by one (Round*). For x = 0 mantissa and carry are
+// round_mantissa  x of `bits` bits with its top bit set to q + 1 bits
+//                 (Round*); `carry` where it rounds up to
+//                 2^bits and the exponent grows by one. For x = 0 mantissa and carry are
 //                 2^q and 1: the caller takes such results out.
 // check_float     over- and underflow of the exponent, zeros made canonical (FPCheck)
 // Method          with x' = x + half a unit: one comparison of the complements' shares gives the
@@ -13,8 +13,8 @@
 //                 Where there is a tie there is no carry, so both are one bit, converted once.
 //                 The check: both bounds in one comparison's flights; the mantissa of infinity is
 //                 the top bit, of which an XOR share is an additive one.
-// Leakage         none beyond length and format. Assumption: correlated OT, correlation-robust
-// hash. Cost            a comparison of s (round_mantissa: bits - 1) bits with equality, an AND, a
+// Leakage         none beyond length, format. Assumption: correlated OT, correlation-robust hash.
+// Cost            a comparison of s (round_mantissa: bits - 1) bits with equality, an AND, a
 //                 conversion; check: two comparisons of p + 1 bits, an AND, a selection of two
 //                 words and a conversion.
 // Source          SecFloat (Rathee et al., S&P 2022), Figures 1 to 3 and appendix G.
@@ -37,8 +37,8 @@ struct RoundedShares {
 RoundedShares round_mantissa_shares(Steps& steps, const RingShares& x, int bits, int q,
                                     int carry_width = 0);
 
-// Exponents in Z_{2^width}, of p + 2 bits or more, any number there; those of zeros must not exceed
-// the greatest. The result's are of p + 2 bits.
+// Exponents in Z_{2^width}, width >= p + 2, less than 2^(width-1) beyond either bound; those of
+// zeros at most the greatest. The result's are of p + 2 bits.
 FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f, int width);
 FloatShares check_float(Steps& steps, const FloatShares& a, FloatFormat f);
 

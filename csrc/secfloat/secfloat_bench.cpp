@@ -81,12 +81,10 @@ void print_cost(const Row& row) {
     const double cots = static_cast<double>(online.cots[0] + online.cots[1]);
     const double messages = static_cast<double>(online.bytes[0] + online.bytes[1]);
     const double bytes = messages + cots * online.correlation_bits / 8;
-    std::printf("  %s%-2d %6.3f KiB (%5.0f + %5.1f cots)", config.provider.c_str(), config.k,
-                bytes / static_cast<double>(n) / 1024, messages / static_cast<double>(n),
-                cots / static_cast<double>(n));
-    if (config.provider == "silent") {
-      std::printf("  depth %ld", static_cast<long>(std::max(online.depth[0], online.depth[1])));
-    }
+    std::printf("  %s%-2d %6.3f KiB (%5.0f + %5.1f cots) depth %2ld", config.provider.c_str(),
+                config.k, bytes / static_cast<double>(n) / 1024, messages / static_cast<double>(n),
+                cots / static_cast<double>(n),
+                static_cast<long>(std::max(online.depth[0], online.depth[1])));
   }
   std::printf("\n");
 }
