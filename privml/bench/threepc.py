@@ -21,7 +21,8 @@ def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
     the merged record.
 
     Seconds are the slowest party's, the median over the repeats after one warm-up. ``phases`` count what all parties
-    sent together; ``party0`` what party 0 sent and received, which is what is published; depth is its view.
+    sent together; ``party0`` what party 0 sent and received, which is what is published; depth is the
+    longest chain of messages.
     """
     return merge(task, run(task, timeout))
 
@@ -61,7 +62,7 @@ def merge(task: Mapping[str, Any], reports: list[dict[str, Any]]) -> dict[str, A
     phases, party0 = {}, {}
     for phase in ("preprocess", "online"):
         counts = [report["phases"][phase] for report in reports]
-        phases[phase] = {"bytes": sum(c["sent"] for c in counts), "depth": counts[0]["depth"]}
+        phases[phase] = {"bytes": sum(c["sent"] for c in counts), "depth": max(c["depth"] for c in counts)}
         party0[phase] = counts[0]["sent"] + counts[0]["received"]
     seconds = max(report["seconds"] for report in reports)
     published = task["params"].get("published", {}).get(str(task["bits"])) if task["whole"] else None

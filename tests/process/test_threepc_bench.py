@@ -24,6 +24,7 @@ def test_sign_costs_what_it_says(bits):
     cost = cost_sign(1000, bits)
     assert record["phases"]["preprocess"]["bytes"] * 8 == cost["dealt"]
     assert record["phases"]["online"]["bytes"] * 8 == cost["online"]
+    assert record["phases"]["online"]["depth"] == cost["depth"] == 2
     assert record["seconds"] > 0 and record["of_published"] is None
 
 
