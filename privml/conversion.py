@@ -70,7 +70,8 @@ def convert(
     examples = _tensors(example_inputs) or [x[:1] if x.dim() else x for x in data]
     if not examples:
         raise InvalidInput("pass example inputs or calibration data, one tensor per input of the model")
-    steps = ["load", "trace", *(p.__name__ for p in PASSES), "choose formats", "done"]
+    passes = PASSES if precision.floating is None else FLOAT_PASSES
+    steps = ["load", "trace", *(p.__name__ for p in passes), "choose formats", "done"]
 
     def report(step: str) -> None:
         if progress is not None:
@@ -80,7 +81,7 @@ def convert(
     module = model if isinstance(model, torch.nn.Module) else _onnx_module(model)
     report("trace")
     graph_module = verify(export(module, examples, dynamic_batch), after="export")
-    for rewrite in PASSES if precision.floating is None else FLOAT_PASSES:
+    for rewrite in passes:
         report(rewrite.__name__)
         graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
     report("choose formats")

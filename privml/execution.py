@@ -105,7 +105,7 @@ def _in_formats(node: fx.Node, spec: Any, value: Any) -> Any:
             return value
         if value.format == to or not (isinstance(value.format, Float) or isinstance(to, Float)):
             return value
-        return like(value, reformatted(engine_of(value), value.share, value.format, to))
+        return like(value, reformatted(engine_of(value), value.share, value.format, to), to)
     if isinstance(spec, dict):
         return {key: _in_formats(node, part, value[key]) for key, part in spec.items()}
     if isinstance(spec, (list, tuple)):
