@@ -128,7 +128,8 @@ PRIVML_DEVICE void mask_part(const MaskJob& job, Part part, W* scratch, int stri
 
   const u32 public_one = job.party == 0 ? kLaneOne : 0;
   const u32 public_bits = job.party == 0 ? ~0u : 0;
-  const W flip = plane_bit(planes, stride, rows - 1) ^ (load_row<W>(job.delta, bytes, 0));
+  const W flip =
+      plane_bit(planes, stride, rows - 1) ^ (load_row<W>(job.delta, bytes, 0) & kLaneOne);
   RowReader<W> dealt{job.dealt, place_of(job.count, packed_rows(rows - 1, job.field.width),
                                          part.group, part.quad, kQuadsOf<W>)};
   u64 deal_block = job.deal_counter + part.group * group_blocks(rows - 1) + part.quad;
