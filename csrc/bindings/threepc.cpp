@@ -219,67 +219,32 @@ void define_sign(py::module_& m) {
 
 void define_ring_elements(py::module_& m) {
   m.def(
-      "product_shares",
-      [](int party, const py::array& m_x, const py::array& r_x, const py::array& m_y,
-         const py::array& r_y, const py::array& dealt, int bits, int threads) {
-        const i64 n = m_x.size();
-        const u64 *a = operand(m_x, n, "m_x"), *b = operand(r_x, n, "r_x"),
-                  *c = operand(m_y, n, "m_y"), *d = operand(r_y, n, "r_y"),
-                  *e = operand(dealt, n, "dealt");
-        auto out = fresh<i64>(n);
-        unlocked([&] { product_shares(party, a, b, c, d, e, n, bits, data(out), threads); });
-        return out;
-      },
-      "party"_a, "m_x"_a, "r_x"_a, "m_y"_a, "r_y"_a, "dealt"_a, "bits"_a, "threads"_a = 1,
-      "int64[n]: this party's share of x * y + r_z; r_x, r_y: its shares of the masks; dealt: its "
-      "share of r_x * r_y + r_z. Both parties' results add up to m_z modulo 2^bits.");
-  m.def(
       "selection_shares",
       [](int party, const py::array& m_b, const py::array& m_a, const py::array& r_a,
-         const py::array& r_bit, const py::array& r_product, const py::array& mask, int bits,
-         int threads) {
+         const py::array& r_bit, const py::array& r_product, int bits, int threads) {
         const i64 n = m_a.size();
         const u8* bit = list(m_b, n, "m_b");
         const u64 *a = operand(m_a, n, "m_a"), *b = operand(r_a, n, "r_a"),
-                  *c = operand(r_bit, n, "r_bit"), *d = operand(r_product, n, "r_product"),
-                  *e = operand(mask, n, "mask");
+                  *c = operand(r_bit, n, "r_bit"), *d = operand(r_product, n, "r_product");
         auto out = fresh<i64>(n);
-        unlocked([&] { selection_shares(party, bit, a, b, c, d, e, n, bits, data(out), threads); });
+        unlocked([&] { selection_shares(party, bit, a, b, c, d, n, bits, data(out), threads); });
         return out;
       },
-      "party"_a, "m_b"_a, "m_a"_a, "r_a"_a, "r_bit"_a, "r_product"_a, "mask"_a, "bits"_a,
-      "threads"_a = 1,
-      "int64[n]: this party's share of b * a + r_z for the bit b = m_b ^ r_b (m_b: uint8[n]); "
-      "r_bit, r_product: its shares of r_b and r_b * r_a in the ring; mask: its share of r_z.");
+      "party"_a, "m_b"_a, "m_a"_a, "r_a"_a, "r_bit"_a, "r_product"_a, "bits"_a, "threads"_a = 1,
+      "int64[n]: this party's share of b * a for the bit b = m_b ^ r_b (m_b: uint8[n]); r_bit, "
+      "r_product: its shares of r_b and r_b * r_a in the ring.");
   m.def(
       "bit_shares",
-      [](int party, const py::array& m_b, const py::array& r_bit, const py::array& mask, int bits,
-         int threads) {
+      [](int party, const py::array& m_b, const py::array& r_bit, int bits, int threads) {
         const i64 n = m_b.size();
         const u8* bit = list(m_b, n, "m_b");
-        const u64 *a = operand(r_bit, n, "r_bit"), *b = operand(mask, n, "mask");
+        const u64* a = operand(r_bit, n, "r_bit");
         auto out = fresh<i64>(n);
-        unlocked([&] { bit_shares(party, bit, a, b, n, bits, data(out), threads); });
+        unlocked([&] { bit_shares(party, bit, a, n, bits, data(out), threads); });
         return out;
       },
-      "party"_a, "m_b"_a, "r_bit"_a, "mask"_a, "bits"_a, "threads"_a = 1,
-      "int64[n]: this party's share of b + r_z in the ring, for the bit b = m_b ^ r_b.");
-  m.def(
-      "truncation_shares",
-      [](int party, const py::array& m_x, const py::array& high, const py::array& wrap,
-         const py::array& mask, int bits, int fraction, int threads) {
-        const i64 n = m_x.size();
-        const u64 *a = operand(m_x, n, "m"), *b = operand(high, n, "high"),
-                  *c = operand(wrap, n, "wrap"), *d = operand(mask, n, "mask");
-        auto out = fresh<i64>(n);
-        unlocked(
-            [&] { truncation_shares(party, a, b, c, d, n, bits, fraction, data(out), threads); });
-        return out;
-      },
-      "party"_a, "m"_a, "high"_a, "wrap"_a, "mask"_a, "bits"_a, "fraction"_a, "threads"_a = 1,
-      "int64[n]: this party's share of floor(x / 2^fraction) + e + r_z with e in {0, 1}, never "
-      "more, for |x| < 2^(bits - 2); high, wrap: its shares of r >> fraction and of msb(r) << "
-      "(bits - fraction), which party 2 deals; mask: its share of r_z. fraction 1..bits - 2.");
+      "party"_a, "m_b"_a, "r_bit"_a, "bits"_a, "threads"_a = 1,
+      "int64[n]: this party's share in the ring of the bit b = m_b ^ r_b.");
   m.def(
       "lookup_shares",
       [](const py::array& turned, const py::array& m_x, const py::array& dealt, int bits,

@@ -11,33 +11,16 @@ namespace {
 constexpr i64 kLeast = 4096;  // elements that are worth a thread
 
 PRIVML_TARGET_CLONES
-void product_loop(int party, const u64* m_x, const u64* r_x, const u64* m_y, const u64* r_y,
-                  const u64* dealt, u64 ring, i64 begin, i64 end, u64* __restrict out) {
-  for (i64 i = begin; i < end; ++i)
-    out[i] = product_share(party, m_x[i], r_x[i], m_y[i], r_y[i], dealt[i]) & ring;
-}
-
-PRIVML_TARGET_CLONES
 void selection_loop(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,
-                    const u64* r_product, const u64* mask, u64 ring, i64 begin, i64 end,
-                    u64* __restrict out) {
+                    const u64* r_product, u64 ring, i64 begin, i64 end, u64* __restrict out) {
   for (i64 i = begin; i < end; ++i)
-    out[i] =
-        selection_share(party, m_b[i] & 1, m_a[i], r_a[i], r_bit[i], r_product[i], mask[i]) & ring;
+    out[i] = selection_share(party, m_b[i] & 1, m_a[i], r_a[i], r_bit[i], r_product[i]) & ring;
 }
 
 PRIVML_TARGET_CLONES
-void bit_loop(int party, const u8* m_b, const u64* r_bit, const u64* mask, u64 ring, i64 begin,
-              i64 end, u64* __restrict out) {
-  for (i64 i = begin; i < end; ++i) out[i] = bit_share(party, m_b[i] & 1, r_bit[i], mask[i]) & ring;
-}
-
-PRIVML_TARGET_CLONES
-void truncation_loop(int party, const u64* m, const u64* high, const u64* wrap, const u64* mask,
-                     int bits, int fraction, i64 begin, i64 end, u64* __restrict out) {
-  const u64 ring = low_mask(bits);
-  for (i64 i = begin; i < end; ++i)
-    out[i] = truncation_share(party, m[i], high[i], wrap[i], mask[i], bits, fraction) & ring;
+void bit_loop(int party, const u8* m_b, const u64* r_bit, u64 ring, i64 begin, i64 end,
+              u64* __restrict out) {
+  for (i64 i = begin; i < end; ++i) out[i] = bit_share(party, m_b[i] & 1, r_bit[i]) & ring;
 }
 
 PRIVML_TARGET_CLONES
@@ -57,38 +40,19 @@ void check(int party, int bits, int threads) {
 
 }  // namespace
 
-void product_shares(int party, const u64* m_x, const u64* r_x, const u64* m_y, const u64* r_y,
-                    const u64* dealt, i64 count, int bits, u64* out, int threads) {
-  check(party, bits, threads);
-  divide(count, threads, kLeast, [&](i64 begin, i64 end) {
-    product_loop(party, m_x, r_x, m_y, r_y, dealt, low_mask(bits), begin, end, out);
-  });
-}
-
 void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,
-                      const u64* r_product, const u64* mask, i64 count, int bits, u64* out,
-                      int threads) {
+                      const u64* r_product, i64 count, int bits, u64* out, int threads) {
   check(party, bits, threads);
   divide(count, threads, kLeast, [&](i64 begin, i64 end) {
-    selection_loop(party, m_b, m_a, r_a, r_bit, r_product, mask, low_mask(bits), begin, end, out);
+    selection_loop(party, m_b, m_a, r_a, r_bit, r_product, low_mask(bits), begin, end, out);
   });
 }
 
-void bit_shares(int party, const u8* m_b, const u64* r_bit, const u64* mask, i64 count, int bits,
-                u64* out, int threads) {
+void bit_shares(int party, const u8* m_b, const u64* r_bit, i64 count, int bits, u64* out,
+                int threads) {
   check(party, bits, threads);
-  divide(count, threads, kLeast, [&](i64 begin, i64 end) {
-    bit_loop(party, m_b, r_bit, mask, low_mask(bits), begin, end, out);
-  });
-}
-
-void truncation_shares(int party, const u64* m, const u64* high, const u64* wrap, const u64* mask,
-                       i64 count, int bits, int fraction, u64* out, int threads) {
-  check(party, bits, threads);
-  expect(fraction >= 1 && fraction < bits - 1, "fraction must be 1 to bits - 2");
-  divide(count, threads, kLeast, [&](i64 begin, i64 end) {
-    truncation_loop(party, m, high, wrap, mask, bits, fraction, begin, end, out);
-  });
+  divide(count, threads, kLeast,
+         [&](i64 begin, i64 end) { bit_loop(party, m_b, r_bit, low_mask(bits), begin, end, out); });
 }
 
 void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u64* dealt,

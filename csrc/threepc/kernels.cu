@@ -135,35 +135,19 @@ __global__ void open_sign(int bits, u32 prime, int width, const u8* first, const
   }
 }
 
-__global__ void product_shares(int party, const u64* m_x, const u64* r_x, const u64* m_y,
-                               const u64* r_y, const u64* dealt, i64 count, int bits, u64* out) {
-  const i64 i = thread_index();
-  if (i >= count) return;
-  out[i] = product_share(party, m_x[i], r_x[i], m_y[i], r_y[i], dealt[i]) & ring_mask(bits);
-}
-
 __global__ void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a,
-                                 const u64* r_bit, const u64* r_product, const u64* mask, i64 count,
-                                 int bits, u64* out) {
-  const i64 i = thread_index();
-  if (i >= count) return;
-  out[i] = selection_share(party, m_b[i] & 1, m_a[i], r_a[i], r_bit[i], r_product[i], mask[i]) &
-           ring_mask(bits);
-}
-
-__global__ void bit_shares(int party, const u8* m_b, const u64* r_bit, const u64* mask, i64 count,
-                           int bits, u64* out) {
-  const i64 i = thread_index();
-  if (i >= count) return;
-  out[i] = bit_share(party, m_b[i] & 1, r_bit[i], mask[i]) & ring_mask(bits);
-}
-
-__global__ void truncation_shares(int party, const u64* m, const u64* high, const u64* wrap,
-                                  const u64* mask, i64 count, int bits, int fraction, u64* out) {
+                                 const u64* r_bit, const u64* r_product, i64 count, int bits,
+                                 u64* out) {
   const i64 i = thread_index();
   if (i >= count) return;
   out[i] =
-      truncation_share(party, m[i], high[i], wrap[i], mask[i], bits, fraction) & ring_mask(bits);
+      selection_share(party, m_b[i] & 1, m_a[i], r_a[i], r_bit[i], r_product[i]) & ring_mask(bits);
+}
+
+__global__ void bit_shares(int party, const u8* m_b, const u64* r_bit, i64 count, int bits,
+                           u64* out) {
+  const i64 i = thread_index();
+  if (i < count) out[i] = bit_share(party, m_b[i] & 1, r_bit[i]) & ring_mask(bits);
 }
 
 // One element per thread, all `kinds` tables.

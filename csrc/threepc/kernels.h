@@ -41,15 +41,10 @@ void mask_sign(const MaskJob& job, const Loops& loops = {});
 void open_sign(const OpenJob& job, const Loops& loops = {});
 
 // Element-wise, see ring.h; results are in [0, 2^bits).
-void product_shares(int party, const u64* m_x, const u64* r_x, const u64* m_y, const u64* r_y,
-                    const u64* dealt, i64 count, int bits, u64* out, int threads = 1);
 void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,
-                      const u64* r_product, const u64* mask, i64 count, int bits, u64* out,
-                      int threads = 1);
-void bit_shares(int party, const u8* m_b, const u64* r_bit, const u64* mask, i64 count, int bits,
-                u64* out, int threads = 1);
-void truncation_shares(int party, const u64* m, const u64* high, const u64* wrap, const u64* mask,
-                       i64 count, int bits, int fraction, u64* out, int threads = 1);
+                      const u64* r_product, i64 count, int bits, u64* out, int threads = 1);
+void bit_shares(int party, const u8* m_b, const u64* r_bit, i64 count, int bits, u64* out,
+                int threads = 1);
 // `kinds` tables of `size` entries, turned (see ring.h); dealt: count * size; out: kinds * count.
 void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u64* dealt,
                    i64 count, int bits, u64* out, int threads = 1);

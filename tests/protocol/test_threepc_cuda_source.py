@@ -90,5 +90,5 @@ def test_what_is_refused(emulated: CudaKernels) -> None:
     with pytest.raises(ValueError, match="280 bytes"):
         emulated.sign_open(np.zeros(280, np.uint8), np.zeros(7, np.uint8), (10,), 32, 127)
     with pytest.raises(ValueError, match="differ in size"):
-        emulated.bit_shares(0, bits, words[:3], words, 32)
+        emulated.bit_shares(0, bits, words[:3], 32)
     assert emulated.words(KEY, 0, (0, 4), 64).shape == (0, 4)

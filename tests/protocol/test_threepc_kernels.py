@@ -62,25 +62,18 @@ def test_dealt_words_and_the_key_add_up() -> None:
         assert (((sent + kept) - values.numpy()) & (2**bits - 1 if bits < 64 else -1) == 0).all()
 
 
-def test_ring_elements() -> None:
+def test_selections_and_bits() -> None:
     random = np.random.default_rng(1)
     draw = lambda: random.integers(-(2**63), 2**63 - 1, 300)  # noqa: E731
-    m_x, m_y, r_x, r_y, r_z = (draw() for _ in range(5))
     split = lambda v: (s := draw(), v - s)  # noqa: E731
-    x, y, dealt = split(r_x), split(r_y), split(r_x * r_y + r_z)
-    z = sum(kernels.product_shares(p, m_x, x[p], m_y, y[p], dealt[p], 64) for p in (0, 1))
-    assert (z - r_z == (m_x - r_x) * (m_y - r_y)).all()
+    m, r = draw(), draw()
     m_b, r_b = random.integers(0, 2, (2, 300))
-    bit, product, mask = split(r_b), split(r_b * r_x), split(r_z)
-    m_b8 = m_b.astype(np.uint8)
-    z = sum(kernels.selection_shares(p, m_b8, m_x, x[p], bit[p], product[p], mask[p], 64) for p in (0, 1))
-    assert (z - r_z == (m_b ^ r_b) * (m_x - r_x)).all()
-    z = sum(kernels.bit_shares(p, m_b8, bit[p], mask[p], 64) for p in (0, 1))
-    assert (z - r_z == m_b ^ r_b).all()
-    value = random.integers(-(2**61), 2**61, 300)
-    high, wrap = split((r_x.view(np.uint64) >> np.uint64(20)).view(np.int64)), split((r_x < 0) * np.int64(2**44))
-    z = sum(kernels.truncation_shares(p, value + r_x, high[p], wrap[p], mask[p], 64, 20) for p in (0, 1))
-    assert set((z - r_z - (value >> 20)).tolist()) <= {0, 1}
+    parts, bit, product = split(r), split(r_b), split(r_b * r)
+    shown = m_b.astype(np.uint8)
+    z = sum(kernels.selection_shares(p, shown, m, parts[p], bit[p], product[p], 64) for p in (0, 1))
+    assert (z == (m_b ^ r_b) * (m - r)).all()
+    z = sum(kernels.bit_shares(p, shown, bit[p], 64) for p in (0, 1))
+    assert (z == m_b ^ r_b).all()
 
 
 def test_lookups_of_shared_indices() -> None:

@@ -108,6 +108,26 @@ def sign_open(first: np.ndarray, second: np.ndarray, shape: Sequence[int], ell: 
 
 
 # ---- elements of the ring; see csrc/threepc/ring.h
+def selection_shares(
+    rank: int,
+    m_b: torch.Tensor,
+    m_a: torch.Tensor,
+    r_a: torch.Tensor,
+    r_bit: torch.Tensor,
+    r_product: torch.Tensor,
+    bits: int,
+) -> torch.Tensor:
+    """This party's share of b * a for the bit b = m_b ^ r_b (``m_b``: uint8)."""
+    operands = map(_words, (m_b, m_a, r_a, r_bit, r_product))
+    return torch.from_numpy(_kernels.selection_shares(rank, *operands, bits, _threads(m_a.numel()))).view(m_a.shape)
+
+
+def bit_shares(rank: int, m_b: torch.Tensor, r_bit: torch.Tensor, bits: int) -> torch.Tensor:
+    """This party's share in the ring of the bit b = m_b ^ r_b (``m_b``: uint8)."""
+    shares = _kernels.bit_shares(rank, _words(m_b), _words(r_bit), bits, _threads(m_b.numel()))
+    return torch.from_numpy(shares).view(m_b.shape)
+
+
 def lookup_shares(tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bits: int) -> torch.Tensor:
     """This party's share of tables[:, (m - r) mod size], [k, *m.shape]; ``dealt``: its share of r's unit vector."""
     turned = tables.flip(-1).repeat(1, 2).contiguous().numpy()

@@ -188,19 +188,6 @@ class CudaKernels:
         return out
 
     # ---- elements of the ring; see csrc/threepc/ring.h
-    def product_shares(
-        self,
-        rank: int,
-        m_x: torch.Tensor,
-        r_x: torch.Tensor,
-        m_y: torch.Tensor,
-        r_y: torch.Tensor,
-        dealt: torch.Tensor,
-        bits: int,
-    ) -> torch.Tensor:
-        """This party's share of x * y plus the mask that ``dealt`` holds."""
-        return self._elements("product_shares", rank, (m_x, r_x, m_y, r_y, dealt), bits)
-
     def selection_shares(
         self,
         rank: int,
@@ -209,31 +196,14 @@ class CudaKernels:
         r_a: torch.Tensor,
         r_bit: torch.Tensor,
         r_product: torch.Tensor,
-        mask: torch.Tensor,
         bits: int,
     ) -> torch.Tensor:
-        """This party's share of b * a + mask for the bit b = m_b ^ r_b (``m_b``: uint8)."""
-        return self._elements("selection_shares", rank, (m_b, m_a, r_a, r_bit, r_product, mask), bits)
+        """This party's share of b * a for the bit b = m_b ^ r_b (``m_b``: uint8)."""
+        return self._elements("selection_shares", rank, (m_b, m_a, r_a, r_bit, r_product), bits)
 
-    def bit_shares(
-        self, rank: int, m_b: torch.Tensor, r_bit: torch.Tensor, mask: torch.Tensor, bits: int
-    ) -> torch.Tensor:
-        """This party's share of b + mask in the ring for the bit b = m_b ^ r_b (``m_b``: uint8)."""
-        return self._elements("bit_shares", rank, (m_b, r_bit, mask), bits)
-
-    def truncation_shares(
-        self,
-        rank: int,
-        m: torch.Tensor,
-        high: torch.Tensor,
-        wrap: torch.Tensor,
-        mask: torch.Tensor,
-        bits: int,
-        fraction: int,
-    ) -> torch.Tensor:
-        """This party's share of x / 2^fraction + mask, at most one unit above the floor."""
-        _expect(1 <= fraction < bits - 1, "fraction must be 1 to bits - 2")
-        return self._elements("truncation_shares", rank, (m, high, wrap, mask), bits, np.int32(fraction))
+    def bit_shares(self, rank: int, m_b: torch.Tensor, r_bit: torch.Tensor, bits: int) -> torch.Tensor:
+        """This party's share in the ring of the bit b = m_b ^ r_b (``m_b``: uint8)."""
+        return self._elements("bit_shares", rank, (m_b, r_bit), bits)
 
     def lookup_shares(self, tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bits: int) -> torch.Tensor:
         """This party's share of tables[:, (m - r) mod size], [k, *m.shape]; ``dealt``: its share of r's unit vector."""
@@ -247,12 +217,12 @@ class CudaKernels:
         self._launch("lookup_shares", m.numel(), *operands, count, np.int32(bits), out)
         return out
 
-    def _elements(self, name: str, rank: int, operands: Sequence[torch.Tensor], bits: int, *more: Any) -> torch.Tensor:
+    def _elements(self, name: str, rank: int, operands: Sequence[torch.Tensor], bits: int) -> torch.Tensor:
         count = operands[0].numel()
         _expect(all(o.numel() == count for o in operands), f"{name}: the operands differ in size")
         out = self._empty(operands[0].shape, torch.int64)
         dense = [o.contiguous() for o in operands]
-        self._launch(name, count, np.int32(rank), *dense, np.int64(count), np.int32(bits), *more, out)
+        self._launch(name, count, np.int32(rank), *dense, np.int64(count), np.int32(bits), out)
         return out
 
     # ---- launching

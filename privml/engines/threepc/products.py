@@ -174,8 +174,7 @@ def ring_parts(party: Party, bit: Share, bits: int) -> torch.Tensor | None:
     dealt = party.deal(r.long() if party.deals else None, r.shape, bits)
     if party.deals:
         return None
-    part = (1 - 2 * m.long()) * dealt
-    return part + m if party.rank == 0 else part
+    return party.kernels.bit_shares(party.rank, m, dealt, bits)
 
 
 def bits_to_ring(party: Party, bit: Share, bits: int) -> Share:
@@ -198,6 +197,4 @@ def select_parts(party: Party, bit: Share, a: Share, bits: int) -> torch.Tensor 
     dealt = party.deal(product, shape, bits)
     if party.deals:
         return None
-    flip = mb.long()
-    part = (1 - 2 * flip) * (ma * dealt_bit - dealt) - flip * ra
-    return part + flip * ma if party.rank == 0 else part
+    return party.kernels.selection_shares(party.rank, mb, ma, ra, dealt_bit, dealt, bits)
