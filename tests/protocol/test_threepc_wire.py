@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What crosses the wire: pinned down by hashes where the randomness is, and free of the values where it is not."""
+
+import hashlib
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from privml import _core
+from privml.engines import threepc
+from privml.engines.base import Operand
+from privml.engines.threepc.links import DEALER
+
+N = 300
+
+
+class Recorded:
+    """A channel's end that keeps what is written to it."""
+
+    def __init__(self, channel, written):
+        self._channel, self._written = channel, written
+
+    def write_array(self, data):
+        self._written.append(bytes(data))
+        self._channel.write_array(data)
+
+    def __getattr__(self, name):
+        return getattr(self._channel, name)
+
+
+def three(work, value, seed=None, truncation="exact"):
+    """Runs ``work(engine, share of value)`` at all parties; returns what each of them sent after the set-up, by target
+    ("deal" for what is dealt)."""
+    pairs = {pair: _core.memory_pair() for pair in threepc.PAIRS}
+    dealing = _core.memory_pair()
+    written = {(a, b): [] for pair in threepc.PAIRS for a, b in (pair, pair[::-1])} | {(DEALER, "deal"): []}
+    errors = []
+
+    def party(rank):
+        try:
+            mine = {}
+            for pair, ends in pairs.items():
+                if rank in pair:
+                    peer = pair[1 - pair.index(rank)]
+                    mine[peer] = Recorded(ends[pair.index(rank)], written[rank, peer])
+            end = {0: dealing[0], DEALER: Recorded(dealing[1], written[DEALER, "deal"])}.get(rank)
+            engine = threepc.established(mine, end, rank, truncation, seed)
+            for key in written:
+                if key[0] == rank:
+                    written[key].clear()
+            work(engine, engine.input(value if rank == 1 else None, value.shape, 1, 64))
+            engine.party.drain()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=party, args=(rank,)) for rank in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not errors
+    return {key: b"".join(parts) for key, parts in written.items()}
+
+
+WORK = {
+    "multiply": lambda e, x: e.multiply(Operand(x, 64), Operand(x, 64), 64),
+    "sign": lambda e, x: e.less_than_zero(x, 64),
+    "signs of many": lambda e, x: e.less_than_many(x, [0, 5], 64),
+    "select": lambda e, x: e.relu(x, 40),
+    "truncate": lambda e, x: e.truncate(x, 64, 13),
+    "extend": lambda e, x: e.extend(x, 32, 64),
+    "lookup": lambda e, x: e.lookup(torch.arange(16), x, 4, 20),
+    "and": lambda e, x: e.logical_and(e.less_than_zero(x, 8), e.less_than_zero(x, 8)),
+}
+TRACES = {
+    "multiply": "c4dc30bf46895d3d",
+    "sign": "2be44cac1f013935",
+    "signs of many": "ed643cb47b46ebad",
+    "select": "7d83b4a728ea7674",
+    "truncate": "6e580e99c9626d01",
+    "extend": "6304194498eac4c0",
+    "lookup": "c723f7a97dd9220b",
+    "and": "2cf30f1d2b830ebe",
+}
+
+
+def digest(traffic):
+    return hashlib.sha256(b"".join(str(k).encode() + v for k, v in sorted(traffic.items(), key=str))).hexdigest()[:16]
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_trace(name):
+    found = digest(three(WORK[name], torch.arange(-N // 2, N // 2), seed=11))
+    assert found == TRACES[name], "the messages changed: a protocol change must say so, a refactoring must not do it"
+
+
+@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("value", [0, -1, 123456])
+def test_messages_do_not_depend_on_values(name, value):
+    """Every message has as many ones as when other values are shared, at most six standard deviations apart."""
+    others = three(WORK[name], torch.arange(-N // 2, N // 2))
+    for key, sent in three(WORK[name], torch.full((N,), value)).items():
+        assert len(sent) == len(others[key])
+        if sent:
+            means = [np.unpackbits(np.frombuffer(data, np.uint8)).mean() for data in (sent, others[key])]
+            assert abs(means[0] - means[1]) < 6 * 0.5 * np.sqrt(2 / (8 * len(sent))), (key, means)
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_every_run_draws_anew(name):
+    first, second = (three(WORK[name], torch.zeros(N, dtype=torch.int64)) for _ in range(2))
+    for key in first:
+        assert len(first[key]) == len(second[key]) and (len(first[key]) < 16 or first[key] != second[key]), key
+
+
+def test_a_mask_is_never_used_twice():
+    """The same call again on one session sends other bytes."""
+    sent = []
+
+    def twice(engine, x):
+        for _ in range(2):
+            engine.less_than_zero(x, 64)
+
+    for key, traffic in three(twice, torch.zeros(N, dtype=torch.int64)).items():
+        half = len(traffic) // 2
+        if key in ((0, DEALER), (DEALER, 0), (DEALER, "deal")):
+            sent.append(key)
+            assert traffic[:half] != traffic[half:], key
+    assert len(sent) == 3
