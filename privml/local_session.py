@@ -37,7 +37,9 @@ def local(
     ``bits``, ``scale``, ``weight_bits``, ``weight_scale``, ``floating`` (a format or one of the names of
     ``privml.formats.FLOATS``), ``dot``, ``exp``: see Numerics. ``settings`` go to the engine
     (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest", refill="none",
-    delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1). ``ledger`` defaults to one that reads the engine's counters.
+    delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1; ``threepc``: truncation="auto", delay_ms, bandwidth_mbps,
+    deadline). ``plain`` takes like="threepc" to compute as that engine does. ``ledger`` defaults to one that reads the
+    engine's counters.
     Raises ConfigError for an unknown engine or setting.
     """
     numerics = Numerics(bits, scale, weight_bits, weight_scale, float_format(floating), dot, exp)
