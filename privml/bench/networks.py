@@ -75,7 +75,25 @@ class Tangents(nn.Module):
         return x
 
 
-NETWORKS: dict[str, Callable[..., nn.Module]] = {"gated": Gated, "sigmoid_lstm": SigmoidLstm, "tangents": Tangents}
+class Encoder(nn.Module):
+    """Layers of a transformer encoder, [n, length, width] to the same."""
+
+    def __init__(self, width: int, heads: int, hidden: int, length: int, layers: int) -> None:
+        super().__init__()
+        self.shape = (length, width)
+        layer = nn.TransformerEncoderLayer(width, heads, hidden, activation="gelu", batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.encoder(x)
+
+
+NETWORKS: dict[str, Callable[..., nn.Module]] = {
+    "gated": Gated,
+    "sigmoid_lstm": SigmoidLstm,
+    "tangents": Tangents,
+    "encoder": Encoder,
+}
 
 
 def network(params: Params) -> nn.Module:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of recurrent networks: what it predicts is what a run costs, and merging keeps its promise."""
+"""The benchmark of networks: what it predicts is what a run costs, and merging keeps its promise."""
 
 import pytest
 import torch
@@ -21,6 +21,7 @@ IDEAL = OtChoice("ideal", 0)
         SMALL,
         {"network": "sigmoid_lstm", "hidden": 6, "layers": 2, "numerics": NUMERICS},
         {"network": "tangents", "sizes": [6, 4], "numerics": NUMERICS},
+        {"network": "encoder", "width": 8, "heads": 2, "hidden": 12, "length": 3, "layers": 1, "numerics": NUMERICS},
     ],
 )
 def test_networks_compute_in_fixed_point_what_they_do_in_float(params):
@@ -58,9 +59,11 @@ def test_functions_cost_what_their_calls_cost():
     assert three.online.bytes == 3 * one.online.bytes and three.online.depth >= 3 * one.online.depth - 3
 
 
-def test_the_suite_names_networks_that_exist():
-    suite = OmegaConf.load(config_directory() / "suite" / "recurrent.yaml")
-    for row in suite.operators.values():
+def test_the_suites_name_networks_that_exist():
+    transformers, suite = (
+        OmegaConf.load(config_directory() / "suite" / f"{n}.yaml") for n in ("transformers", "recurrent")
+    )
+    for row in [*suite.operators.values(), *transformers.operators.values()]:
         assert row.operator == "network"
         assert "functions" in row.params or row.params.network in networks.NETWORKS
     functions = {r.function: r.calls * r.count for r in suite.operators.heads.params.functions[:1]}
