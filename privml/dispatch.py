@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 
 from privml.context import current_node
 from privml.errors import OverflowDetected, UnsupportedOperator
-from privml.formats import Float
+from privml.formats import FixedPoint, Float
 
 Rule = Callable[..., Any]
 Resolver = Callable[[OpOverload], Rule | None]
@@ -22,6 +22,8 @@ FLOATING: dict[OpOverload, Rule] = {}
 FUNCTIONS: dict[Callable, Rule] = {}
 # What to say about an operator that has no rule, by packet name.
 HINTS: dict[str, str] = {}
+# Operators that have rules for floats also where reals are public and the secrets integers or bits.
+MAKE_REALS: set[OpOverload] = set()
 _RESOLVERS: list[Resolver] = []
 _FLOATING_RESOLVERS: list[Resolver] = []
 _RESOLVED: dict[OpOverload, Rule] = {}
@@ -92,9 +94,23 @@ def _found(
 
 def rule_for(operator: OpOverload, args: Iterable[Any], kwargs: dict) -> Rule | None:
     """The rule for these arguments, by the formats of the tensors among them."""
-    if holds_floats(args) or (kwargs and holds_floats(kwargs.values())):
+    if (
+        holds_floats(args)
+        or (kwargs and holds_floats(kwargs.values()))
+        or (operator in MAKE_REALS and makes_floats(args))
+    ):
         return _found(operator, FLOATING, _RESOLVED_FLOATING, _RESOLVERS + _FLOATING_RESOLVERS)
     return TABLE.get(operator) or find_rule(operator)
+
+
+def makes_floats(values: Iterable[Any]) -> bool:
+    """Whether secret integers or bits of a session of floats meet public reals."""
+    secret = [v for v in values if hasattr(v, "session")]
+    if not secret or type(secret[0].session.real) is not Float:
+        return False
+    return not any(type(v.format) is FixedPoint for v in secret) and any(
+        isinstance(v, float) or (isinstance(v, torch.Tensor) and v.dtype.is_floating_point) for v in values
+    )
 
 
 def holds_floats(values: Iterable[Any]) -> bool:

@@ -136,6 +136,21 @@ def test_infinities_compare_and_nan_is_refused():
             x + float("nan")
 
 
+def test_public_reals_under_secret_bits_and_integers_become_floats(two_parties):
+    small = torch.tensor([1e-9, 0.3, -2e-7])
+    for session in (two_parties, privml.local("plain", floating="float32")):
+        bits = privml.share(torch.tensor([True, False, True]), owner=1, session=session)
+        whole = privml.share(torch.tensor([1, -3, 7]), session=session)
+        for result, expected in (
+            (torch.where(bits, small, -small), torch.tensor([1e-9, -0.3, -2e-7])),
+            (bits * small, torch.tensor([1e-9, 0.0, -2e-7])),
+            (whole / 3.0, torch.tensor([1, -3, 7]) / 3),
+            (1e-3 - whole, 1e-3 - torch.tensor([1, -3, 7])),
+        ):
+            assert result.format == Float() and torch.equal(privml.reveal(result), expected)
+        assert (whole + 1).format != Float()
+
+
 def test_engines_without_floats_say_which_have_them():
     from additive_engine import AdditiveEngine
 

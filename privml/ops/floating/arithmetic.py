@@ -8,10 +8,19 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements_floating
+from privml.dispatch import MAKE_REALS, implements_floating
 from privml.errors import InvalidInput
-from privml.formats import Boolean
-from privml.ops.floating.values import components, elementwise, finished, operands, pairwise, real_dtype, reduced_last
+from privml.formats import Boolean, Float
+from privml.ops.floating.values import (
+    as_float,
+    components,
+    elementwise,
+    finished,
+    operands,
+    pairwise,
+    real_dtype,
+    reduced_last,
+)
 from privml.ops.linear import dims_of
 from privml.ops.maximum import keep, last_dims
 from privml.ops.values import as_number, convert, engine_of, is_secret, join, like, ring_format
@@ -19,6 +28,12 @@ from privml.ops.words import magnitude, negated
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
+MAKE_REALS.update(
+    (
+        aten.add.Tensor, aten.add.Scalar, aten.sub.Tensor, aten.sub.Scalar, aten.rsub.Tensor, aten.rsub.Scalar,
+        aten.mul.Tensor, aten.mul.Scalar, aten.div.Tensor, aten.div.Scalar, aten.where.self,
+    )
+)  # fmt: skip
 
 
 # ---- sums
@@ -108,7 +123,7 @@ def cumsum(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> Secre
 def mul(a: Any, b: Any) -> SecretTensor:
     for bit, x in ((a, b), (b, a)):
         if is_secret(bit) and isinstance(bit.format, Boolean):
-            return chosen(bit, x)
+            return chosen(bit, x if is_secret(x) else as_float(torch.as_tensor(x), bit.session))
     return elementwise("multiply", as_number(a), as_number(b))
 
 
@@ -131,7 +146,8 @@ def div(a: Any, b: Any) -> SecretTensor:
     if b == 0:
         raise InvalidInput("division of a secret tensor by the public number 0")
     fraction, exponent = math.frexp(b)
-    if abs(fraction) == 0.5 and abs(exponent) < a.format.bias:  # the product with its inverse is the same
+    fmt = a.format if isinstance(a.format, Float) else a.session.real
+    if abs(fraction) == 0.5 and abs(exponent) < fmt.bias:  # the product with its inverse is the same
         return elementwise("multiply", a, 1.0 / b)
     return elementwise("divide", a, b)
 

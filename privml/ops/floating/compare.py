@@ -11,7 +11,16 @@ from privml.dispatch import implements_floating
 from privml.engines.base import Engine, Share
 from privml.formats import Float
 from privml.ops.floating.arithmetic import abs_, neg
-from privml.ops.floating.values import compared, components, elementwise, finished, operands, real_dtype, reduced_last
+from privml.ops.floating.values import (
+    as_float,
+    compared,
+    components,
+    elementwise,
+    finished,
+    operands,
+    real_dtype,
+    reduced_last,
+)
 from privml.ops.linear import dims_of
 from privml.ops.maximum import keep, last_dims
 from privml.ops.values import BOOLEAN, engine_of, is_secret, join, like, ring_format
@@ -118,6 +127,8 @@ def where(condition: Any, a: Any, b: Any) -> SecretTensor:
         shares, fmt, placement, session = operands(a, b)
         share = components(lambda x, y: torch.where(condition, x, y), *shares)
         return finished(share, fmt, placement, session, dtype)
+    if not is_secret(a) and not is_secret(b):
+        a = as_float(a, condition.session)
     (sa, sb), fmt, placement, session = operands(a, b)
     placement = join(placement, condition.placement)
     shape = torch.broadcast_shapes(condition.shape, sa[0].shape)

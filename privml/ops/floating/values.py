@@ -10,20 +10,34 @@ import torch
 
 from privml.context import Session, current_node
 from privml.engines.base import FLOAT_FUNCTION_FORMAT, Engine, Share
-from privml.formats import Float, Placement
-from privml.ops.values import BOOLEAN, convert, engine_of, expand, result_dtype, unify
+from privml.formats import Float, Owned, Placement
+from privml.ops.values import BOOLEAN, convert, engine_of, expand, is_secret, result_dtype, unify
+from privml.ops.words import public_words
 from privml.tensor import SecretTensor
 
 
 def operands(*values: Any) -> tuple[list[Share], Float, Placement, Session]:
     """Secret and public tensors and numbers as shares of one Float format and shape."""
     tensors = [v if isinstance(v, torch.Tensor) else torch.tensor(v, dtype=torch.float64) for v in values]
+    secrets = [v for v in tensors if is_secret(v)]
+    if not any(isinstance(v.format, Float) for v in secrets):
+        tensors = [as_float(v, secrets[0].session) for v in tensors]
     shares, fmt, placement, session = unify(tensors, torch.float32)
     shape = shares[0][0].shape
     for share in shares[1:]:
         if share[0].shape != shape:
             shape = torch.broadcast_shapes(shape, share[0].shape)
     return [expand(share, shape) for share in shares], fmt, placement, session
+
+
+def as_float(x: torch.Tensor, session: Session) -> SecretTensor:
+    """A secret of another format, or a public tensor, as a float of the session."""
+    fmt = session.real
+    if is_secret(x):
+        return SecretTensor(convert(engine_of(x), x.share, x.format, fmt), fmt, x.placement, session, torch.float32)
+    everybody = Owned(0)  # whom it costs nothing to compute with what is public
+    words = public_words(session.engine_for(everybody), x, x.shape, fmt)
+    return SecretTensor(words, fmt, everybody, session, x.dtype if x.dtype.is_floating_point else torch.float32)
 
 
 def finished(share: Share, fmt: Float, placement: Placement, session: Session, dtype: torch.dtype) -> SecretTensor:
