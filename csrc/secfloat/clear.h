@@ -205,12 +205,14 @@ constexpr FloatValue clear_float_from_fixed(i64 x, int scale, FloatFormat f) {
 constexpr i64 clear_float_to_fixed(FloatValue a, FloatFormat f, int bits, int scale) {
   const int e = a.exponent + scale;
   if (a.zero || e < -1) return 0;
-  const i64 least = -(i64{1} << (bits - 1));
-  if (e >= bits - 1) return a.sign ? least : -(least + 1);
+  const u64 end = u64{1} << (bits - 1);
+  const auto stopped = [&](u64 magnitude) {
+    if (a.sign) return static_cast<i64>(u64{0} - std::min(magnitude, end));
+    return static_cast<i64>(std::min(magnitude, end - 1));
+  };
+  if (e >= bits - 1) return stopped(end);
   const int q = f.mantissa;
-  const u64 m = e >= q ? a.mantissa << (e - q) : shift_rounded(a.mantissa, q - e);
-  if (!a.sign && m == u64{1} << (bits - 1)) return -(least + 1);  // rounded up to the end
-  return a.sign ? -static_cast<i64>(m) : static_cast<i64>(m);
+  return stopped(e >= q ? a.mantissa << (e - q) : shift_rounded(a.mantissa, q - e));
 }
 
 // To another format: rounded, then checked. An infinity is cast as the number that it counts as.

@@ -78,6 +78,10 @@ TEST(ClearFloat, FromFixed) {
       }
     }
   }
+  const FloatValue large = clear_float_from_fixed(i64{1} << 62, 0, kFloat32);
+  EXPECT_EQ(clear_float_to_fixed(large, kFloat32, 64, 1), std::numeric_limits<i64>::max());
+  EXPECT_EQ(clear_float_to_fixed(clear_float_negate(large), kFloat32, 64, 1),
+            std::numeric_limits<i64>::min());
   EXPECT_EQ(clear_float_from_fixed(std::numeric_limits<i64>::min(), 63, kFloat32),
             (FloatValue{false, true, 0, u64{1} << 23}));
 }

@@ -184,8 +184,8 @@ Shares<T> part_of(const Shares<T>& joined, i64 n, i64 k) {
   return out;
 }
 
-// Numbers that an operation works on at once.
-inline constexpr i64 kFloatChunk = i64{1} << 13;
+// Numbers that an operation works on at once; each chunk takes the operation's depth.
+inline constexpr i64 kFloatChunk = i64{1} << 14;
 
 // body(steps, begin) for consecutive ranges, each on correlations reserved in one go; and the same
 // on a meter.
