@@ -41,7 +41,7 @@ FORMS = {
 FLOAT_ARITHMETIC = {"add": 2, "multiply": 2, "divide": 2, "maximum": 2, "sqrt": 1, "relu": 1, "round_to_integer": 1}
 FLOAT_COMPARISONS = ("less_than", "less_equal", "equal")
 FLOAT_FUNCTIONS = (
-    "exp", "log", "exp2", "log2", "sigmoid", "tanh", "erf", "rsqrt", "sin_pi", "cos_pi", "tan_pi",
+    "exp", "log", "exp2", "log2", "sigmoid", "tanh", "erf", "gelu", "rsqrt", "sin_pi", "cos_pi", "tan_pi",
 )  # fmt: skip
 FLOAT_FUNCTION_FORMAT = Float(8, 23)
 

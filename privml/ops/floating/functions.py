@@ -41,12 +41,10 @@ for _operator, _name in (
 
 @implements_floating(aten.gelu.default)
 def gelu(x: SecretTensor, approximate: str = "none") -> SecretTensor:
-    """x times the normal distribution, by the error function; exact to the last place of x, and not of itself where
-    that is tiny."""
-    if approximate == "tanh":
-        inner = torch.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
-    else:
-        inner = torch.erf(x * math.sqrt(0.5))
+    """The engine's function, or its approximation by a hyperbolic tangent, exact to the last place of x."""
+    if approximate == "none":
+        return function("gelu", x)
+    inner = torch.tanh((x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
     return (x * 0.5) * (1 + inner)
 
 
