@@ -174,7 +174,7 @@ TEST(SignLeakage, RatiosOfTheSharesTellNothing) {
     for (int row = 0; row < kBits; ++row) {
       const bool pad = row == kBits - 1;
       share0.push_back(pad ? 1 : list_number(lists.dealt, kTrials, kBits - 1, 7, i, row));
-      const int bit = static_cast<int>(bits_of_r >> (kBits - 2 - row) & 1);
+      const int bit = pad ? 1 : static_cast<int>(bits_of_r >> (kBits - 2 - row) & 1);
       share1.push_back(pad ? 0 : (bit + kPrime - share0[row]) % kPrime);
     }
     Ratios with, without;
