@@ -18,6 +18,7 @@ def run(config: DictConfig) -> None:
         Program.load(config.program),
         config.listen,
         truncation=config.truncation,
+        device=config.device,
         deadline=config.deadline,
         sessions=config.sessions,
         log=log,

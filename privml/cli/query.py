@@ -39,6 +39,7 @@ def run(config: DictConfig) -> None:
             preprocessing=preprocessing,
             dealer=config.dealer,
             truncation=config.truncation,
+            device=config.device,
         )
     save(answer.outputs, config.out)
     if config.ledger is not None:

@@ -66,6 +66,7 @@ def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) ->
             progress=step,
             dealer=config.engine.name == "threepc",
             truncation=config.engine.get("truncation", "auto"),
+            device=config.engine.get("device", "cpu"),
         )
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers

@@ -39,5 +39,6 @@ def run(config: DictConfig) -> None:
             preprocessing=preprocessing,
             dealer=config.dealer,
             truncation=config.truncation,
+            device=config.device,
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
         )

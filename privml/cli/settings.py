@@ -20,6 +20,7 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "listen": (_TEXT, 0),
     "dealer": (_TEXT, 0),
     "truncation": (_TEXT, 0),
+    "device": (_TEXT, 0),
     "sessions": (_WHOLE, 0),
     "preprocessing": (_TEXT, 0),
     "store": (_TEXT, 0),

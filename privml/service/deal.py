@@ -69,6 +69,7 @@ def deal(
     listen: str,
     *,
     truncation: str = "auto",
+    device: str = "cpu",
     deadline: float = 60.0,
     sessions: int = 0,
     network: Mapping[str, float] | None = None,
@@ -83,7 +84,7 @@ def deal(
     seconds that a read may wait for another party; the other settings as in ``serve``.
     Raises ConfigError for a port in use and wrong settings.
     """
-    settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation)
+    settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation, device=device)
     refuse_insecure(settings, listen, None)
     load_torch()
     running, ended = _Running(), []

@@ -75,7 +75,7 @@ def run_dealer(task: dict[str, Any]) -> None:
     def on_end(dealt: Dealt) -> None:
         tell_done(dealt.seconds, dealt.ledger.as_dict(), "")
 
-    shared = {name: task["settings"][name] for name in ("deadline", "network", "truncation")}
+    shared = {name: task["settings"][name] for name in ("deadline", "network", "truncation", "device")}
     deal(
         Program.load(task["program"]),
         "127.0.0.1:0",

@@ -51,10 +51,12 @@ def query(
     preprocessing: Preprocessing | None = None,
     dealer: str | None = None,
     truncation: str = "auto",
+    device: str = "cpu",
 ) -> Answer:
     """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
     with one of them per input of the program. ``threads``: the session's lanes, as many as the server's.
-    ``preprocessing``: the store that the correlations are taken from. ``dealer``, ``truncation``: as at the server.
+    ``preprocessing``: the store that the correlations are taken from. ``dealer``, ``truncation``: as at the server;
+    ``device``: see ``serve``.
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
     then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
@@ -62,7 +64,9 @@ def query(
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    service = Service(program, settings_of(program, ot, threads, preprocessing, dealer, truncation), preprocessing)
+    service = Service(
+        program, settings_of(program, ot, threads, preprocessing, dealer, truncation, device), preprocessing
+    )
     for address in (server, dealer):
         if address is not None:
             refuse_insecure(service.settings, address, None)

@@ -66,6 +66,7 @@ def serve(
     link_profile: LinkProfile | None = None,
     dealer: str | None = None,
     truncation: str = "auto",
+    device: str = "cpu",
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
@@ -74,12 +75,13 @@ def serve(
     ``threads``: lanes of each session, each with a connection of its own. ``on_listening`` gets the port.
     ``preprocessing``: the store that sessions take their correlations from. ``link_profile``: the link to the clients,
     which ``ot`` "auto" reckons with (default: that of ``network``). ``dealer``: the address of party 2 (see
-    ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``.
+    ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``; ``device``: where
+    this party of three computes, "cpu" or "cuda".
     Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
-    settings = settings_of(program, ot, threads, preprocessing, dealer, truncation)
+    settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device)
     service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
     for address in (listen, dealer):
         if address is not None:
@@ -131,6 +133,7 @@ def settings_of(
     preprocessing: Preprocessing | None = None,
     dealer: str | None = None,
     truncation: str = "auto",
+    device: str = "cpu",
 ) -> Settings:
     """What all parties of a query must agree on. ConfigError when the store is not as secure as ``ot`` demands."""
     if preprocessing is not None and ot.security != preprocessing.ot.security:
@@ -139,7 +142,8 @@ def settings_of(
         )
     store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
     engine = "twopc" if dealer is None else "threepc"
-    return Settings(engine, ot, program.hash, program.formats_hash, program.numerics, threads, *store, truncation)
+    hashes = program.hash, program.formats_hash
+    return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device)
 
 
 def _answer(

@@ -60,6 +60,7 @@ class Settings:
         if self.engine not in ENGINES:
             raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
         checked_threads(self.threads)
+        kernels_for(self.device)  # says what is missing before anybody waits
         if self.dealt and (self.threads > 1 or self.store is not None):
             raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
 

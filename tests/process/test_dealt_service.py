@@ -13,6 +13,7 @@ import torch
 from torch import nn
 
 import privml
+from privml.errors import ConfigError
 from privml.service.launch import launch
 
 INPUT = [[0.5, -1.0, 2.0, 0.25], [1.5, 0.0, -0.5, 1.0]]
@@ -114,3 +115,11 @@ def test_launch_with_a_dealer_costs_what_was_foretold(program):
         for phase in ("setup", "preprocess", "online"):
             for count in ("sent", "received", "depth"):
                 assert report.ledger["total"][phase][count] == foretold[phase][count], (rank, phase, count)
+
+
+def test_a_device_that_is_not_there_is_refused_at_once(program):
+    with pytest.raises(ConfigError, match="engine.device"):
+        launch(program, torch.tensor(INPUT), dealer=True, device="tpu")
+    if not torch.cuda.is_available():
+        with pytest.raises(ConfigError, match="no CUDA device"):
+            launch(program, torch.tensor(INPUT), dealer=True, device="cuda")
