@@ -187,6 +187,33 @@ TEST(FloatFunctions, RefuseLengthsThatDiffer) {
   });
 }
 
+// What the protocols send on fixed seeds: the first four bytes each of the SHA-256 of both parties'
+// messages.
+TEST(FloatFunctions, WireTraces) {
+  const Values values = random_pairs(100, kFloat32).a;
+  const Both<FloatVector> shares = share_floats(values, kFloat32, 3);
+  const auto trace = [&](const FloatFunction& function) {
+    const Outcome outcome = run_parties({true, 0}, [&](Party& party) {
+      FloatVector out(std::ssize(values));
+      function.protocol(party, shares[party.rank], out);
+    });
+    const auto& hashes = outcome.record.sent_hash;
+    return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);
+  };
+  EXPECT_EQ(trace(kSinPi), "4bf9b088e141fd6d");
+  EXPECT_EQ(trace(kCosPi), "0714be61455b8b72");
+  EXPECT_EQ(trace(kTanPi), "cd334920b337b131");
+  EXPECT_EQ(trace(kExp2), "4e760657b9ccb333");
+  EXPECT_EQ(trace(kExp), "723ee6a9baa1276d");
+  EXPECT_EQ(trace(kLog2), "6a9c2e06df3ac9a1");
+  EXPECT_EQ(trace(kLog), "7112b2537f4b3f32");
+  EXPECT_EQ(trace(kRsqrt), "981f490a99c78100");
+  EXPECT_EQ(trace(kSigmoid), "6b1103bea64b0e6d");
+  EXPECT_EQ(trace(kTanhOf), "c452ed33f8b9a1d2");
+  EXPECT_EQ(trace(kErfOf), "28c3ae184579e221");
+  EXPECT_EQ(trace(kGeluOf), "3156a9840f4311b1");
+}
+
 double value_at(FloatValue (*twin)(FloatValue), double x) {
   const u32 bits = std::bit_cast<u32>(static_cast<float>(x));
   return double_from_value(twin(value_from_single_bits(bits)), kFloat32);

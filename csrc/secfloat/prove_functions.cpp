@@ -115,14 +115,22 @@ T exact_tangent(T x) {
   return negative ? -value : value;
 }
 
+constexpr double kTiny = 0x1p-26;  // below it a first order is exact to 2^-51
+
+double gelu_of(double x) {
+  return std::fabs(x) < kTiny ? 0.5 * x * (1 + M_2_SQRTPI * M_SQRT1_2 * x)
+                              : 0.5 * x * std::erfc(-x * M_SQRT1_2);
+}
+Quad gelu_of(Quad x) { return x * erfcq(-x / sqrtq(2)) / 2; }
+
 template <class T>
 T exact_sigmoid(T x) {
+  if constexpr (std::is_same_v<T, double>) {
+    if (std::fabs(x) < kTiny) return 0.5 + 0.25 * x;
+  }
   const T power = exponential(x < 0 ? x : -x);
   return (x < 0 ? power : T(1)) / (1 + power);
 }
-
-double gelu_of(double x) { return 0.5 * x * std::erfc(-x * M_SQRT1_2); }
-Quad gelu_of(Quad x) { return x * erfcq(-x / sqrtq(2)) / 2; }
 
 struct Function {
   const char* name;
