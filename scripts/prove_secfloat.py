@@ -21,13 +21,17 @@ from pathlib import Path
 
 import gmpy2
 import numpy as np
+import torch
 
 from privml import _core
+from privml.float_words import float_values, float_words
+from privml.formats import Float
 
 ROOT = Path(__file__).resolve().parent.parent
 PROVER = ROOT / "build" / "release" / "prove_functions"
 RESULTS = ROOT / "benchmarks" / "results" / "secfloat-errors.jsonl"
 PRECISION = 500  # bits
+FLOAT32 = Float(8, 23)
 
 Real = gmpy2.mpfr
 
@@ -54,28 +58,12 @@ EXACT: dict[str, Callable[[Real], Real]] = {
 
 def error_at(function: str, bits: int) -> float:
     """Units in the last place between the clear function and the exact value at one float32."""
-    x = np.array([bits], dtype=np.uint32).view(np.float32)
-    word = words(x)
-    result = getattr(_core.secfloat, f"clear_{function}")(word, 8, 23)
-    exact = EXACT[function](gmpy2.mpfr(float(x[0])))
+    x = torch.from_numpy(np.array([bits], dtype=np.uint32).view(np.float32))
+    word = getattr(_core.secfloat, f"clear_{function}")(float_words(x, FLOAT32).numpy(), 8, 23)
+    result = float_values(torch.from_numpy(word), FLOAT32, torch.float64).item()
+    exact = EXACT[function](gmpy2.mpfr(x.item()))
     exponent = gmpy2.get_exp(exact) - 1
-    return float(abs(gmpy2.mpfr(numbers(result)[0]) - exact) / gmpy2.exp2(exponent - 23))
-
-
-def words(x: np.ndarray) -> np.ndarray:
-    """The words of csrc/secfloat/word.h of normal numbers."""
-    bits = x.view(np.uint32).astype(np.uint64)
-    mantissa = bits & np.uint64(0x7FFFFF) | np.uint64(0x800000)
-    exponent = bits >> np.uint64(23) & np.uint64(255)
-    return mantissa | exponent << np.uint64(24) | (bits >> np.uint64(31)) << np.uint64(34) | np.uint64(1 << 35)
-
-
-def numbers(word: np.ndarray) -> np.ndarray:
-    """Their values, exact in doubles."""
-    mantissa = (word & np.uint64(0xFFFFFF)).astype(float)
-    exponent = (word >> np.uint64(24) & np.uint64(0x3FF)).astype(int) - 127 - 23
-    sign = 1 - 2 * (word >> np.uint64(34) & np.uint64(1)).astype(float)
-    return np.where(word >> np.uint64(35) & np.uint64(1), sign * np.ldexp(mantissa, exponent), 0.0)
+    return float(abs(gmpy2.mpfr(result) - exact) / gmpy2.exp2(exponent - 23))
 
 
 def prove(function: str, threads: int) -> dict:
