@@ -20,8 +20,8 @@ struct FixedFormat {
   friend bool operator==(FixedFormat, FixedFormat) = default;
 };
 
-// Elements that a function works on at once, so that the correlations of a chunk stay in cache.
-inline constexpr i64 kFunctionChunk = i64{1} << 14;
+// Elements that a function works on at once: memory stays bounded, and a batch takes few rounds.
+inline constexpr i64 kFunctionChunk = i64{1} << 16;
 
 // Throws InvalidArgument unless 2 <= bits <= most_bits and 0 <= scale <= bits - 2, so that 1.0 is a
 // number of the format. `what` names the format in the message.
