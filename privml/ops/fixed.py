@@ -165,7 +165,7 @@ def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
     fa, fb = narrowed(a.format, 0, wide), narrowed(b.format, 0, wide)
     bits = min(fa.bits + fb.bits, 64)
     left = operand(expand(a.share, shape), fa, a.placement)
-    if b.dim() == len(shape) and b.shape[-1] < shape[-1] and b.shape[:-1] == shape[:-1]:
+    if 0 < b.dim() == len(shape) and b.shape[-1] < shape[-1] and b.shape[:-1] == shape[:-1]:
         share = engine.multiply_rows(left, operand(b.share, fb, b.placement), bits)
     else:
         share = engine.multiply(left, operand(expand(b.share, shape), fb, b.placement), bits)

@@ -49,7 +49,7 @@ class _Running:
 
     def enter(self, gathering: Gathering) -> bool:
         with self.lock:
-            free = len(self.sessions) < MOST_SESSIONS
+            free = gathering.token not in self.sessions and len(self.sessions) < MOST_SESSIONS
             if free:
                 self.sessions[gathering.token] = gathering
             return free
@@ -115,7 +115,7 @@ def deal(
                 if gathering is None:
                     continue
                 if not running.enter(gathering):
-                    log(f"a session was refused: {MOST_SESSIONS} are under way")
+                    log(f"a session was refused: {MOST_SESSIONS} are under way, or one of its name is")
                     gathering.close()
                     continue
                 begun += 1

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -187,6 +188,8 @@ class ThreePartyEngine(Engine):
         if not self._small(bits, nonnegative, bound):
             wide = self.extend(a, bits, bits + 2)
             return self.truncate(wide, bits + 2, shift, False, 1 << (bits - 1))
+        if not nonnegative:  # what is added to make x positive must be whole after the shift; nothing is left beyond it
+            shift = min(shift, max(bits - 2, 1))
         return width.truncate_bounded(self.party, a, bits, shift, nonnegative, self.truncation == "exact")
 
     def _small(self, bits: int, nonnegative: bool, bound: int | None) -> bool:
@@ -230,7 +233,7 @@ class ThreePartyEngine(Engine):
     def divide_public(
         self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
     ) -> Share:
-        if divisor & (divisor - 1) and self.truncation != "exact":  # only exact steps give an exact quotient
+        if divisor > 1 and self.truncation != "exact":  # only exact steps give an exact quotient
             return self._exact().divide_public(a, bits, divisor, nonnegative, bound)
         return super().divide_public(a, bits, divisor, nonnegative, bound)
 
@@ -271,7 +274,7 @@ class ThreePartyEngine(Engine):
         part = products.ring_parts(self.party, a, bits)
         shape = (weights.shape[0], *a[1].shape[1:])
         if part is not None:
-            part = ring.matmul(self._here(weights), part.flatten(1)).view(shape)
+            part = ring.matmul(self._here(weights), part.reshape(part.shape[0], math.prod(shape[1:]))).view(shape)
         return products.opened(self.party, part, shape, bits)
 
     def inner(self, a: Share, b: Share, bits: int) -> Share:

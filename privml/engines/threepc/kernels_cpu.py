@@ -132,4 +132,5 @@ def lookup_shares(tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bi
     """This party's share of tables[:, (m - r) mod size], [k, *m.shape]; ``dealt``: its share of r's unit vector."""
     turned = tables.flip(-1).repeat(1, 2).contiguous().numpy()
     threads = _threads(dealt.numel())
-    return torch.from_numpy(_kernels.lookup_shares(turned, _words(m), _words(dealt), bits, threads)).view(-1, *m.shape)
+    shares = _kernels.lookup_shares(turned, _words(m), _words(dealt), bits, threads)
+    return torch.from_numpy(shares).view(tables.shape[0], *m.shape)

@@ -44,6 +44,7 @@ class Party:
         self.links.close()
         if self._worker is not None:
             self._worker.shutdown(wait=False, cancel_futures=True)
+        self._queued = []  # a step that failed would keep this party, and so its sockets, in a cycle
         for stream in self.streams.values():
             stream.wipe()
 

@@ -40,6 +40,7 @@ def prime_for(ell: int) -> int:
 def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     """[m - r < 0] in Z_2^ell, 2 <= ell <= 64; ``m`` may have a first dimension more than ``r``: several values of one
     mask."""
+    _check(ell)
     if m.numel() == 0:
         return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
     mask, flip = party.bit_masks(m.shape), _flip(party, m.shape)
@@ -53,6 +54,7 @@ def sign_in_ring(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Sh
     """``sign`` as an element of Z_2^ell, as published: the dealer answers s - r', which parties 0 and 1 turn into
     D ^ s by D + r' - 2 D r' + r_y, opened ahead (ell bits each way). The answers take ell bits instead of one; a bit
     that is selected by or multiplied with anyway is cheaper as a bit."""
+    _check(ell)
     if m.numel() == 0:
         return party.nothing(m.shape), party.nothing(m.shape)
     inner, outer = party.masks(m.shape, ell), party.masks(m.shape, ell)
@@ -65,6 +67,12 @@ def sign_in_ring(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Sh
     if answer is None:
         return party.masked(None, outer)
     return party.kernels.unpack(answer, m.shape, ell) * (1 - 2 * flip.long()) + ahead, outer
+
+
+def _check(ell: int) -> None:
+    """Refused by all alike before anything is drawn, so that their streams stay together."""
+    if not 2 <= ell <= 64:
+        raise ValueError(f"a comparison has 2 to 64 bits, got {ell}")
 
 
 def _flip(party: Party, shape: torch.Size) -> torch.Tensor | None:

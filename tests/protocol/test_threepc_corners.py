@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three-party engine where something is empty, has no dimensions, is shifted out, or is refused."""
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+import privml
+from privml.engines import threepc
+from privml.errors import PeerDisconnected
+from privml.service.deal import _Running
+from privml.session.dealer import Gathering
+
+FUNCTIONS = {
+    "sigmoid": torch.sigmoid,
+    "exp": torch.exp,
+    "reciprocal": lambda x: torch.reciprocal(x * x + 1),
+    "sqrt": lambda x: torch.sqrt(x * x + 1),
+    "log": lambda x: torch.log(x * x + 1),
+}
+
+
+@pytest.fixture(scope="module")
+def session():
+    with privml.local("threepc", deadline=20.0) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0)])
+def test_functions_of_one_number_and_of_none(session, name, shape):
+    x = torch.full(shape, 0.75)
+    found = privml.reveal(FUNCTIONS[name](privml.share(x, owner=1)))
+    assert found.shape == shape
+    torch.testing.assert_close(found, FUNCTIONS[name](x), atol=1e-3, rtol=0)
+
+
+@pytest.mark.parametrize("truncation", ["exact", "faithful"])
+@pytest.mark.parametrize("bits", [8, 32, 63, 64])
+def test_shifts_by_all_bits_leave_the_sign(truncation, bits):
+    most = 1 << (bits - 3)
+    x = torch.tensor([-1, -5, 3, 0, -most, most])
+    made = threepc.create(truncation=truncation, deadline=20.0)
+    a = made.input(x, x.shape, 1, bits)
+    for shift in (bits - 3, bits - 2, bits - 1, bits + 5):
+        found = made.reveal(made.truncate(a, bits, shift, False, most + 1), bits)
+        above = found - (x >> min(shift, 63))
+        assert not above.any() if truncation == "exact" else ((above == 0) | (above == 1)).all(), shift
+    made.close()
+
+
+@pytest.mark.parametrize("truncation", ["exact", "faithful", "auto"])
+def test_quotients_by_powers_of_two_are_exact(truncation):
+    x = torch.arange(-64, 64)
+    made = threepc.create(truncation=truncation, deadline=20.0)
+    a = made.input(x, x.shape, 0, 64)
+    for divisor in (1, 2, 16, 6):
+        wanted = torch.div(x, divisor, rounding_mode="floor")
+        assert torch.equal(made.reveal(made.divide_public(a, 64, divisor), 64), wanted)
+    made.close()
+
+
+def test_a_refused_comparison_leaves_the_streams_together():
+    made = threepc.create(deadline=20.0)
+    x = torch.randint(-(2**20), 2**20, (300,))
+    a = made.input(x, x.shape, 1, 32)
+    for bits in (1, 65):
+        with pytest.raises(ValueError, match="2 to 64 bits"):
+            made.less_than_zero(a, bits)
+    assert torch.equal(made.reveal_bits(made.less_than_zero(a, 32)), (x < 0).to(torch.uint8))
+    made.close()
+
+
+def test_a_session_that_failed_at_the_dealer_goes_at_once():
+    made = threepc.create(deadline=20.0)
+    dealer = made.engines[2].party
+
+    def fail():
+        raise PeerDisconnected("gone")
+
+    gc.disable()
+    try:
+        dealer.in_order(fail)
+        watch = weakref.ref(dealer)
+        dealer._worker.shutdown()
+        made.close()
+        del made, dealer
+        assert watch() is None
+    finally:
+        gc.enable()
+
+
+def test_a_name_serves_one_session_at_a_time():
+    running, first, again = _Running(), Gathering(b"a" * 32, 0.0), Gathering(b"a" * 32, 0.0)
+    assert running.enter(first) and not running.enter(again)
+    running.leave(first)
+    assert running.enter(again)
