@@ -84,7 +84,7 @@ def last_dims(share: Share, x: SecretTensor, dims: Sequence[int]) -> Share:
     """The share of ``x`` with ``dims`` moved to the end and flattened into one."""
     rest = [d for d in range(x.dim()) if d not in dims]
     order = rest + list(dims)
-    shape = [x.shape[d] for d in rest] + [-1]
+    shape = [x.shape[d] for d in rest] + [math.prod(x.shape[d] for d in dims)]
     if order == list(range(x.dim())) and len(dims) == 1:
         return share
     return tuple(c.permute(order).reshape(shape) for c in share)

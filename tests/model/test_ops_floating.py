@@ -159,3 +159,35 @@ def test_engines_without_floats_say_which_have_them():
     with Session(AdditiveEngine()), pytest.raises(ConfigError, match="engines plain and twopc have"):
         x = privml.share(torch.ones(2), format=Float())
         x + privml.share(torch.ones(2), owner=1, format=Float())
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)], ids=str)
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_sums_of_nothing_are_zero(shape, keepdim):
+    x = torch.ones(shape)
+    with privml.local("twopc", ot="ideal", floating="float32"):
+        secret = privml.share(x, owner=1)
+        for dims in ([0], [len(shape) - 1], list(range(len(shape)))):
+            value = privml.reveal(secret.sum(dims, keepdim=keepdim))
+            assert value.shape == x.sum(dims, keepdim=keepdim).shape and not value.any()
+
+
+@pytest.mark.parametrize("sizes", [(2, 0, 3), (0, 2, 3), (2, 3, 0)], ids=str)
+def test_products_of_empty_matrices(sizes):
+    n, k, m = sizes
+    with privml.local(floating="float32"):
+        value = privml.reveal(privml.share(torch.ones(n, k)) @ privml.share(torch.ones(k, m)))
+    assert value.shape == (n, m) and not value.any()
+
+
+@pytest.mark.parametrize("fmt", [Float(5, 10), Float(4, 3), Float(8, 10)], ids=str)
+def test_products_of_shared_matrices_in_formats_of_few_exponents(fmt):
+    a, b = (torch.arange(start, start + 6.0) for start in (1, -2))
+    values = []
+    for engine in ({}, {"engine": "twopc", "ot": "ideal"}):
+        with privml.local(floating=fmt, **engine):
+            x, y = privml.share(a, owner=0), privml.share(b, owner=1)
+            values.append(privml.reveal((x + y).view(2, 3) @ (x - y).view(3, 2)))
+    assert torch.equal(*values)
+    exact = (a + b).view(2, 3) @ (a - b).view(3, 2)
+    assert torch.allclose(values[0], exact, rtol=2.0**-fmt.mantissa)

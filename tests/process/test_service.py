@@ -94,6 +94,19 @@ def test_queries_one_after_another(server, client):
     assert running.last() == "end"
 
 
+def test_a_program_of_floats_is_served(start, tmp_path):
+    program = convert(Net().eval(), calibration=torch.randn(8, 4), numerics={"floating": "float32"})
+    program.save(tmp_path)
+    running = start(service_party.serve_program, str(tmp_path), {"queries": 1})
+    address = "127.0.0.1:" + running.line("port").split()[1]
+    answer = start(service_party.send_query, str(tmp_path), {"server": address, "input": INPUT}).last()
+    assert answer.startswith("answer "), answer
+    with torch.no_grad():
+        exact = Net().eval()(torch.tensor(INPUT))
+    assert torch.allclose(torch.tensor(json.loads(answer.removeprefix("answer "))), exact, rtol=1e-5, atol=1e-6)
+    assert running.last() == "end"
+
+
 def test_server_survives_garbage_and_bad_clients(server, client, other_folder):
     running = server(queries=1)
     host, port = running.address.split(":")

@@ -76,9 +76,10 @@ def total(x: SecretTensor, dims: list[int], keepdim: bool) -> SecretTensor:
     """The sum over ``dims``: neighbours are added, then neighbouring sums, and so on."""
     if not dims:
         return x.clone()
-    if math.prod(x.shape[d] for d in dims) == 0:
-        return torch.zeros_like(x).narrow(0, 0, 0) if 0 in x.shape else x.clone()
     engine, fmt = engine_of(x), x.format
+    if x.numel() == 0:  # sums of nothing are +0, the word of zeros
+        share = components(lambda c: c.sum(dims, keepdim), x.share)
+        return finished(share, fmt, x.placement, x.session, x.dtype)
     share = components(lambda c: c.contiguous(), last_dims(x.share, x, dims))
     share = reduced_last(engine, share, lambda a, b: engine.float_operation("add", fmt, a, b))
     return finished(keep(share, x, dims, keepdim), fmt, x.placement, x.session, x.dtype)

@@ -54,7 +54,7 @@ def guard_bits(fmt: Float, count: int) -> int | None:
     """Guard bits of sums of ``count`` products, so that they fit a ring of 64 bits and exponents theirs; None if there
     is no room for any."""
     most = (_RING - 1 - max(count - 1, 0).bit_length()) // 2 - fmt.mantissa - 1
-    within = (1 << (fmt.exponent - 1)) + 1 - fmt.mantissa
+    within = (1 << (fmt.exponent - 1)) - fmt.mantissa
     guard = min(_GUARD, _ALIGNED - fmt.mantissa, most, within)
     return guard if guard >= 0 else None
 
