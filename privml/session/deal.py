@@ -19,6 +19,9 @@ from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
 from privml.session.lanes import public_seed
 from privml.session.session import Settings, WaitCallback, session_on
 
+# Parties 0 and 1 may exchange much without the dealer, who waits for them as many times their deadline.
+_PATIENCE = 5
+
 
 def open_dealer(
     gathering: Gathering,
@@ -31,7 +34,8 @@ def open_dealer(
     """Shakes hands with both other parties and sets up the engine; the session owns the channels from here on.
 
     ``check`` gets what the parties tell the dealer in clear, and raises a PrivmlError that they are told when it
-    refuses. Raises HandshakeMismatch, ProtocolError (also when the two say different things), PeerDisconnected; all
+    refuses. ``deadline``: seconds that a read may wait until the engine is there, and 5 times as long afterwards.
+    Raises HandshakeMismatch, ProtocolError (also when the two say different things), PeerDisconnected; all
     channels are closed then.
     """
     told: list[Words] = []
@@ -52,6 +56,8 @@ def open_dealer(
             agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
         ends = {rank: channels[rank, 0] for rank in range(DEALER)}
         engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed, kernels_for(settings.device))
+        for channel in channels.values():
+            channel.set_deadline(_PATIENCE * deadline)
     except BaseException:
         gathering.close()
         raise

@@ -2,6 +2,7 @@
 """privml.connect between three parties, here on threads over loopback TCP."""
 
 import socket
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -45,6 +46,23 @@ def test_three_parties_run_one_program():
     assert len({drawn for _, drawn, _ in results}) == 1  # one source of public randomness
     counts = [ledger.total for *_, ledger in results]
     assert sum(count.sent for count in counts) == sum(count.received for count in counts) > 0
+
+
+def test_the_dealer_waits_while_the_others_are_busy_with_one_another():
+    address, dealer = free_address(), free_address()
+    places = ({"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer})
+
+    def party(rank):
+        with privml.connect(rank, engine="threepc", deadline=4.0, **places[rank]):
+            x = privml.share(torch.tensor([1.5, -2.0]) if rank == 1 else None, owner=1, shape=(2,))
+            for _ in range(3):  # longer than the deadline, all together
+                time.sleep(0.0 if rank == 2 else 2.0)
+                x = x * privml.share(torch.ones(2) if rank == 0 else None, owner=0, shape=(2,))
+            return privml.reveal(torch.relu(x), to=1)
+
+    with ThreadPoolExecutor(3) as executor:
+        results = [future.result() for future in [executor.submit(party, rank) for rank in range(3)]]
+    assert results[1].tolist() == [1.5, 0.0]
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2])
