@@ -111,7 +111,7 @@ def deal(
         log(f"dealing on port {listener.port}, program {program.hash[:12]}")
         try:
             while sessions == 0 or begun < sessions:
-                gathering = lobby.admit(accept(listener, None, network=network))
+                gathering = lobby.admit(accept(listener, None, lambda waited: lobby.expire(), network))
                 if gathering is None:
                     continue
                 if not running.enter(gathering):

@@ -2,16 +2,20 @@
 """The three-party engine where something is empty, has no dimensions, is shifted out, or is refused."""
 
 import gc
+import queue
+import threading
 import weakref
 
 import pytest
 import torch
 
 import privml
+from privml import _core
 from privml.engines import threepc
 from privml.errors import PeerDisconnected
+from privml.service import deal as service
 from privml.service.deal import _Running
-from privml.session.dealer import Gathering
+from privml.session.dealer import Gathering, reach_dealer
 
 FUNCTIONS = {
     "sigmoid": torch.sigmoid,
@@ -97,3 +101,27 @@ def test_a_name_serves_one_session_at_a_time():
     assert running.enter(first) and not running.enter(again)
     running.leave(first)
     assert running.enter(again)
+
+
+def test_half_a_session_is_given_up_though_nobody_else_comes(monkeypatch):
+    monkeypatch.setattr(service, "HELLO_SECONDS", 1.0)
+    program = privml.convert(torch.nn.Linear(2, 2), calibration=torch.randn(8, 2))
+    ports, lines = queue.Queue(), queue.Queue()
+    settings = {"log": lines.put, "on_listening": ports.put, "sessions": 1}
+    thread = threading.Thread(target=service.deal, args=(program, "127.0.0.1:0"), kwargs=settings)
+    thread.start()
+    port = ports.get(timeout=20)
+
+    def reach(token, rank):
+        return reach_dealer(lambda seconds: _core.connect_tcp("127.0.0.1", port, 5.0), token, rank, 5.0)
+
+    alone = reach(b"t" * 32, 1)
+    assert lines.get(timeout=20).startswith("dealing on port")
+    assert lines.get(timeout=20) == "a session was given up after 1 seconds: only party [1] came"
+    alone[0].set_deadline(10.0)
+    with pytest.raises(PeerDisconnected, match="closed"):
+        alone[0].read(1)
+    while thread.is_alive():  # a whole session, which ends at once, ends the service
+        for channel in reach(b"u" * 32, 0) + reach(b"u" * 32, 1):
+            channel.close()
+        thread.join(5.0)
