@@ -71,7 +71,7 @@ void define_conversions(py::module_& m) {
         return out.array;
       },
       "session"_a, "x"_a, "p"_a, "q"_a, "bits"_a, "scale"_a,
-      "x 2^scale to the nearest integer, the ends of `bits` bits beyond them; bits <= 63 - q");
+      "x 2^scale to the nearest integer, the ends of `bits` bits beyond them");
   m.def(
       "cast",
       [](TwoPartySession& session, const py::array& x, int p, int q, int to_p, int to_q) {

@@ -52,6 +52,47 @@ RingShares nearest_integer(Steps& steps, const FloatShares& a, const RingShares&
   return round_shift(steps, shift_left(steps, wide, digits, shift_bits, ring), ring, q + 1);
 }
 
+// floats_to_fixed() where the ring has no room for the mantissa behind the point: numbers of up to
+// 62 - q places are rounded as there, greater ones are integers, the mantissa shifted left.
+RingShares wide_fixed(Steps& steps, const FloatShares& a, const RingShares& e, FloatFormat f,
+                      int bits) {
+  const i64 n = steps.n;
+  const int q = f.mantissa, narrow = 63 - q, width = moved_width(f);
+  const BitShares ends = outside(steps, e, width, -1, narrow - 2);
+  const BitShares far = part_of(ends, n, 1);
+  const u64 limit = steps.constant(static_cast<u64>(bits - 2));
+  const BitShares beyond =
+      steps.most_significant_bit(steps.map(n, width, [&](i64 i) { return limit - e[i]; }), width);
+  const BitShares keep = steps.negated(steps.map_bits(n, [&](i64 i) { return ends[i] ^ far[i]; }));
+  const BitShares whole = steps.map_bits(n, [&](i64 i) { return far[i] ^ beyond[i]; });
+  // Below 2^(narrow-1) also after rounding, since q + 1 < narrow.
+  const RingShares rounded = steps.select(keep, nearest_integer(steps, a, e, f, narrow), narrow);
+  const RingShares near = steps.extend_known_msb(rounded, narrow, 0, bits);
+  const int shift_bits = std::bit_width(static_cast<unsigned>(bits - 1 - narrow) | 1);
+  std::vector<u64> table(u64{1} << shift_bits);
+  for (u64 shift = 0; shift < table.size(); ++shift) table[shift] = shift_digits(shift, shift_bits);
+  const u64 least = steps.constant(static_cast<u64>(narrow - 1));
+  const RingShares index = steps.map(n, shift_bits, [&](i64 i) { return e[i] - least; });
+  const RingShares digits =
+      steps.lookup_xor(table, index, shift_bits, shift_digits_width(shift_bits));
+  const RingShares mantissa =
+      steps.extend_shared_msb(a.mantissa, q + 1, steps.negated(a.zero), bits);
+  const RingShares shifted =
+      shift_left(steps, steps.map(n, bits, [&](i64 i) { return mantissa[i] << (narrow - 1 - q); }),
+                 digits, shift_bits, bits);
+  const RingShares large = steps.select(whole, shifted, bits);
+  // Beyond the range: -2^(bits-1), or one less than 2^(bits-1). In formats of few exponents a great
+  // scale takes zeros' exponents there too.
+  const BitShares over = steps.and_bits(beyond, steps.negated(a.zero));
+  const BitShares positive_end = steps.and_bits(over, steps.negated(a.sign));
+  const RingShares total =
+      steps.map(n, bits, [&](i64 i) { return near[i] + large[i] + (u64{over[i]} << (bits - 1)); });
+  const Selected rings = steps.select({{a.sign, total, 1, bits - 1}}, {{positive_end, bits}});
+  return steps.map(n, bits, [&](i64 i) {
+    return total[i] - 2 * rings.selections[0][i] - rings.conversions[0][i];
+  });
+}
+
 }  // namespace
 
 FloatShares floats_from_fixed(Steps& steps, const RingShares& x, int bits, int scale,
@@ -80,6 +121,7 @@ RingShares floats_to_fixed(Steps& steps, const FloatShares& a, FloatFormat f, in
   const i64 n = steps.n;
   const int width = moved_width(f);
   const RingShares e = moved_exponents(steps, a, f, scale);
+  if (bits > 63 - f.mantissa) return wide_fixed(steps, a, e, f, bits);
   const BitShares ends = outside(steps, e, width, -1, bits - 2);
   const BitShares keep =
       steps.negated(steps.map_bits(n, [&](i64 i) { return ends[i] ^ ends[n + i]; }));
@@ -170,7 +212,7 @@ void cost_float_from_fixed(CostMeter& meter, i64 n, int bits, int scale, FloatFo
 void float_to_fixed(Party& party, FloatView a, FloatFormat f, int bits, int scale,
                     std::span<u64> out) {
   expect_float_format(f, kMostMantissa);
-  expect_fixed(bits, scale, 63 - f.mantissa);
+  expect_fixed(bits, scale, f.mantissa < kMostMantissa ? 64 : 63 - f.mantissa);
   expect(a.size() == std::ssize(out), "float_to_fixed: lengths differ");
   run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
     const RingShares words = floats_to_fixed(steps, steps.load(a, f, begin), f, bits, scale);

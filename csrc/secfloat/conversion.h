@@ -6,8 +6,8 @@
 //                in Z_{2^bits}; to_fixed a 2^scale to the nearest integer in Z_{2^bits}, its ends
 //                beyond them; cast to the nearest number of another format; round_to_integer to
 //                the nearest whole number, zeros keep their signs. Integers have scale 0. Numbers
-//                of up to 31 mantissa bits; 2 <= bits <= 64, to_fixed bits <= 63 - q; 0 <= scale <
-//                64.
+//                of up to 31 mantissa bits; 2 <= bits <= 64 (to_fixed of q = 31: 32); 0 <= scale
+//                < 64.
 // Method         from_fixed: sign, magnitude, the top place brought to the top, rounded. to_fixed,
 //                round_to_integer: the mantissa shifted left by the exponent in a ring that keeps
 //                all of it, then rounded at a fixed place; exponents beyond are taken out. cast:
@@ -16,9 +16,11 @@
 // Cost           from_fixed: a comparison, nonzero_bit.h and shifts of `bits` bits,
 //                rounding.h;
 //                to_fixed: two comparisons of exponents, a lookup, shifts of bits + q + 1 bits, a
-//                rounding of q + 1 bits, two selections; round_to_integer: the same in 2q + 2 bits
-//                and a normalization of q + 1 bits; cast: rounding.h, local where the new format
-//                has as many exponent and no fewer mantissa bits.
+//                rounding of q + 1 bits, two selections; beyond 63 - q bits the same for that
+//                width, and a comparison, a lookup and shifts of `bits` bits more;
+//                round_to_integer: the same in 2q + 2 bits and a normalization of q + 1 bits; cast:
+//                rounding.h, local where the new format has as many exponent and no fewer mantissa
+//                bits.
 // Source         after SecFloat (Rathee et al., S&P 2022), section V.
 #pragma once
 

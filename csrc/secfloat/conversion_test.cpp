@@ -85,11 +85,12 @@ TEST(FloatConversion, Casts) {
 
 TEST(FloatConversion, ToFixed) {
   const FloatFormat small{4, 3};
-  for (const int bits : {2, 3, 4, 5, 8, 20}) {
+  for (const int bits : {2, 3, 4, 5, 8, 20, 61, 64}) {
     for (const int scale : {0, 1, 5, 20, 63}) expect_to_fixed(all_of(small), small, bits, scale);
   }
   const Values values = random_pairs(10000, kFloat32).a;
-  for (const int bits : {16, 32, 40}) expect_to_fixed(values, kFloat32, bits, 12);
+  for (const int bits : {16, 32, 40, 41, 48, 64}) expect_to_fixed(values, kFloat32, bits, 12);
+  for (const int scale : {0, 63}) expect_to_fixed(values, kFloat32, 64, scale);
   expect_to_fixed(random_pairs(500, kFloat32).a, kFloat32, 32, 12, {false, 4});
 }
 

@@ -191,3 +191,10 @@ def test_products_of_shared_matrices_in_formats_of_few_exponents(fmt):
     assert torch.equal(*values)
     exact = (a + b).view(2, 3) @ (a - b).view(3, 2)
     assert torch.allclose(values[0], exact, rtol=2.0**-fmt.mantissa)
+
+
+def test_shared_floats_become_integers_of_64_bits():
+    values = torch.tensor([0.0, 3.7, -3.7, 2.0**39, 1e12, -(2.0**62), 2.0**63 - 2.0**39, -(2.0**63)])
+    with privml.local("twopc", ot="ideal", floating="float32"):
+        shared = privml.share(values, owner=0) + privml.share(torch.zeros(1), owner=1)
+        assert torch.equal(privml.reveal(shared.long()), values.long())
