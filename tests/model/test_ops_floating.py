@@ -198,3 +198,9 @@ def test_shared_floats_become_integers_of_64_bits():
     with privml.local("twopc", ot="ideal", floating="float32"):
         shared = privml.share(values, owner=0) + privml.share(torch.zeros(1), owner=1)
         assert torch.equal(privml.reveal(shared.long()), values.long())
+
+
+def test_convolution_of_no_images():
+    with privml.local(floating="float32"):
+        x, weight = privml.share(torch.zeros(0, 2, 4, 4)), privml.share(torch.ones(3, 2, 3, 3))
+        assert privml.reveal(torch.nn.functional.conv2d(x, weight, padding=1)).shape == (0, 3, 4, 4)

@@ -120,11 +120,11 @@ def convolve(
     rows = torch.arange(out[0])[:, None] * stride[0] + torch.arange(kernel[0])[None] * dilation[0]
     columns = torch.arange(out[1])[:, None] * stride[1] + torch.arange(kernel[1])[None] * dilation[1]
     windows = places[rows[:, None, :, None], columns[None, :, None, :]].reshape(out[0] * out[1], -1)
-    image = padded.reshape(batch, groups, channels // groups, -1)[..., windows]  # b, g, c, places, window
-    image = image.permute(0, 1, 3, 2, 4).reshape(batch * groups, out[0] * out[1], -1)
+    image = padded.reshape(batch, groups, channels // groups, places.numel())[..., windows]  # b, g, c, places, window
+    image = image.permute(0, 1, 3, 2, 4).reshape(batch * groups, out[0] * out[1], weight[0].numel())
     outputs = weight.shape[0] // groups
     matrix = weight.reshape(1, groups, outputs, -1).transpose(-1, -2)
-    matrix = matrix.expand(batch, groups, *matrix.shape[2:]).reshape(batch * groups, -1, outputs)
+    matrix = matrix.expand(batch, groups, *matrix.shape[2:]).reshape(batch * groups, *matrix.shape[2:])
     result = torch.bmm(image, matrix).transpose(1, 2).reshape(batch, groups * outputs, *out)
     return result if bias is None else result + bias.view(1, -1, 1, 1)
 
