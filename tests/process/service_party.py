@@ -24,8 +24,14 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def listen_to_interrupts() -> None:
+    """What a shell started in the background ignores, and with it all its children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def serve_program(pipe: Connection, folder: str, options: dict) -> None:
     torch.set_num_threads(1)
+    listen_to_interrupts()
     die_at = options.pop("die_at", None)
     program = Program.load(folder + "/program", folder + "/weights.safetensors")
     try:
@@ -45,6 +51,7 @@ def serve_program(pipe: Connection, folder: str, options: dict) -> None:
 
 def send_query(pipe: Connection, folder: str, options: dict) -> None:
     torch.set_num_threads(1)
+    listen_to_interrupts()
     die_at = options.pop("die_at", None)
     program = Program.load(folder + "/program")
     try:
