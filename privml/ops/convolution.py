@@ -11,7 +11,6 @@ import torch
 from privml.dispatch import implements
 from privml.engines.base import Engine, Share
 from privml.formats import Placement
-from privml.ops.linear import sum_dims
 from privml.ops.product import add_bias, public_factor, widened
 from privml.ops.values import (
     engine_of,
@@ -175,7 +174,12 @@ def as_convolution(
 
 
 @implements(aten.convolution_backward.default)
-def convolution_backward(
+def convolution_backward(*arguments: Any) -> Any:
+    return gradients(convolve, *arguments)
+
+
+def gradients(
+    convolve: Callable[..., SecretTensor],
     grad: Any,
     x: Any,
     weight: Any,
@@ -188,19 +192,20 @@ def convolution_backward(
     groups: int,
     mask: Sequence[bool],
 ) -> Any:
+    """Those of input, weight and bias that ``mask`` asks for, by convolutions of the given kind."""
     rank = weight.dim() - 2
     if rank not in (1, 2) or transposed:
         return NotImplemented
     stride, padding, dilation = (pairs(v, rank) for v in (stride, padding, dilation))
-    grad_bias = sum_dims(grad, [0, *range(2, grad.dim())]) if mask[2] else None
+    grad_bias = grad.sum([0, *range(2, grad.dim())]) if mask[2] else None
     if rank == 1:
         grad, x, weight = grad.unsqueeze(2), x.unsqueeze(2), weight.unsqueeze(2)
         stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
-    grad_input = input_gradient(convolve, grad, x, weight, stride, padding, dilation, groups) if mask[0] else None
-    grad_weight = weight_gradient(convolve, grad, x, weight, stride, padding, dilation, groups) if mask[1] else None
+    geometry = (grad, x, weight, stride, padding, dilation, groups)
+    grad_input = input_gradient(convolve, *geometry) if mask[0] else None
+    grad_weight = weight_gradient(convolve, *geometry) if mask[1] else None
     if rank == 1:
-        grad_input = None if grad_input is None else grad_input.squeeze(2)
-        grad_weight = None if grad_weight is None else grad_weight.squeeze(2)
+        grad_input, grad_weight = (None if g is None else g.squeeze(2) for g in (grad_input, grad_weight))
     return grad_input, grad_weight, grad_bias
 
 

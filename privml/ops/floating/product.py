@@ -15,9 +15,8 @@ import torch
 from privml.context import Session
 from privml.dispatch import implements_floating
 from privml.formats import Float
-from privml.ops.convolution import input_gradient, pairs, two_dimensional, weight_gradient
+from privml.ops.convolution import gradients, pairs, two_dimensional
 from privml.ops.floating import dot
-from privml.ops.floating.arithmetic import sum_dims
 from privml.ops.values import is_secret, widest
 from privml.tensor import SecretTensor
 
@@ -135,33 +134,8 @@ def convolution(x: Any, weight: Any, bias: Any, *geometry: Any) -> Any:
 
 
 @implements_floating(aten.convolution_backward.default)
-def convolution_backward(
-    grad: Any,
-    x: Any,
-    weight: Any,
-    bias_sizes: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    mask: Sequence[bool],
-) -> Any:
-    rank = weight.dim() - 2
-    if rank not in (1, 2) or transposed:
-        return NotImplemented
-    stride, padding, dilation = (pairs(v, rank) for v in (stride, padding, dilation))
-    grad_bias = sum_dims(grad, [0, *range(2, grad.dim())]) if mask[2] else None
-    if rank == 1:
-        grad, x, weight = grad.unsqueeze(2), x.unsqueeze(2), weight.unsqueeze(2)
-        stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
-    geometry = (grad, x, weight, stride, padding, dilation, groups)
-    grad_input = input_gradient(convolve, *geometry) if mask[0] else None
-    grad_weight = weight_gradient(convolve, *geometry) if mask[1] else None
-    if rank == 1:
-        grad_input, grad_weight = (None if g is None else g.squeeze(2) for g in (grad_input, grad_weight))
-    return grad_input, grad_weight, grad_bias
+def convolution_backward(*arguments: Any) -> Any:
+    return gradients(convolve, *arguments)
 
 
 @implements_floating(aten.conv2d.default, aten.conv1d.default)
