@@ -36,12 +36,12 @@ double largest_error(const Numbers& x, const Numbers& y, FormatPair formats) {
 
 // Arguments at which something changes, and random ones of every size.
 Numbers arguments(FixedFormat in) {
-  Numbers x{0, -1, -2, -(i64{1} << (in.bits - 1))};
+  Numbers x{0, -1, -2, i64{-1} << (in.bits - 1)};
   for (int bit = 1; bit < in.bits - 1; ++bit)
-    for (i64 near : {-1, 0, 1}) x.push_back(-(i64{1} << bit) + near);
+    for (i64 near : {-1, 0, 1}) x.push_back((i64{-1} << bit) + near);
   for (int bits = 2; bits < in.bits; ++bits)
-    for (i64 v : random_numbers(200, -(i64{1} << bits), 0, bits)) x.push_back(v);
-  for (i64& v : x) v = std::max(v, -(i64{1} << (in.bits - 1)));
+    for (i64 v : random_numbers(200, i64{-1} << bits, 0, bits)) x.push_back(v);
+  for (i64& v : x) v = std::max(v, i64{-1} << (in.bits - 1));
   return x;
 }
 

@@ -55,7 +55,7 @@ void cost_chunk(CostMeter& meter, const ExponentialProduct& p, i64 n) {
 }
 
 i64 clear_value(const ExponentialProduct& p, i64 x) {
-  const u64 a = static_cast<u64>(-x);
+  const u64 a = u64{0} - static_cast<u64>(x);
   if (p.range.end > 0 && a >= p.range.end) return 0;
   const u128 value = exponential_fraction(a, p.in.scale) << p.out.scale;
   return static_cast<i64>((value + (u128{p.offset} << (64 - p.shift))) >> 64);

@@ -69,7 +69,7 @@ void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
 }
 
 i64 clear_value(const Plan& p, i64 x) {
-  const u64 a = static_cast<u64>(-x);
+  const u64 a = u64{0} - static_cast<u64>(x);
   if (p.range.end > 0 && a >= p.range.end) return 0;
   u64 sum = 0;
   clear_piecewise(p.table, {&a, 1}, {&sum, 1});

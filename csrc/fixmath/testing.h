@@ -38,8 +38,9 @@ inline Numbers random_numbers(i64 count, i64 first, i64 last, u64 seed = 1) {
   std::mt19937_64 random(seed);
   Numbers numbers(count);
   for (i64 i = 0; i < count; ++i) {
-    const u64 range = static_cast<u64>(last - first) + 1;
-    numbers[i] = i == 0 ? first : i == 1 ? last : first + static_cast<i64>(random() % range);
+    const u64 range = static_cast<u64>(last) - static_cast<u64>(first) + 1;
+    const u64 place = i == 0 ? 0 : i == 1 ? range - 1 : random() % range;
+    numbers[i] = static_cast<i64>(static_cast<u64>(first) + place);
   }
   return numbers;
 }
