@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
+from safetensors.torch import load_file
 
 _FOLDERS = ("encoder", "lenet", "motions", "resnet18", "tumours", "vgg16", "vowels")
 
@@ -43,3 +45,19 @@ def load(name: str) -> Model:
     if name not in _FOLDERS:
         raise KeyError(f"no model {name!r} in the zoo; there are: {', '.join(_FOLDERS)}")
     return importlib.import_module(f"{__name__}.{name}").load()
+
+
+def trained(
+    folder: Path,
+    module: torch.nn.Module,
+    preprocess: Callable[[torch.Tensor], torch.Tensor],
+    file: str = "samples.safetensors",
+    key: str = "series",
+) -> Model:
+    """The model of a folder: ``module`` with its ``weights.safetensors``, and the samples ``key`` of ``file``."""
+    module.load_state_dict(load_file(folder / "weights.safetensors"))
+    module.eval().requires_grad_(False)
+    data = load_file(folder / file)
+    samples = data[key]
+    example = preprocess(samples[:1])
+    return Model(folder.name, module, example, preprocess, samples, data["labels"], data["calibration"])

@@ -5,18 +5,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from safetensors.torch import load_file
-
-from .. import Model
+from .. import Model, trained
 from .model import Vowels, preprocess
 
 FOLDER = Path(__file__).parent
 
 
 def load() -> Model:
-    module = Vowels()
-    module.load_state_dict(load_file(FOLDER / "weights.safetensors"))
-    module.eval().requires_grad_(False)
-    data = load_file(FOLDER / "samples.safetensors")
-    samples = data["series"]
-    return Model("vowels", module, preprocess(samples[:1]), preprocess, samples, data["labels"], data["calibration"])
+    return trained(FOLDER, Vowels(), preprocess)
