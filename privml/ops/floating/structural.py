@@ -13,7 +13,7 @@ from torch._ops import OpOverload
 from privml.dispatch import FLOATING, TABLE, implements_floating, resolver_of_floats
 from privml.ops import creation, dropout, in_place, losses, structural
 from privml.ops.floating.arithmetic import to_ring
-from privml.ops.values import is_secret, unify
+from privml.ops.values import is_secret
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -30,56 +30,9 @@ def to_copy(x: SecretTensor, dtype: torch.dtype | None = None, **options: Any) -
     return structural.to_copy(x, dtype, **options)
 
 
-def _scattered(x: Any, source: Any, function: Callable[..., torch.Tensor]) -> SecretTensor:
-    """function(component of x, component of source), which puts every element of the result in one place."""
-    (target, values), fmt, placement, session = unify((x, source), x.dtype)
-    return SecretTensor(
-        tuple(function(a, b) for a, b in zip(target, values, strict=True)), fmt, placement, session, x.dtype
-    )
-
-
 @implements_floating(aten.index_put.default, aten._unsafe_index_put.default)
 def index_put(x: Any, indices: Sequence[Any], values: Any, accumulate: bool = False) -> Any:
-    if accumulate:
-        return NotImplemented
-    if any(is_secret(i) for i in indices):
-        return in_place.index_put(x, indices, values)
-    return _scattered(x, values, lambda a, b: aten.index_put(a, indices, b))
-
-
-@implements_floating(aten.scatter.src)
-def scatter(x: Any, dim: int, index: Any, source: Any) -> Any:
-    return NotImplemented if is_secret(index) else _scattered(x, source, lambda a, b: a.scatter(dim, index, b))
-
-
-@implements_floating(aten.scatter.value)
-def scatter_value(x: Any, dim: int, index: Any, value: Any) -> Any:
-    if is_secret(index):
-        return NotImplemented
-    return scatter(x, dim, index, torch.full(index.shape, value, dtype=x.dtype))
-
-
-@implements_floating(aten.index_copy.default)
-def index_copy(x: Any, dim: int, index: Any, source: Any) -> Any:
-    return NotImplemented if is_secret(index) else _scattered(x, source, lambda a, b: a.index_copy(dim, index, b))
-
-
-@implements_floating(aten.index_fill.int_Scalar)
-def index_fill(x: SecretTensor, dim: int, index: Any, value: Any) -> Any:
-    if is_secret(index):
-        return NotImplemented
-    shape = [*x.shape[:dim], len(index), *x.shape[dim % x.dim() + 1 :]]
-    return index_copy(x, dim, index, torch.full(shape, value, dtype=x.dtype))
-
-
-@implements_floating(aten.slice_scatter.default)
-def slice_scatter(x: Any, source: Any, *args: Any) -> SecretTensor:
-    return _scattered(x, source, lambda a, b: aten.slice_scatter(a, b, *args))
-
-
-@implements_floating(aten.select_scatter.default)
-def select_scatter(x: Any, source: Any, dim: int, index: int) -> SecretTensor:
-    return _scattered(x, source, lambda a, b: aten.select_scatter(a, b, dim, index))
+    return NotImplemented if accumulate else in_place.index_put(x, indices, values)
 
 
 @implements_floating(aten.scatter_add.default)
@@ -107,7 +60,9 @@ _MOVING = (structural, creation)
 _COMPOSED = (dropout, losses)
 _OTHER = (
     aten.copy_.default, aten.zero_.default, aten.fill_.Scalar, aten.fill_.Tensor, aten.copy.default,
-    aten.fill.Scalar, aten.fill.Tensor, aten.detach_.default, *in_place.IN_PLACE_VIEWS,
+    aten.fill.Scalar, aten.fill.Tensor, aten.detach_.default, *in_place.IN_PLACE_VIEWS, aten.scatter.src,
+    aten.scatter.value, aten.index_copy.default, aten.index_fill.int_Scalar, aten.slice_scatter.default,
+    aten.select_scatter.default,
 )  # fmt: skip
 # These count on the ring of their values.
 _OF_RINGS = {
