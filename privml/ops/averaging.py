@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from privml.dispatch import implements
+from privml.dispatch import dispatch, implements, implements_floating
 from privml.ops.fixed import inside
 from privml.ops.linear import divide_public, mean, scale_public
 from privml.ops.quotients import common_multiple
@@ -81,6 +81,7 @@ def avg_pool_backward(
     return like(grad, settle(engine_of(grad), total, grad.format), added(grad.format, window))
 
 
+@implements_floating(aten.avg_pool1d.default)
 @implements(aten.avg_pool1d.default)
 def avg_pool1d(
     x: SecretTensor,
@@ -92,9 +93,9 @@ def avg_pool1d(
 ) -> SecretTensor:
     kernel, padding = as_tuple(kernel, 1), as_tuple(padding, 1)
     stride = as_tuple(stride, 1) if stride not in ((), [], None) else kernel
-    return avg_pool(x.unsqueeze(-2), (1, *kernel), (1, *stride), (0, *padding), ceil_mode, count_include_pad).squeeze(
-        -2
-    )
+    wide = (1, *kernel), (1, *stride), (0, *padding)
+    arguments = (x.unsqueeze(-2), *wide, ceil_mode, count_include_pad)
+    return dispatch(aten.avg_pool2d.default, arguments, {}).squeeze(-2)
 
 
 def _bins(size: int, bins: int) -> torch.Tensor:
@@ -133,6 +134,7 @@ def adaptive_avg_pool2d_backward(grad: SecretTensor, x: Any) -> SecretTensor:
     return spread.reshape(x.shape)
 
 
+@implements_floating(aten.adaptive_avg_pool1d.default)
 @implements(aten.adaptive_avg_pool1d.default)
 def adaptive_avg_pool1d(x: SecretTensor, size: Sequence[int]) -> SecretTensor:
-    return adaptive_avg_pool2d(x.unsqueeze(-2), [1, size[0]]).squeeze(-2)
+    return dispatch(aten.adaptive_avg_pool2d.default, (x.unsqueeze(-2), [1, size[0]]), {}).squeeze(-2)

@@ -34,6 +34,12 @@ from privml.tensor import SecretTensor
 aten = torch.ops.aten
 
 
+def position(engine: Engine, place: Share, numbers: torch.Tensor) -> Share:
+    """The number (of [..., n]) at the place of a one-hot Boolean share [..., n], as an integer of 64 bits."""
+    ring = engine.multiply_public(engine.bits_to_ring(place, 64), numbers.expand(place[0].shape), 64)
+    return engine.sum(ring, [place[0].dim() - 1], False, 64)
+
+
 @implements(aten.maximum.default)
 def maximum(a: Any, b: Any) -> SecretTensor:
     dtype = result_dtype(a, b)

@@ -11,10 +11,11 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from privml.dispatch import dispatch, implements, intercepts
+from privml.dispatch import dispatch, implements, implements_floating, intercepts
 from privml.engines.base import Engine, Share
+from privml.ops.maximum import position
 from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_format, ring_value, settle
-from privml.ops.windows import Windows, as_tuple, fold, pad, unfold, windows_of
+from privml.ops.windows import Windows, as_tuple, bordered_windows, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -28,12 +29,9 @@ class WindowPosition:
 
 
 def _max_windows(engine: Engine, share: Share, bits: int, w: Windows) -> Share:
-    """The windows [..., *count, window] of a share, padded with what no element undercuts."""
-    if not any(w.before) and not any(w.after):
-        return tuple(unfold(c, w) for c in share)
-    inside = pad(torch.ones(w.size, dtype=torch.bool), w, 0)
-    border = engine.public(torch.full(inside.shape, 1 - (1 << (bits - 2))), bits)
-    return tuple(unfold(torch.where(inside, pad(c, w, 0), b), w) for c, b in zip(share, border, strict=True))
+    """Windows padded with what no element undercuts."""
+    lowest = 1 - (1 << (bits - 2))
+    return bordered_windows(share, w, lambda shape: engine.public(torch.full(shape, lowest), bits))
 
 
 def _max_pool(x: SecretTensor, w: Windows) -> SecretTensor:
@@ -56,38 +54,36 @@ def max_pool_with_indices(
     ceil_mode: bool = False,
 ) -> tuple[SecretTensor, SecretTensor]:
     """Positions cost as much again: they are computed for a backward pass, or when asked for."""
-    w = windows_of(x, _rank(kernel, x), kernel, stride, padding, dilation, ceil_mode)
+    w = windows_of(x, rank_of(kernel, x), kernel, stride, padding, dilation, ceil_mode)
     engine, placement, session = engine_of(x), x.placement, x.session
     share, fmt = ring_value(x, x.dtype)
-    position: Share | None = None
+    place: Share | None = None
     if _wants_gradient(x):
-        largest, position = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)
+        largest, place = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)
         values = finish(engine, largest, fmt, placement, session, x.dtype)
     else:
         values = _max_pool(x, w)
         share = tuple(c.clone() for c in share)  # later writes must not change the indices
 
-    def flat_index() -> Share:
-        found = position or engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)[1]
-        return _flat_index(engine, found, w)
+    def index() -> Share:
+        found = place or engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)[1]
+        return flat_index(engine, found, w)
 
     index_format = ring_format(64, 0, False, True)
-    indices = SecretTensor(flat_index, index_format, placement, session, torch.int64, shape=values.shape)
-    indices.aux = WindowPosition(position) if position else None
+    indices = SecretTensor(index, index_format, placement, session, torch.int64, shape=values.shape)
+    indices.aux = WindowPosition(place) if place else None
     return values, indices
 
 
-def _rank(kernel: Any, x: torch.Tensor) -> int:
+def rank_of(kernel: Any, x: torch.Tensor) -> int:
+    """Spatial dimensions of a pooling of x [n, c, ...] or [c, ...]."""
     return x.dim() - 2 if x.dim() == 5 or isinstance(kernel, int) else len(kernel)
 
 
-def _flat_index(engine: Engine, position: Share, w: Windows) -> Share:
+def flat_index(engine: Engine, place: Share, w: Windows) -> Share:
     """torch's flat index into the unpadded image."""
     grid = torch.arange(math.prod(w.size)).reshape(w.size)
-    table = unfold(pad(grid, w, 0), w)
-    ring = engine.bits_to_ring(position, 64)
-    table = table.expand(ring[0].shape)
-    return engine.sum(engine.multiply_public(ring, table, 64), [ring[0].dim() - 1], False, 64)
+    return position(engine, place, unfold(pad(grid, w, 0), w))
 
 
 @implements(aten.max_pool2d_with_indices_backward.default, aten.max_pool3d_with_indices_backward.default)
@@ -97,7 +93,7 @@ def max_pool_with_indices_backward(
     aux = indices.aux if is_secret(indices) else None
     if not isinstance(aux, WindowPosition) or not is_secret(grad):
         return NotImplemented
-    w = windows_of(x, _rank(kernel, x), kernel, stride, padding, dilation, ceil_mode)
+    w = windows_of(x, rank_of(kernel, x), kernel, stride, padding, dilation, ceil_mode)
     share, fmt = ring_value(grad, grad.dtype)
     placement = join(grad.placement, indices.placement)
     engine = grad.session.engine_for(placement)
@@ -120,13 +116,15 @@ def max_pool(
     return _max_pool(x, windows_of(x, len(kernel), kernel, stride, padding, dilation, ceil_mode))
 
 
+@implements_floating(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
 @implements(aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
 def adaptive_max_pool(x: SecretTensor, size: Sequence[int]) -> Any:
     """Where the windows are all of one size."""
     lengths = x.shape[-len(size) :]
     if any(n % m for n, m in zip(lengths, size, strict=True)):
         return NotImplemented
-    return max_pool_with_indices(x, [n // m for n, m in zip(lengths, size, strict=True)])
+    pool = aten.max_pool2d_with_indices if len(size) == 2 else aten.max_pool3d_with_indices
+    return dispatch(pool.default, (x, [n // m for n, m in zip(lengths, size, strict=True)]), {})
 
 
 def _without_indices(operator: OpOverload, rank: int, *functions: Callable) -> None:

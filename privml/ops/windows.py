@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from privml.engines.base import Share
 
 aten = torch.ops.aten
 
@@ -68,6 +71,15 @@ def unfold(x: torch.Tensor, w: Windows) -> torch.Tensor:
     ]
     view = x.as_strided(shape, strides, x.storage_offset())
     return view.reshape(*x.shape[:lead], *w.count, math.prod(w.kernel))
+
+
+def bordered_windows(share: Share, w: Windows, border: Callable[[torch.Size], Share]) -> Share:
+    """The windows [..., *count, window] of a share, padded with shares that ``border`` makes of the padded shape."""
+    if not any(w.before) and not any(w.after):
+        return tuple(unfold(c, w) for c in share)
+    inside = pad(torch.ones(w.size, dtype=torch.bool), w, 0)
+    outside = border(inside.shape)
+    return tuple(unfold(torch.where(inside, pad(c, w, 0), b), w) for c, b in zip(share, outside, strict=True))
 
 
 def fold(columns: torch.Tensor, w: Windows) -> torch.Tensor:

@@ -22,7 +22,7 @@ from privml.ops.floating.values import (
     reduced_last,
 )
 from privml.ops.linear import dims_of
-from privml.ops.maximum import keep, last_dims
+from privml.ops.maximum import keep, last_dims, position
 from privml.ops.values import BOOLEAN, engine_of, is_secret, join, like, ring_format
 from privml.ops.words import nonzeros, selected
 from privml.tensor import SecretTensor
@@ -242,12 +242,6 @@ def max_dim(x: SecretTensor, dim: int, keepdim: bool = False) -> tuple[SecretTen
     fmt = ring_format(64, 0, False, True, place[0].shape[-1] + 1)
     values = finished(keep(value, x, dims, keepdim), x.format, x.placement, x.session, x.dtype)
     return values, like(x, keep(index, x, dims, keepdim), fmt, torch.int64)
-
-
-def position(engine: Engine, place: Share, numbers: torch.Tensor) -> Share:
-    """The number (of [..., n]) at the place of a one-hot Boolean share [..., n], as an integer of 64 bits."""
-    ring = engine.multiply_public(engine.bits_to_ring(place, 64), numbers.expand(place[0].shape), 64)
-    return engine.sum(ring, [place[0].dim() - 1], False, 64)
 
 
 @implements_floating(aten.min.dim)
