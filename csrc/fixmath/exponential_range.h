@@ -2,8 +2,7 @@
 // Where e^-a becomes zero: what forms of the exponential share that serve a part of the arguments.
 //
 // Functionality  a in Z_{2^bits}, 0 <= a <= 2^(bits-1); value in Z_{2^value_bits}, not negative,
-// and
-//                0 where zero <= a < end; out = a < end ? value : 0 in Z_{2^out_bits}. Where no
+//                and 0 where zero <= a < end; out = a < end ? value : 0 in Z_{2^out_bits}. Where no
 //                argument reaches `end` it is 0 and nothing is compared.
 // Method         the shares' high parts add up to that of a or one less, which suffices where
 //                values are zero well before `end`: their sum is compared, of bits - dropped bits.

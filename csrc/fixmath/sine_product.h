@@ -3,12 +3,11 @@
 //
 // Functionality  sine.h's sin and cos; the last place of the result may depend on the shares.
 // Method         x / (2 pi) modulo 1 as in sine.h; the turn's shares add up to it without a wrap,
-// so
-//                sin(u + b) = sin u cos b + cos u sin b by addition_formula.h, of any accuracy, and
-//                no digit of the turn is ever opened to a table's index.
+//                so sin(u + b) = sin u cos b + cos u sin b by addition_formula.h, of any accuracy,
+//                and no digit of the turn is ever opened to a table's index.
 // Error          0.85 units in the last place, for any x, where in.bits + out.scale <= 60; the
-// clear
-//                twin rounds to the nearest, and the result differs from it by at most one unit.
+//                clear twin rounds to the nearest, and the result differs from it by at most one
+//                unit.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           a sign extension to out.scale + in.bits + 4 bits, addition_formula.h with two

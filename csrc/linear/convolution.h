@@ -35,8 +35,8 @@ struct ConvolutionShape {
   i64 out_count() const { return batch * out_channels * out_height() * out_width(); }
 };
 
-// Throws InvalidArgument unless all sizes are positive, groups divide both channel counts and the
-// kernel fits into the padded input.
+// Throws InvalidArgument unless all sizes but the batch's are positive, groups divide both channel
+// counts and the kernel fits into the padded input.
 void expect_valid(const ConvolutionShape& shape);
 
 namespace linear {

@@ -3,8 +3,7 @@
 // (a super-block, 1024 bytes) are written word by word: word k of all sixteen, then word k + 1; so
 // that neighbouring threads or vector lanes write neighbouring elements.
 //   words: bits <= 32 take one 32-bit word each (low bits); wider ones take words 2t and 2t + 1 of
-//   a
-//          block, low word first. With a minuend the result is minuend - word: what the dealer
+//          a block, low word first. With a minuend the result is minuend - word: what the dealer
 //          sends when the other party's share is the word.
 //   bits:  one keystream bit each, lowest first.
 //   field: one byte each, see sample.h.

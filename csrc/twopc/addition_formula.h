@@ -17,9 +17,8 @@
 //                roundings amount to; dropped bits add at most dropped_error() units.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
 // Cost           per instance m correlations and 2^m value_bits bits for each group of terms that
-//                fit 64 bits; the wrap of each term
-//                (signed_wrap.h); one correlation and up to ring_bits -
-//                dropped bits per bit of each factor. Depth 4.
+//                fit 64 bits; the wrap of each term (signed_wrap.h); one correlation and up to
+//                ring_bits - dropped bits per bit of each factor. Depth 4.
 // Source         the form of functions of Guo et al., "Real-number functions", section 2.2, with a
 //                table of high digits in place of their three values of MW.
 #pragma once

@@ -2,8 +2,7 @@
 // Products of every row of a matrix with a number of its own.
 //
 // Functionality  x: rows x length in Z_{2^m}, unsigned or two's complement; y: one number per row
-// in
-//                Z_{2^n}, known to be below 2^(n-1); out = x * y mod 2^ell as additive shares,
+//                in Z_{2^n}, known to be below 2^(n-1); out = x * y mod 2^ell as additive shares,
 //                max(m, n) <= ell <= 64.
 // Method         x is extended; the wrap of y selects x, once per row; in both cross terms the bits
 //                of y's shares are the choices, each of which carries a whole row.
