@@ -48,7 +48,6 @@ Point point_at(u64 place) {
 
 // The point of a fraction of a turn without a branch or an address by it: a rotation per bit.
 struct Rotations {
-  int bits;
   int skipped;  // low bits that do not matter
   std::vector<Point> of_bit;
 
@@ -65,7 +64,7 @@ struct Rotations {
 };
 
 Rotations make_rotations(int bits) {
-  Rotations r{bits, std::max(bits - kSeenBits, 0), {}};
+  Rotations r{std::max(bits - kSeenBits, 0), {}};
   for (int k = r.skipped; k < bits; ++k) {
     const int place = kPlaceScale - bits + k;
     r.of_bit.push_back(point_at(u64{1} << place));

@@ -10,8 +10,6 @@ constexpr u64 kTurnsOfOne[] = {
 #include "fixmath/tables/turns_of_one.inc"
 };
 
-constexpr int kAngleGuard = 4;  // a turn is 2 pi units
-
 }  // namespace
 
 Turn turn_of(FixedFormat in, FixedFormat out) {

@@ -7,11 +7,13 @@
 
 namespace privml {
 
+inline constexpr int kAngleGuard = 4;  // bits below the last place: a turn is 2 pi units
+
 struct Turn {
   int bits;    // of the fraction
   u64 factor;  // 2^(bits - in.scale) / (2 pi)
 };
-// As many bits as keep the angle right to 2^-4 units of the output.
+// As many bits as keep the angle right to 2^-kAngleGuard units of the output.
 Turn turn_of(FixedFormat in, FixedFormat out);
 
 }  // namespace privml
