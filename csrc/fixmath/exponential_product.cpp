@@ -34,9 +34,6 @@ ExponentialProduct plan(bool exact, FixedFormat in, FixedFormat out) {
   return **found;
 }
 
-// The result of the formula in Z_{2^result_bits}; the product with half a bit to spare.
-int result_bits(const ExponentialProduct& p) { return p.formula.ring_bits - p.formula.dropped; }
-
 void run_chunk(Party& party, const ExponentialProduct& p, std::span<const u64> x,
                std::span<u64> y) {
   Words a(x.size()), value(x.size());
@@ -44,14 +41,8 @@ void run_chunk(Party& party, const ExponentialProduct& p, std::span<const u64> x
   addition_formula(party, p.formula, a, value);
   if (party.rank == 0)
     for (u64& word : value) word += p.offset;
-  truncate_reduce(party, value, result_bits(p), p.shift, value);
+  truncate_reduce(party, value, p.result_bits(), p.shift, value);
   within_range(party, p.range, a, value, y);
-}
-
-void cost_chunk(CostMeter& meter, const ExponentialProduct& p, i64 n) {
-  cost_addition_formula(meter, n, p.formula);
-  cost_truncate_reduce(meter, n, result_bits(p), p.shift);
-  cost_within_range(meter, n, p.range);
 }
 
 i64 clear_value(const ExponentialProduct& p, i64 x) {
@@ -67,7 +58,7 @@ bool has_exp_negative_exact(FixedFormat in, FixedFormat out) { return has_plan(t
 
 void exp_negative_exact(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                         std::span<u64> y) {
-  run_function(party, plan(true, in, out), x, y, run_chunk, cost_chunk);
+  run_function(party, plan(true, in, out), x, y, run_chunk, cost_exponential_product);
 }
 
 void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -76,14 +67,14 @@ void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedForma
 }
 
 void cost_exp_negative_exact(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, plan(true, in, out), cost_chunk);
+  cost_function(meter, count, plan(true, in, out), cost_exponential_product);
 }
 
 bool has_exp_negative_product(FixedFormat in, FixedFormat out) { return has_plan(false, in, out); }
 
 void exp_negative_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                           std::span<u64> y) {
-  run_function(party, plan(false, in, out), x, y, run_chunk, cost_chunk);
+  run_function(party, plan(false, in, out), x, y, run_chunk, cost_exponential_product);
 }
 
 void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -92,7 +83,7 @@ void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFor
 }
 
 void cost_exp_negative_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, plan(false, in, out), cost_chunk);
+  cost_function(meter, count, plan(false, in, out), cost_exponential_product);
 }
 
 }  // namespace privml

@@ -202,14 +202,16 @@ constexpr int kProductGuard = 3;  // bits of the factors below the last place
 constexpr double kProductDropped = 0.125;
 
 i64 wire_bits(const ExponentialProduct& plan) {
-  return metered_bits([&](CostMeter& meter, i64 n) {
-    cost_addition_formula(meter, n, plan.formula);
-    cost_truncate_reduce(meter, n, plan.out.scale + 2 + plan.shift, plan.shift);
-    cost_within_range(meter, n, plan.range);
-  });
+  return metered_bits([&](CostMeter& meter, i64 n) { cost_exponential_product(meter, plan, n); });
 }
 
 }  // namespace
+
+void cost_exponential_product(CostMeter& meter, const ExponentialProduct& plan, i64 n) {
+  cost_addition_formula(meter, n, plan.formula);
+  cost_truncate_reduce(meter, n, plan.result_bits(), plan.shift);
+  cost_within_range(meter, n, plan.range);
+}
 
 std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, FixedFormat out,
                                                            bool exact) {

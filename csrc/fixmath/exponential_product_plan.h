@@ -15,7 +15,11 @@ struct ExponentialProduct {
   AdditionFormula formula;
   int shift;   // bits of the formula's result behind the last place
   u64 offset;  // added before they are dropped
+  // Of the formula's result; the product with half a bit to spare.
+  int result_bits() const { return formula.ring_bits - formula.dropped; }
 };
+
+void cost_exponential_product(CostMeter& meter, const ExponentialProduct& plan, i64 n);
 
 // The cheapest by bits on the wire; none where 64 bits do not suffice. `exact`: the result does not
 // depend on the shares.
