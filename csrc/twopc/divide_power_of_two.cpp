@@ -6,6 +6,7 @@
 #include "twopc/chunk.h"
 #include "twopc/conversion.h"
 #include "twopc/known_msb.h"
+#include "twopc/low_bits.h"
 #include "twopc/most_significant_bit.h"
 #include "twopc/truncation.h"
 #include "twopc/wrap.h"
@@ -57,10 +58,7 @@ void divide_power_of_two(Party& party, std::span<const u64> x, int bits, int shi
   expect(bits >= 1 && bits <= 64, "truncation: bits must be in 1..64");
   expect(shift >= 0 && shift < bits, "truncation: shift must be in 0..bits-1");
   expect(x.size() == out.size(), "truncation: out must be as long as x");
-  if (shift == 0) {
-    for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] & low_mask(bits);
-    return;
-  }
+  if (shift == 0) return keep_low_bits(x, bits, out);
   in_chunks(
       party, std::ssize(x),
       [&](CostMeter& meter, i64 n) { cost_divide_chunk(meter, n, bits, shift); },

@@ -8,6 +8,7 @@
 #include "twopc/conversion.h"
 #include "twopc/extension.h"
 #include "twopc/flight.h"
+#include "twopc/low_bits.h"
 #include "twopc/truncation.h"
 #include "twopc/two_way_transfer.h"
 #include "twopc/wrap.h"
@@ -168,10 +169,7 @@ void truncate_shared_msb(Party& party, std::span<const u64> x, int bits, std::sp
   check(x, msb.size(), out);
   expect(bits >= 1 && bits <= 64 && shift >= 0 && shift < bits,
          "truncation: shift must be in 0..bits-1, bits in 1..64");
-  if (shift == 0) {
-    for (size_t i = 0; i < x.size(); ++i) out[i] = x[i] & low_mask(bits);
-    return;
-  }
+  if (shift == 0) return keep_low_bits(x, bits, out);
   in_chunks(
       party, std::ssize(x),
       [&](CostMeter& meter, i64 n) { cost_truncate_chunk(meter, n, bits, shift); },
