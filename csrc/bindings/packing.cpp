@@ -6,26 +6,22 @@
 namespace privml::bindings {
 namespace {
 
+template <class T>
 py::array packed(const py::array& values, int width) {
-  const i64 count = values.size();
-  if (py::isinstance<py::array_t<u8>>(values)) {
-    const auto in = view<u8>(values, "values");
-    expect(width >= 1 && width <= 8, "width must lie in 1..8 for bytes");
-    Result<u8> out({static_cast<py::ssize_t>(packed_bytes(count, width))});
-    {
-      py::gil_scoped_release without_interpreter;
-      pack(in.data(), count, width, out.span.data());
-    }
-    return std::move(out.array);
-  }
-  const auto in = view<u64>(values, "values");
-  expect(width >= 1 && width <= 64, "width must lie in 1..64");
+  const auto in = view<T>(values, "values");
+  const i64 count = std::ssize(in);
+  expect(width >= 1 && width <= static_cast<int>(8 * sizeof(T)), "width out of range");
   Result<u8> out({static_cast<py::ssize_t>(packed_bytes(count, width))});
   {
     py::gil_scoped_release without_interpreter;
     pack(in.data(), count, width, out.span.data());
   }
   return std::move(out.array);
+}
+
+py::array packed_array(const py::array& values, int width) {
+  return py::isinstance<py::array_t<u8>>(values) ? packed<u8>(values, width)
+                                                 : packed<u64>(values, width);
 }
 
 template <class T>
@@ -45,7 +41,7 @@ py::array unpacked(const py::array& bytes, i64 count, int width) {
 }  // namespace
 
 void define_packing(py::module_& m) {
-  m.def("pack", &packed, "values"_a, "width"_a,
+  m.def("pack", &packed_array, "values"_a, "width"_a,
         "The low `width` bits of each element (int64 or uint8), without gaps, as a uint8 array.");
   m.def("unpack", &unpacked<u64>, "bytes"_a, "count"_a, "width"_a, "The int64 array of pack().");
   m.def("unpack_bytes", &unpacked<u8>, "bytes"_a, "count"_a, "width"_a,
