@@ -2,9 +2,9 @@
 // Local products of ring elements as functions of numpy arrays.
 #include <array>
 
+#include "base/parallel.h"
 #include "bindings/arrays.h"
 #include "linear/convolution.h"
-#include "linear/parallel.h"
 #include "linear/product.h"
 
 namespace privml::bindings {
@@ -61,7 +61,7 @@ py::array matmul(const py::array& left, const py::array& right, int bits, int th
   const int over_batch = batch >= threads ? threads : 1, within = batch >= threads ? 1 : threads;
   {
     const py::gil_scoped_release without_interpreter;
-    linear::in_parallel(batch, 1, over_batch, [&](i64 first, i64 number) {
+    in_parallel(batch, 1, over_batch, [&](i64 first, i64 number) {
       for (i64 i = first; i < first + number; ++i)
         linear::add_product({matrix(a, i), a_row, a_column}, {matrix(b, i), b_row, b_column}, bits,
                             {out.span.data() + i * rows * columns, out_row, out_column}, within);

@@ -140,12 +140,11 @@ void define_sign(py::module_& m) {
       "count"_a, "bits"_a, "prime"_a = 127,
       "Bytes of sign_mask's list: count * ceil(bits * ceil(log2 prime) / 8).");
   m.def(
-      "deal_blocks", [](i64 count, int bits) { return deal_blocks({bits, 0, 0, false}, count); },
-      "count"_a, "bits"_a,
-      "Counter blocks of the dealer's key that sign_deal consumes (at both holders).");
+      "deal_blocks", [](i64 count, int bits) { return deal_blocks(bits, count); }, "count"_a,
+      "bits"_a, "Counter blocks of the dealer's key that sign_deal consumes (at both holders).");
   m.def(
-      "mask_blocks", [](i64 count, int bits) { return mask_blocks({bits, 0, 0, false}, count); },
-      "count"_a, "bits"_a, "Counter blocks of the mask key that sign_mask consumes.");
+      "mask_blocks", [](i64 count, int bits) { return mask_blocks(bits, count); }, "count"_a,
+      "bits"_a, "Counter blocks of the mask key that sign_mask consumes.");
   m.def(
       "sign_deal",
       [](const py::array& r, const py::buffer& key, u64 counter, int bits, int prime, int threads) {

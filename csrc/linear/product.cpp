@@ -6,17 +6,16 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/multiversion.h"
+#include "base/parallel.h"
 #include "linear/packing.h"
-#include "linear/parallel.h"
 
 namespace privml::linear {
 namespace {
 
-constexpr i64 kInnerBytes =
-    2048;                        // of one lane in a panel: a panel of b fills most of a first cache
-constexpr i64 kBlockRows = 192;  // of a, packed at once: within a second cache
-constexpr i64 kFewRows = 2;      // are not worth packing the other factor
-constexpr i64 kLongRow = 4096;   // sums of a row at once
+constexpr i64 kInnerBytes = 2048;  // of one lane: a panel of b fills most of a first cache
+constexpr i64 kBlockRows = 192;    // of a, packed at once: within a second cache
+constexpr i64 kFewRows = 2;        // are not worth packing the other factor
+constexpr i64 kLongRow = 4096;     // sums of a row at once
 constexpr i64 kWorkPerThread = i64{1} << 22;  // products that are worth starting a thread for
 
 PRIVML_TARGET_CLONES

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/multiversion.h"
-#include "threepc/divide.h"
+#include "base/parallel.h"
 #include "threepc/kernels.h"
 #include "threepc/ring.h"
 
@@ -38,12 +38,19 @@ void check(int party, int bits, int threads) {
   expect(threads >= 1, "threads must be at least 1");
 }
 
+// work(begin, end) on parts of `count` elements, each of `each` steps.
+template <class Work>
+void divide(i64 count, i64 each, int threads, const Work& work) {
+  in_parallel(count, 1, static_cast<int>(std::min<i64>(threads, count / ceil_div(kLeast, each))),
+              [&](i64 first, i64 number) { work(first, first + number); });
+}
+
 }  // namespace
 
 void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,
                       const u64* r_product, i64 count, int bits, u64* out, int threads) {
   check(party, bits, threads);
-  divide(count, threads, kLeast, [&](i64 begin, i64 end) {
+  divide(count, 1, threads, [&](i64 begin, i64 end) {
     selection_loop(party, m_b, m_a, r_a, r_bit, r_product, low_mask(bits), begin, end, out);
   });
 }
@@ -51,7 +58,7 @@ void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a, 
 void bit_shares(int party, const u8* m_b, const u64* r_bit, i64 count, int bits, u64* out,
                 int threads) {
   check(party, bits, threads);
-  divide(count, threads, kLeast,
+  divide(count, 1, threads,
          [&](i64 begin, i64 end) { bit_loop(party, m_b, r_bit, low_mask(bits), begin, end, out); });
 }
 
@@ -59,7 +66,7 @@ void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u
                    i64 count, int bits, u64* out, int threads) {
   check(0, bits, threads);
   expect(size >= 1 && (size & (size - 1)) == 0, "a table has 2^k entries");
-  divide(count, threads, ceil_div(kLeast, size), [&](i64 begin, i64 end) {
+  divide(count, size, threads, [&](i64 begin, i64 end) {
     lookup_loop(turned, kinds, size, m, dealt, count, low_mask(bits), begin, end, out);
   });
 }

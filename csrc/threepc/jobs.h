@@ -59,4 +59,10 @@ struct OpenJob {
   u8* out;  // 1 where some entry is zero
 };
 
+// Where one group's part lies; a CUDA thread or a vector has one.
+struct Part {
+  i64 group;
+  int quad;
+};
+
 }  // namespace privml::threepc

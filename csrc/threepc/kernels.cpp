@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "threepc/divide.h"
+#include "base/parallel.h"
 #include "threepc/fill.h"
 #include "threepc/kernel_set.h"
 #include "threepc/rows.h"
@@ -21,9 +21,12 @@ const KernelSet& kernels(KernelBackend backend) {
   return kPortableKernels;
 }
 
+constexpr i64 kLeast = 4;  // parts that are worth a thread
+
 template <class Job>
 void run(void (*loop)(const Job&, i64, i64), const Job& job, i64 parts, int threads) {
-  divide(parts, threads, 4, [&](i64 begin, i64 end) { loop(job, begin, end); });
+  in_parallel(parts, 1, static_cast<int>(std::min<i64>(threads, parts / kLeast)),
+              [&](i64 first, i64 number) { loop(job, first, first + number); });
 }
 
 i64 groups(i64 count) { return ceil_div(count, kGroup); }
@@ -74,12 +77,8 @@ SignField sign_field(int bits, int prime) {
 i64 words_blocks(i64 count, int bits) { return ceil_div(count, fill_words_per(bits)) * kQuads; }
 i64 bits_blocks(i64 count) { return ceil_div(count, kFillBits) * kQuads; }
 i64 field_blocks(i64 count) { return ceil_div(count, kFillNumbers) * kQuads; }
-i64 deal_blocks(const SignField& field, i64 count) {
-  return groups(count) * group_blocks(field.bits - 1);
-}
-i64 mask_blocks(const SignField& field, i64 count) {
-  return groups(count) * 2 * group_blocks(field.bits);
-}
+i64 deal_blocks(int bits, i64 count) { return groups(count) * group_blocks(bits - 1); }
+i64 mask_blocks(int bits, i64 count) { return groups(count) * 2 * group_blocks(bits); }
 i64 deal_bytes(const SignField& field, i64 count) {
   return count * packed_rows(field.bits - 1, field.width);
 }

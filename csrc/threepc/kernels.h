@@ -26,8 +26,8 @@ SignField sign_field(int bits, int prime);
 i64 words_blocks(i64 count, int bits);
 i64 bits_blocks(i64 count);
 i64 field_blocks(i64 count);
-i64 deal_blocks(const SignField& field, i64 count);
-i64 mask_blocks(const SignField& field, i64 count);
+i64 deal_blocks(int bits, i64 count);
+i64 mask_blocks(int bits, i64 count);
 
 // Bytes of the lists on the wire: count * ceil(rows * width / 8).
 i64 deal_bytes(const SignField& field, i64 count);

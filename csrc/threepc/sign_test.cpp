@@ -134,8 +134,8 @@ TEST(Sign, SizesOfTheLists) {
   EXPECT_EQ(mask_bytes(sign_field(32, 61), 1000), 1000 * 32 * 6 / 8);
   EXPECT_EQ(deal_bytes(sign_field(32, 127), 1000), 1000 * 28);
   EXPECT_EQ(deal_bytes(sign_field(64, 127), 1000), 1000 * 56);
-  EXPECT_EQ(mask_blocks(sign_field(32, 127), 65), 2 * 2 * 2 * 16);
-  EXPECT_EQ(deal_blocks(sign_field(17, 127), 65), 2 * 1 * 16);
+  EXPECT_EQ(mask_blocks(32, 65), 2 * 2 * 2 * 16);
+  EXPECT_EQ(deal_blocks(17, 65), 2 * 1 * 16);
 }
 
 TEST(Sign, OneDealServesManyComparisons) {
@@ -143,7 +143,7 @@ TEST(Sign, OneDealServesManyComparisons) {
   for (int i = 0; i < 3; ++i) {
     expect_signs(c);
     for (auto& m : c.m) m -= 100000 * (i + 1);
-    c.mask_counter += mask_blocks(c.field, c.count());
+    c.mask_counter += mask_blocks(c.field.bits, c.count());
     c.draw(i);
   }
 }

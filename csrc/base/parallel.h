@@ -9,7 +9,7 @@
 
 #include "base/types.h"
 
-namespace privml::linear {
+namespace privml {
 
 // Calls work(first, number) for consecutive parts of `count` items, whole multiples of `unit` but
 // for the last, on up to `threads` threads, the calling one included. The first exception of a part
@@ -38,4 +38,4 @@ void in_parallel(i64 count, i64 unit, int threads, Work&& work) {
     if (error) std::rethrow_exception(error);
 }
 
-}  // namespace privml::linear
+}  // namespace privml
