@@ -20,10 +20,10 @@ import torch
 from privml.engines import ring
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
+from privml.engines.shares import Share, stack
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
 
-Share = tuple[torch.Tensor, ...]
 # Functions that every engine computes, with the domains where their results mean something.
 FUNCTIONS = {
     "exp_negative": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
@@ -358,8 +358,7 @@ class Engine(abc.ABC):
 
     def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         """``lookup`` [k, ...] of one index in several tables [k, 2^in_bits]."""
-        found = [self.lookup(table, index, in_bits, out_bits) for table in tables]
-        return tuple(torch.stack(components) for components in zip(*found, strict=True))
+        return stack([self.lookup(table, index, in_bits, out_bits) for table in tables])
 
     # ---- floating point, on shares of words (see Float); engines without it refuse
     def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:

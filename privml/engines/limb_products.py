@@ -97,7 +97,7 @@ def conv2d(
     out = torch.empty((n, outputs, *size), dtype=torch.int64, device=x.device)
     if inner == 1 and outputs == groups:
         return _by_taps(x, w, stride, dilation, out)
-    patch = inner * kernel[0] * kernel[1] * -(-bits // unit.width) * torch.empty((), dtype=unit.dtype).element_size()
+    patch = inner * kernel[0] * kernel[1] * -(-bits // unit.width) * unit.dtype.itemsize
     images = max(1, _BYTES // (patch * size[0] * size[1]))
     each = outputs // groups
     for g in range(groups):

@@ -29,6 +29,11 @@ def wrap(value: torch.Tensor, bits: int) -> torch.Tensor:
     return value if shift == 0 else (value << shift) >> shift
 
 
+def word(number: int) -> int:
+    """``number`` modulo 2^64 as int64 holds it."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
 def extremes(value: torch.Tensor) -> tuple[int, int]:
     """Smallest and largest element, (0, 0) for an empty tensor."""
     if value.numel() == 0:

@@ -101,7 +101,7 @@ class TwoPartyEngine(Engine):
 
     def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
         if isinstance(factor, int):
-            factor = (factor + 2**63) % 2**64 - 2**63
+            factor = ring.word(factor)
         return (a[0] * factor,)
 
     def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share:

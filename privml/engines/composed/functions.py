@@ -16,7 +16,7 @@ import math
 
 import torch
 
-from privml.engines.base import Engine, Share
+from privml.engines.base import Engine
 from privml.engines.composed.normalized import FUNCTIONS as NORMALIZED
 from privml.engines.composed.steps import (
     RING,
@@ -24,13 +24,13 @@ from privml.engines.composed.steps import (
     constant,
     evaluate,
     linear,
-    part,
     power_polynomial,
     powers,
     product,
     shifted,
     spline,
 )
+from privml.engines.shares import Share, part
 from privml.formats import FixedPoint
 
 # name -> (value above the table: "zero", "one" or "argument"; below it: "zero" or "minus one"; magnitude in bits)

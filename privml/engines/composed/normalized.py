@@ -10,8 +10,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from privml.engines.base import Engine, Share
-from privml.engines.composed.steps import RING, chosen, constant, evaluate, part, product, shifted, spline
+from privml.engines.base import Engine
+from privml.engines.composed.steps import RING, chosen, constant, evaluate, product, shifted, spline
+from privml.engines.shares import Share, part
 from privml.formats import FixedPoint
 
 # Arguments are integers of at most this many bits; a comparison has two bits more.

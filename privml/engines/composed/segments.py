@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import torch
-
-from privml.engines.base import Engine, Operand, Share
-from privml.engines.composed.steps import part, stack
+from privml.engines.base import Engine
+from privml.engines.composed.steps import chosen, constant, product, shifted
+from privml.engines.shares import Share, part, stack
 from privml.formats import FixedPoint
 
 _LEFT = (-0.5054031199708174, -0.42226581151983866, -0.11807612951181953, -0.011034134030615728)
@@ -42,9 +41,9 @@ def _sigmoid(engine: Engine, x: Share, scale: int, target: int, ring: int) -> Sh
     bits = engine.less_than_many(x, [-(4 << scale), (4 << scale) + 1], ring)
     low, not_high = part(bits, 0), part(bits, 1)
     line = engine.add_public(x, 4 << scale, ring)  # 8 (1/2 + x/8)
-    line = _shifted(engine, line, 3 + scale - target, ring - 2, ring)
-    one = engine.public(torch.full((), 1 << target).expand(x[0].shape), ring)
-    return _chosen(engine, [(engine.xor(low, not_high), line), (engine.logical_not(not_high), one)], ring)
+    line = shifted(engine, line, 3 + scale - target, ring - 2, ring)
+    one = constant(engine, 1 << target, x, ring)
+    return chosen(engine, [(engine.xor(low, not_high), line), (engine.logical_not(not_high), one)], ring)
 
 
 def _gelu(engine: Engine, x: Share, scale: int, target: int, ring: int) -> Share:
@@ -55,22 +54,21 @@ def _gelu(engine: Engine, x: Share, scale: int, target: int, ring: int) -> Share
     cases = [
         (engine.xor(part(bits, 0), part(bits, 1)), left),
         (engine.xor(part(bits, 1), part(bits, 2)), middle),
-        (engine.logical_not(part(bits, 2)), _shifted(engine, x, scale - target, ring - 2, ring)),
+        (engine.logical_not(part(bits, 2)), shifted(engine, x, scale - target, ring - 2, ring)),
     ]
-    return _chosen(engine, cases, ring)
+    return chosen(engine, cases, ring)
 
 
 def _powers(engine: Engine, u: Share, scale: int, ring: int) -> dict[int, Share]:
     """u to its powers 1, 2, 3, 4 and 6 at ``scale``, |u| < 1."""
 
-    def product(a: Share, b: Share) -> Share:
-        both = engine.multiply(Operand(a, ring), Operand(b, ring), ring)
-        return _shifted(engine, both, scale, 2 * scale, ring)
+    def times(a: Share, b: Share) -> Share:
+        return shifted(engine, product(engine, a, b, ring), scale, 2 * scale, ring)
 
-    second = product(u, u)
-    fresh = product(stack([u, second]), stack([second, second]))
+    second = times(u, u)
+    fresh = times(stack([u, second]), stack([second, second]))
     third, fourth = part(fresh, 0), part(fresh, 1)
-    return {1: u, 2: second, 3: third, 4: fourth, 6: product(second, fourth)}
+    return {1: u, 2: second, 3: third, 4: fourth, 6: times(second, fourth)}
 
 
 def _polynomial(
@@ -86,16 +84,4 @@ def _polynomial(
             total = term if total is None else engine.add(total, term, ring)
     assert total is not None  # all have a linear term
     total = engine.add_public(total, factors[0] << scale, ring)
-    return _shifted(engine, total, fine + scale - target, fine + scale + _MAGNITUDE, ring)
-
-
-def _shifted(engine: Engine, a: Share, shift: int, magnitude: int, ring: int) -> Share:
-    """a / 2^shift rounded down, for |a| < 2^magnitude."""
-    if shift <= 0:
-        return a if shift == 0 else engine.multiply_public(a, 1 << -shift, ring)
-    return engine.truncate(a, ring, shift, False, 1 << min(magnitude, ring - 2))
-
-
-def _chosen(engine: Engine, cases: Sequence[tuple[Share, Share]], ring: int) -> Share:
-    """The sum of the values whose bits are 1."""
-    return engine.select_sum(stack([bit for bit, _ in cases]), stack([value for _, value in cases]), ring)
+    return shifted(engine, total, fine + scale - target, fine + scale + _MAGNITUDE, ring)

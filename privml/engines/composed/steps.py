@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps that composed functions consist of, in the ring of 64 bits."""
+"""The steps that composed functions consist of, in the ring of 64 bits where nothing else is said."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
 import torch
 
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Engine, Operand
+from privml.engines.shares import Share, each, part, stack
 
 RING = 64
 # Bits of an index into the tables, fractional bits of their coefficients.
@@ -44,29 +45,16 @@ def power_polynomial() -> tuple[int, list[int]]:
     return _tables()["power"]["scale"], _tables()["power"]["coefficients"]
 
 
-# ---- shares in parallel
-def stack(parts: Sequence[Share]) -> Share:
-    return tuple(torch.stack(components) for components in zip(*parts, strict=True))
-
-
-def each(a: Share, function: Callable[[torch.Tensor], torch.Tensor]) -> Share:
-    return tuple(function(c) for c in a)
-
-
-def part(a: Share, index: int) -> Share:
-    return tuple(c[index] for c in a)
-
-
 # ---- arithmetic
-def product(engine: Engine, a: Share, b: Share) -> Share:
-    return engine.multiply(Operand(a, RING), Operand(b, RING), RING)
+def product(engine: Engine, a: Share, b: Share, ring: int = RING) -> Share:
+    return engine.multiply(Operand(a, ring), Operand(b, ring), ring)
 
 
-def shifted(engine: Engine, a: Share, shift: int, magnitude: int) -> Share:
+def shifted(engine: Engine, a: Share, shift: int, magnitude: int, ring: int = RING) -> Share:
     """a / 2^shift rounded down (times 2^-shift, if negative), for |a| < 2^magnitude."""
     if shift <= 0:
-        return a if shift == 0 else engine.multiply_public(a, 1 << -shift, RING)
-    return engine.truncate(a, RING, shift, False, 1 << min(magnitude, RING - 2))
+        return a if shift == 0 else engine.multiply_public(a, 1 << -shift, ring)
+    return engine.truncate(a, ring, shift, False, 1 << min(magnitude, ring - 2))
 
 
 def linear(engine: Engine, terms: Sequence[Share], factors: Sequence[int], constant: int) -> Share:
@@ -111,10 +99,10 @@ def evaluate(engine: Engine, table: Spline, x: Share, scale: int, target: int, m
     return shifted(engine, total, COEFFICIENT_SCALE + width - target, COEFFICIENT_SCALE + width + magnitude + 1)
 
 
-def chosen(engine: Engine, cases: Sequence[tuple[Share, Share]]) -> Share:
+def chosen(engine: Engine, cases: Sequence[tuple[Share, Share]], ring: int = RING) -> Share:
     """The sum of the values whose bits are 1."""
-    return engine.select_sum(stack([bit for bit, _ in cases]), stack([value for _, value in cases]), RING)
+    return engine.select_sum(stack([bit for bit, _ in cases]), stack([value for _, value in cases]), ring)
 
 
-def constant(engine: Engine, value: int, like: Share) -> Share:
-    return engine.public(torch.full((), value).expand(like[0].shape), RING)
+def constant(engine: Engine, value: int, like: Share, ring: int = RING) -> Share:
+    return engine.public(torch.full((), value).expand(like[0].shape), ring)

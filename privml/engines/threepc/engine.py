@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from privml.engines import ring
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Engine, Operand
+from privml.engines.shares import Share, part
 from privml.engines.threepc import products, selection, width
 from privml.engines.threepc.links import DEALER
 from privml.engines.threepc.party import Party
@@ -111,7 +112,7 @@ class ThreePartyEngine(Engine):
 
     def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
         if isinstance(factor, int):
-            factor = (factor + 2**63) % 2**64 - 2**63
+            factor = ring.word(factor)
         factor = self._here(factor)
         r = a[1] * factor
         return self._m(r.shape, lambda: a[0] * factor), r
@@ -167,7 +168,7 @@ class ThreePartyEngine(Engine):
 
         def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
             if self.party.metering:
-                return torch.nn.functional.conv2d(a.double(), b.double(), None, *window)
+                return ring.convolution(*window)(a.double(), b.double())
             return ring.conv2d(a, b, *window, out_bits)
 
         return products.bilinear(self.party, kernel, first, second, out_bits)
@@ -267,15 +268,15 @@ class ThreePartyEngine(Engine):
 
     # ---- sums that are opened once
     def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
-        part = products.select_parts(self.party, bits, a, ring_bits)
-        return products.opened(self.party, None if part is None else part.sum(0), a[1].shape[1:], ring_bits)
+        mine = products.select_parts(self.party, bits, a, ring_bits)
+        return products.opened(self.party, None if mine is None else mine.sum(0), a[1].shape[1:], ring_bits)
 
     def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
-        part = products.ring_parts(self.party, a, bits)
+        mine = products.ring_parts(self.party, a, bits)
         shape = (weights.shape[0], *a[1].shape[1:])
-        if part is not None:
-            part = ring.matmul(self._here(weights), part.reshape(part.shape[0], math.prod(shape[1:]))).view(shape)
-        return products.opened(self.party, part, shape, bits)
+        if mine is not None:
+            mine = ring.matmul(self._here(weights), mine.reshape(mine.shape[0], math.prod(shape[1:]))).view(shape)
+        return products.opened(self.party, mine, shape, bits)
 
     def inner(self, a: Share, b: Share, bits: int) -> Share:
         return products.bilinear(self.party, lambda x, y: (x * y).sum(0), a, b, bits)
@@ -288,7 +289,7 @@ class ThreePartyEngine(Engine):
         return selection.argmax_last(self, a, bits)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
-        return tuple(c[0] for c in selection.lookup(self.party, self._here(table[None]), index, in_bits, out_bits))
+        return part(self.lookup_many(table[None], index, in_bits, out_bits), 0)
 
     def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return selection.lookup(self.party, self._here(tables), index, in_bits, out_bits)

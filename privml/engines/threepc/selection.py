@@ -9,34 +9,21 @@ Source: MIZAR, Section 4.2 (with max instead of the min that is printed).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import torch
 
-from privml.engines.base import Share
+from privml.engines.base import Engine
+from privml.engines.shares import Share, each, joined, part, stack
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import opened
-
-if TYPE_CHECKING:
-    from privml.engines.base import Engine
-
-
-def _each(share: Share, function: Callable[[torch.Tensor], torch.Tensor]) -> Share:
-    return tuple(function(c) for c in share)
-
-
-def _joined(parts: list[Share], dim: int) -> Share:
-    return tuple(torch.cat(components, dim) for components in zip(*parts, strict=True))
 
 
 def _pairs(a: Share) -> tuple[Share, Share, Share]:
     """Elements of even and odd place, and what is left over, of the last dimension."""
     half = a[0].shape[-1] // 2 * 2
     return (
-        _each(a, lambda c: c[..., 0:half:2]),
-        _each(a, lambda c: c[..., 1:half:2]),
-        _each(a, lambda c: c[..., half:]),
+        each(a, lambda c: c[..., 0:half:2]),
+        each(a, lambda c: c[..., 1:half:2]),
+        each(a, lambda c: c[..., half:]),
     )
 
 
@@ -50,18 +37,18 @@ def max_last(engine: Engine, a: Share, bits: int, one_hot: bool) -> tuple[Share,
         won = engine.subtract(left, engine.select(below, difference, bits), bits)
         lost.append(below)
         counts.append(a[0].shape[-1])
-        a = _joined([won, rest], -1)
-    value = _each(a, lambda c: c.squeeze(-1))
+        a = joined([won, rest], -1)
+    value = each(a, lambda c: c.squeeze(-1))
     if not one_hot:
         return value, None
     position = engine.public(torch.ones(a[0].shape, dtype=torch.uint8, device=a[0].device), 1)
     for below, count in zip(reversed(lost), reversed(counts), strict=True):
         pairs = count // 2
-        winner, rest = _each(position, lambda c, n=pairs: c[..., :n]), _each(position, lambda c, n=pairs: c[..., n:])
+        winner, rest = each(position, lambda c, n=pairs: c[..., :n]), each(position, lambda c, n=pairs: c[..., n:])
         right = engine.logical_and(winner, below)
         left = engine.xor(winner, right)
-        both = tuple(torch.stack([x, y], -1).flatten(-2) for x, y in zip(left, right, strict=True))
-        position = _joined([both, rest], -1)
+        both = each(stack([left, right], -1), lambda c: c.flatten(-2))
+        position = joined([both, rest], -1)
     return value, position
 
 
@@ -74,12 +61,12 @@ def argmax_last(engine: Engine, a: Share, bits: int) -> Share:
         first, second, others = _pairs(index)
         difference = engine.subtract(left, right, bits)
         below = engine.less_than_zero(difference, bits)
-        both = tuple(torch.stack([x, y]) for x, y in zip(difference, engine.subtract(first, second, 64), strict=True))
-        twice = tuple(torch.stack([c, c]) for c in below)
+        both = stack([difference, engine.subtract(first, second, 64)])
+        twice = stack([below, below])
         chosen = engine.select(twice, both, 64)
-        a = _joined([engine.subtract(left, _each(chosen, lambda c: c[0]), bits), rest], -1)
-        index = _joined([engine.subtract(first, _each(chosen, lambda c: c[1]), 64), others], -1)
-    return _each(index, lambda c: c.squeeze(-1).clone())
+        a = joined([engine.subtract(left, part(chosen, 0), bits), rest], -1)
+        index = joined([engine.subtract(first, part(chosen, 1), 64), others], -1)
+    return each(index, lambda c: c.squeeze(-1).clone())
 
 
 def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
@@ -90,7 +77,5 @@ def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_b
     if party.deals:
         hot = torch.zeros(shape, dtype=torch.int64, device=r.device).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
     dealt = party.deal(hot, shape, out_bits)
-    part = None
-    if not party.deals:
-        part = party.kernels.lookup_shares(tables, m, dealt, out_bits)
-    return opened(party, part, (tables.shape[0], *r.shape), out_bits)
+    mine = None if party.deals else party.kernels.lookup_shares(tables, m, dealt, out_bits)
+    return opened(party, mine, (tables.shape[0], *r.shape), out_bits)

@@ -60,17 +60,16 @@ def truncate_bounded(party: Party, a: Share, bits: int, shift: int, nonnegative:
     borrow = sign(party, low(m, shift), low(r, shift), shift + 1) if exact else None
     dropped = high(r, bits, shift) if party.deals else None
     dealt = party.deal(dropped, r.shape, bits)
-    ring = bits if exact else shift
     wraps = _wrap_parts(party, m, r, bits, shift)
-    part = None
     if exact:
+        part = None
         lent = ring_parts(party, borrow, bits)
         if not party.deals:
             part = (wraps << (bits - shift)) - dealt - lent
             if party.rank == 0:
                 part = part + high(m, bits, shift) - (offset >> shift)
         return opened(party, part, r.shape, bits)
-    lifted, mask = opened(party, wraps, r.shape, ring)
+    lifted, mask = opened(party, wraps, r.shape, shift)
     factor = bits - shift
     if party.deals:
         return a[0], dropped + (mask << factor)

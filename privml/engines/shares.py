@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares as tuples of tensors: what is done to each of their components alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+Share = tuple[torch.Tensor, ...]
+
+
+def each(a: Share, function: Callable[[torch.Tensor], torch.Tensor]) -> Share:
+    return tuple(function(c) for c in a)
+
+
+def part(a: Share, index: int) -> Share:
+    """``a[index]``."""
+    return tuple(c[index] for c in a)
+
+
+def stack(parts: Sequence[Share], dim: int = 0) -> Share:
+    return tuple(torch.stack(components, dim) for components in zip(*parts, strict=True))
+
+
+def joined(parts: Sequence[Share], dim: int) -> Share:
+    return tuple(torch.cat(components, dim) for components in zip(*parts, strict=True))
