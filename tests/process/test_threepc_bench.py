@@ -6,7 +6,7 @@ import pytest
 from privml.bench.runner import BenchmarkFailed
 from privml.bench.threepc import measure
 from privml.cli import threepc
-from privml.engines.threepc.sign import cost_sign
+from privml.engines.threepc.cost import sign
 
 LOOPBACK = {"name": "loopback", "delay_ms": 0.0, "bandwidth_mbps": 0.0}
 
@@ -21,10 +21,10 @@ def task(op, operator, n, bits, **params):
 @pytest.mark.parametrize("bits", [32, 64])
 def test_sign_costs_what_it_says(bits):
     record = measure(task("sign", "sign", 1000, bits))
-    cost = cost_sign(1000, bits)
-    assert record["phases"]["preprocess"]["bytes"] * 8 == cost["dealt"]
-    assert record["phases"]["online"]["bytes"] * 8 == cost["online"]
-    assert record["phases"]["online"]["depth"] == cost["depth"] == 2
+    cost = sign(1000, bits)
+    assert record["phases"]["preprocess"]["bytes"] == cost.dealt
+    assert record["phases"]["online"]["bytes"] == 2 * (cost.sent + cost.received)
+    assert record["phases"]["online"]["depth"] == cost.depth == 2
     assert record["seconds"] > 0 and record["of_published"] is None
 
 

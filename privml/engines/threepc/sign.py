@@ -150,14 +150,3 @@ def equal_zero(party: Party, a: Share, ell: int) -> tuple[Share, Share]:
     m, r = torch.stack([a[0], -a[0]]), torch.stack([a[1], -a[1]])
     below = sign(party, m, r, ell)
     return tuple(c[0] for c in below), tuple(c[1] for c in below)
-
-
-def cost_sign(count: int, ell: int, several: int = 1) -> dict[str, int]:
-    """Bits: ``dealt`` from party 2 to party 0, ``online`` of both parties 0 and 1 together, and the depth. A list of k
-    field elements takes whole bytes: k ceil(log2 p) bits for ell = 32 and 64."""
-    width = prime_for(ell).bit_length()
-    return {
-        "dealt": 8 * count * packed_bytes(ell - 1, width),
-        "online": 2 * 8 * several * count * packed_bytes(ell, width) + 2 * 8 * packed_bytes(count * several, 1),
-        "depth": 2,
-    }
