@@ -14,13 +14,12 @@ from typing import Any
 import torch
 
 from privml import _core
+from privml.bench.party import SECONDS_TO_ANSWER, SECONDS_TO_CONNECT, difference
 from privml.bench.threepc_operators import prepare
 from privml.engines import threepc
 from privml.engines.threepc.device import Peaks, kernels_for
 from privml.memory import peak_memory
 
-SECONDS_TO_CONNECT = 30.0
-SECONDS_TO_ANSWER = 600.0
 # Messages in a chain: all parties count the depth of a run from a multiple of it.
 LONGER_THAN_ANY = 1_000_000
 
@@ -50,10 +49,6 @@ def meet(engine: Any) -> None:
     for owner in range(3):
         engine.reveal(engine.input(zero, (1,), owner, 8), 8)
     engine.party.drain()
-
-
-def difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    return {key: after[key] - before[key] for key in after}
 
 
 def main() -> None:

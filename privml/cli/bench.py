@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -26,18 +27,35 @@ def run(config: DictConfig) -> None:
         if unknown:
             raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(operators)}")
         operators = {op: operators[op] for op in chosen}
-    if config.suite.get("engine") == "threepc":
-        return threepc.run(config, operators)
-    whole = networks.are_networks(operators)
+    kind = kind_of(config, operators)
     records = []
     with console.progress("bench", config.quiet) as step:
         for index, (name, row) in enumerate(operators.items()):
             step(index, len(operators), name)
-            made = networks.record_of(config, name, row) if whole else measure(task_of(config, name, row))
-            records.append(made)
+            records.append(kind.record_of(config, name, row))
         step(len(operators), len(operators), "done")
     save(config, records)
-    console.out.print(networks.summary(config, records) if whole else summary(config, records))
+    console.out.print(kind.summary(config, records))
+
+
+class Kind(NamedTuple):
+    """A kind of suite: the JSON line of one row, and the table of all lines."""
+
+    record_of: Callable[[DictConfig, str, dict[str, Any]], dict[str, Any]]
+    summary: Callable[[DictConfig, list[dict[str, Any]]], Any]
+
+
+def kind_of(config: DictConfig, operators: dict[str, Any]) -> Kind:
+    if config.suite.get("engine") == "threepc":
+        threepc.check(config)
+        return Kind(threepc.record_of, threepc.summary)
+    if networks.are_networks(operators):
+        return Kind(networks.record_of, networks.summary)
+    return Kind(record_of, summary)
+
+
+def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    return measure(task_of(config, name, row))
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:

@@ -63,6 +63,11 @@ def progress(title: str, quiet: bool) -> Iterator[Callable[[int, int, str], None
             yield lambda done, total, label: bar.update(task, completed=done, total=total, label=label)
 
 
+def teller(quiet: bool) -> Callable[[str], None]:
+    """Prints lines at once, also where nobody looks on; nothing when quiet."""
+    return (lambda text: None) if quiet else (lambda text: print(text, flush=True))
+
+
 def size(count: float) -> str:
     """Bytes for people: 1.23 MB (powers of ten)."""
     for unit in ("B", "kB", "MB", "GB"):

@@ -5,15 +5,12 @@ from __future__ import annotations
 
 from omegaconf import DictConfig
 
+from privml.cli import console
 from privml.program import Program
 from privml.service.deal import deal
 
 
 def run(config: DictConfig) -> None:
-    def log(text: str) -> None:
-        if not config.quiet:
-            print(text, flush=True)
-
     deal(
         Program.load(config.program),
         config.listen,
@@ -21,5 +18,5 @@ def run(config: DictConfig) -> None:
         device=config.device,
         deadline=config.deadline,
         sessions=config.sessions,
-        log=log,
+        log=console.teller(config.quiet),
     )

@@ -18,10 +18,6 @@ from privml.service.serve import serve
 def run(config: DictConfig) -> None:
     program = Program.load(config.program, config.weights)
 
-    def log(text: str) -> None:
-        if not config.quiet:
-            print(text, flush=True)
-
     preprocessing = preprocessing_of(config, WEIGHTS_OWNER, program)
     with (
         preprocessing or contextlib.nullcontext(),
@@ -34,7 +30,7 @@ def run(config: DictConfig) -> None:
             deadline=config.deadline,
             threads=config.threads,
             queries=config.queries,
-            log=log,
+            log=console.teller(config.quiet),
             progress=step,
             preprocessing=preprocessing,
             dealer=config.dealer,

@@ -11,7 +11,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from privml.bench import threepc
-from privml.cli import bench, console
+from privml.cli import console
 from privml.cli.paths import shipped_models
 from privml.conversion import convert
 from privml.errors import ConfigError
@@ -19,19 +19,16 @@ from privml.errors import ConfigError
 COLUMNS = ["operator", "n", "seconds", "depth", "party 0 online", "dealt", "of published", "peak memory"]
 
 
-def run(config: DictConfig, operators: dict[str, Any]) -> None:
+def check(config: DictConfig) -> None:
+    """ConfigError for settings that the suite has not."""
     if config.bits not in (32, 64):
         raise ConfigError(f"suite threepc has bits=32 and bits=64, got {config.bits}")
     if config.device not in ("cpu", "cuda"):
         raise ConfigError(f"device must be cpu or cuda, got {config.device}")
-    records = []
-    with console.progress("bench", config.quiet) as step:
-        for index, (name, row) in enumerate(operators.items()):
-            step(index, len(operators), name)
-            records.append(measure(task_of(config, name, row)))
-        step(len(operators), len(operators), "done")
-    bench.save(config, records)
-    console.out.print(summary(config, records))
+
+
+def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    return measure(task_of(config, name, row))
 
 
 def measure(task: dict[str, Any]) -> dict[str, Any]:
