@@ -139,9 +139,13 @@ class Program:
         The weights are shared once per session. Raises InvalidInput before anything is sent when an input does not
         fit, ConfigError when party 0 has no weights.
         """
+        results = self.results(session, *inputs)
+        return results[0] if len(results) == 1 else results
+
+    def results(self, session: Session, *inputs: Any) -> tuple[SecretTensor, ...]:
+        """``run``, with one output as a tuple too."""
         shared = share_inputs(self.graph, session, inputs, INPUT_OWNER)
-        results = run_graph(self.graph, shared, self.prepare(session), session, self._plans)
-        return results[0] if len(results) == 1 else tuple(results)
+        return tuple(run_graph(self.graph, shared, self.prepare(session), session, self._plans))
 
     def prepare(self, session: Session) -> dict[str, Any]:
         """Weights as secrets of ``session``, and the constants; done by ``run`` when it was not done before."""

@@ -48,8 +48,7 @@ def run_plain(program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...
     numerics = program.numerics
     formats = {name: getattr(numerics, name) for name in ("bits", "scale", "exp", "floating", "dot")}
     with privml.local("plain", **formats) as session:
-        outputs = program.run(session, inputs)
-        return tuple(privml.reveal(x) for x in (outputs if isinstance(outputs, tuple) else (outputs,)))
+        return tuple(privml.reveal(x) for x in program.results(session, inputs))
 
 
 def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from privml.engines.correlations import DEFAULT_OT
 from privml.program import INPUT_OWNER, Program
 from privml.service.request import Shape, checked_shapes
-from privml.service.serve import HELLO_SECONDS, settings_of
+from privml.service.serve import HELLO_SECONDS, one_line, settings_of
 from privml.session.connect import accept, listening, refuse_insecure
 from privml.session.deal import open_dealer
 from privml.session.dealer import Gathering, Lobby
@@ -85,7 +85,7 @@ def deal(
     Raises ConfigError for a port in use and wrong settings.
     """
     settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation, device=device)
-    refuse_insecure(settings, listen, None)
+    refuse_insecure(settings, None, listen)
     load_torch()
     running, ended = _Running(), []
 
@@ -93,8 +93,7 @@ def deal(
         try:
             dealt = _deal(gathering, Program(program.body), settings, deadline)
         except Exception as error:  # whatever the others do, the next ones are served
-            text = " ".join(str(error).split())[:500]
-            log(f"a session ended before its answer: {type(error).__name__}: {text}")
+            log(f"a session ended before its answer: {one_line(error)}")
             return
         finally:
             gathering.close()
@@ -136,7 +135,6 @@ def _deal(gathering: Gathering, program: Program, settings: Settings, deadline: 
         shapes.append(checked_shapes(words, program))
 
     with open_dealer(gathering, settings, check, deadline=deadline) as session:
-        outputs = program.run(session, *shapes[0])
-        for output in outputs if isinstance(outputs, tuple) else (outputs,):
+        for output in program.results(session, *shapes[0]):
             reveal(output, to=INPUT_OWNER)
     return Dealt(shapes[0], time.monotonic() - start, session.ledger)

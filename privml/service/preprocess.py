@@ -97,7 +97,7 @@ def preprocess(
     rank = SERVER if listen is not None else CLIENT
     settings = Settings("twopc", order.ot, order.program.hash, order.program.formats_hash, order.program.numerics)
     address = listen or server or ""
-    refuse_insecure(settings, address, None)
+    refuse_insecure(settings, None, address)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()

@@ -67,9 +67,7 @@ def query(
     service = Service(
         program, settings_of(program, ot, threads, preprocessing, dealer, truncation, device), preprocessing
     )
-    for address in (server, dealer):
-        if address is not None:
-            refuse_insecure(service.settings, address, None)
+    refuse_insecure(service.settings, None, server, dealer)
     load_torch()
     channel = reach(server, deadline, on_wait, network)
     link, join = Link(channel), reaching(server, deadline, network)
@@ -99,9 +97,7 @@ def _ask_and_run(
         terms = settled[0]
         report_nodes(session, service.program, progress)
         session.reserve(terms.stock)
-        outputs = service.program.run(session, *inputs)
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        clear = tuple(reveal(output, to=1) for output in outputs)
+        clear = tuple(reveal(output, to=INPUT_OWNER) for output in service.program.results(session, *inputs))
         return Answer(clear, time.monotonic() - start, session.ledger, terms.source)
 
 

@@ -13,7 +13,7 @@ from privml import _core
 from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, PeerDisconnected
-from privml.program import WEIGHTS_OWNER, Program
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import DealtTerms, Service, Shape, Terms, grant
@@ -83,9 +83,7 @@ def serve(
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device)
     service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
-    for address in (listen, dealer):
-        if address is not None:
-            refuse_insecure(settings, address, None)
+    refuse_insecure(settings, None, listen, dealer)
     load_torch()
     answered = 0
     waiting: deque[_core.Channel] = deque()  # clients that came while another one's session was being opened
@@ -115,7 +113,7 @@ def serve(
             try:
                 answer = interruptible(link, partial(_answer, opener, link, service, answered + 1, progress))
             except Exception as error:  # whatever a client does, the next one is served
-                log(f"a connection ended without an answer: {type(error).__name__}: {_one_line(error)}")
+                log(f"a connection ended without an answer: {one_line(error)}")
                 continue
             finally:
                 link.close()
@@ -164,9 +162,8 @@ def _answer(
         terms = settled[0]
         report_nodes(session, service.program, progress)
         session.reserve(terms.stock)
-        outputs = service.program.run(session, *terms.shapes)
-        for output in outputs if isinstance(outputs, tuple) else (outputs,):
-            reveal(output, to=1)
+        for output in service.program.results(session, *terms.shapes):
+            reveal(output, to=INPUT_OWNER)
         _wait_for_end(link.channels[0])
         return Answered(number, terms.shapes, time.monotonic() - start, session.ledger, terms.source)
 
@@ -180,5 +177,6 @@ def _wait_for_end(channel: _core.Channel) -> None:
         return
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:500]
+def one_line(error: BaseException) -> str:
+    """Type and message, for a log."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"

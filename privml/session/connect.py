@@ -66,9 +66,7 @@ def connect(
     settings = Settings(
         engine, choice, program_hash, formats_hash, numerics, threads, truncation=truncation, device=device
     )
-    for address in (listen, connect, dealer):
-        if address is not None:
-            refuse_insecure(settings, address, test_seed)
+    refuse_insecure(settings, test_seed, listen, connect, dealer)
     load_torch()
     if rank == DEALER:
         from privml.session.deal import as_dealer
@@ -186,12 +184,15 @@ def _in_slices(
                 on_wait(waited)
 
 
-def refuse_insecure(settings: Settings, address: str, test_seed: int | None) -> None:
+def refuse_insecure(settings: Settings, test_seed: int | None, *addresses: str | None) -> None:
     """What is made for tests must not leave this machine."""
-    host = parse_address(address)[0]
-    if (settings.ot.provider == "ideal" or test_seed is not None) and not _is_loopback(host):
-        what = "ot=ideal" if settings.ot.provider == "ideal" else "test_seed"
-        raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")
+    for address in addresses:
+        if address is None:
+            continue
+        host = parse_address(address)[0]
+        if (settings.ot.provider == "ideal" or test_seed is not None) and not _is_loopback(host):
+            what = "ot=ideal" if settings.ot.provider == "ideal" else "test_seed"
+            raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")
 
 
 def _is_loopback(host: str) -> bool:

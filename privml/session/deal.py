@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from privml import _core
 from privml.context import Session
@@ -98,8 +97,8 @@ def as_dealer(
     deadline: float,
     on_wait: WaitCallback | None = None,
     network: Mapping[str, float] | None = None,
-    **options: Any,
+    test_seed: int | None = None,
 ) -> Session:
     """The session of the first two parties that come."""
     gathering = gather(listener, deadline, on_wait, network)
-    return open_dealer(gathering, settings, nothing_told, deadline=deadline, **options)
+    return open_dealer(gathering, settings, nothing_told, deadline=deadline, test_seed=test_seed)
