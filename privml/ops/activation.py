@@ -13,16 +13,7 @@ from privml.engines.base import Share
 from privml.ops.linear import divide_public, neg, scale_public, sub
 from privml.ops.maximum import maximum_public, rectified, rectify
 from privml.ops.product import select
-from privml.ops.values import (
-    BOOLEAN,
-    engine_of,
-    finish,
-    is_secret,
-    like,
-    result_dtype,
-    ring_value,
-    signed,
-)
+from privml.ops.values import BOOLEAN, engine_of, finish, is_secret, like, result_dtype, ring_value, signed
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

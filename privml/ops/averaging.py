@@ -13,7 +13,8 @@ from privml.dispatch import dispatch, implements, implements_floating
 from privml.ops.fixed import inside
 from privml.ops.linear import divide_public, mean, scale_public
 from privml.ops.quotients import common_multiple
-from privml.ops.values import added, engine_of, like, ring_value, settle
+from privml.ops.ring_formats import added
+from privml.ops.values import engine_of, like, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
 

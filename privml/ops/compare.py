@@ -17,13 +17,22 @@ from privml.ops.linear import dims_of, is_bits, sub
 from privml.ops.masks import hidden_by, mask_of, masked
 from privml.ops.maximum import rectified, rectify
 from privml.ops.product import mul
-from privml.ops.values import (
-    BOOLEAN,
+from privml.ops.ring_formats import (
     RingFormat,
     added,
+    bit_value,
+    nonnegative,
+    plain_format,
+    public_format,
+    rescaled,
+    ring_format,
+    together,
+    width,
+)
+from privml.ops.values import (
+    BOOLEAN,
     align,
     as_number,
-    bit_value,
     broadcast,
     constant,
     engine_of,
@@ -31,16 +40,9 @@ from privml.ops.values import (
     is_secret,
     join,
     like,
-    nonnegative,
-    plain_format,
-    public_format,
-    rescaled,
     result_dtype,
-    ring_format,
     ring_value,
-    together,
     unify,
-    width,
 )
 from privml.tensor import SecretTensor
 

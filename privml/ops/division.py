@@ -21,7 +21,8 @@ from privml.formats import FixedPoint
 from privml.ops.fixed import WIDEST, asked, evaluate, real, scaled, settled, times
 from privml.ops.linear import divide_public, scale_public
 from privml.ops.maximum import rectified, rectify
-from privml.ops.values import as_number, engine_of, is_secret, result_dtype, ring_format
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import as_number, engine_of, is_secret, result_dtype
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

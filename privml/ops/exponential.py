@@ -33,7 +33,8 @@ from privml.ops.fixed import (
     target_of,
 )
 from privml.ops.maximum import rectify
-from privml.ops.values import engine_of, like, ring_format, signless, width
+from privml.ops.ring_formats import ring_format, signless, width
+from privml.ops.values import engine_of, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

@@ -19,23 +19,9 @@ from privml.encoding import encode_factor
 from privml.engines.ring import extremes
 from privml.formats import FixedPoint
 from privml.ops.quotients import quotient, whole_divisor
-from privml.ops.values import (
-    RingFormat,
-    broadcast,
-    convert,
-    engine_of,
-    expand,
-    join,
-    limit,
-    narrowed,
-    operand,
-    promised,
-    rescaled,
-    ring_format,
-    ring_value,
-    width,
-    working_format,
-)
+from privml.ops.rescaling import convert, promised
+from privml.ops.ring_formats import RingFormat, limit, narrowed, rescaled, ring_format, width
+from privml.ops.values import broadcast, engine_of, expand, join, operand, ring_value, working_format
 from privml.tensor import SecretTensor
 
 # The widths that the functions of the fixed-point library take and give.

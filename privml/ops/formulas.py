@@ -9,7 +9,8 @@ from privml.engines.formulas import Formula
 from privml.errors import InvalidInput
 from privml.formats import Shared
 from privml.ops.fixed import SLACK, cast, real
-from privml.ops.values import engine_of, ring_format
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import engine_of
 from privml.tensor import SecretTensor
 
 

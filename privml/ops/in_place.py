@@ -12,20 +12,10 @@ from torch._ops import OpOverload
 from privml.dispatch import Rule, find_rule, implements, intercepts, resolver, rule_for
 from privml.errors import SecretLeakError
 from privml.formats import Boolean, FixedPoint, Float, Integer, Owned
+from privml.ops.rescaling import convert
+from privml.ops.ring_formats import plain_format, public_format, rescaled, ring_format, together
 from privml.ops.structural import to_copy
-from privml.ops.values import (
-    constant,
-    convert,
-    engine_of,
-    is_secret,
-    plain_format,
-    public_format,
-    rescaled,
-    ring_format,
-    settle,
-    together,
-    unify,
-)
+from privml.ops.values import constant, engine_of, is_secret, settle, unify
 from privml.tensor import SHARED, SecretTensor
 
 aten = torch.ops.aten

@@ -18,27 +18,22 @@ from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint
 from privml.ops.masks import hidden_by, mask_of, masked
 from privml.ops.quotients import quotient, whole_divisor
+from privml.ops.rescaling import convert, promised
+from privml.ops.ring_formats import RingFormat, added, rescaled, ring_format, signless
 from privml.ops.values import (
-    RingFormat,
-    added,
     align,
     as_number,
-    convert,
     engine_of,
     expand,
     finish,
     finish_product,
     is_secret,
     like,
-    promised,
-    rescaled,
     result_dtype,
-    ring_format,
     ring_operand,
     ring_value,
     settle,
     signed,
-    signless,
     working_format,
 )
 from privml.tensor import SecretTensor

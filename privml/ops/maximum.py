@@ -13,22 +13,8 @@ from privml.dispatch import implements
 from privml.engines.base import Engine, Share
 from privml.formats import FixedPoint, Integer
 from privml.ops.linear import add_public, dims_of, neg
-from privml.ops.values import (
-    RingFormat,
-    align,
-    as_number,
-    engine_of,
-    finish,
-    is_secret,
-    like,
-    narrowed,
-    nonnegative,
-    result_dtype,
-    ring_format,
-    ring_value,
-    signed,
-    width,
-)
+from privml.ops.ring_formats import RingFormat, narrowed, nonnegative, ring_format, width
+from privml.ops.values import align, as_number, engine_of, finish, is_secret, like, result_dtype, ring_value, signed
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

@@ -30,7 +30,8 @@ from privml.ops.fixed import (
     times,
 )
 from privml.ops.linear import dims_of, mean
-from privml.ops.values import engine_of, is_secret, width
+from privml.ops.ring_formats import width
+from privml.ops.values import engine_of, is_secret
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

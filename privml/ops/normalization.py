@@ -13,6 +13,7 @@ from privml.encoding import encode_factor
 from privml.ops.layer_norm import batch_statistics
 from privml.ops.owner import in_clear, sole_owner
 from privml.ops.product import add_bias
+from privml.ops.ring_formats import ring_format
 from privml.ops.values import (
     engine_of,
     expand,
@@ -21,7 +22,6 @@ from privml.ops.values import (
     join,
     operand,
     product_bits,
-    ring_format,
     ring_operand,
     working_format,
 )

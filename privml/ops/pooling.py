@@ -14,7 +14,8 @@ from torch._ops import OpOverload
 from privml.dispatch import dispatch, implements, implements_floating, intercepts
 from privml.engines.base import Engine, Share
 from privml.ops.maximum import position
-from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_format, ring_value, settle
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, bordered_windows, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
 

@@ -16,19 +16,18 @@ from privml.engines.base import Engine, Share
 from privml.formats import Placement
 from privml.ops.linear import is_bits, scale_public
 from privml.ops.masks import hidden_by, masked
+from privml.ops.rescaling import convert
+from privml.ops.ring_formats import narrowed, ring_format
 from privml.ops.values import (
     broadcast,
-    convert,
     engine_of,
     expand,
     finish_product,
     is_secret,
     join,
-    narrowed,
     operand,
     product_bits,
     result_dtype,
-    ring_format,
     ring_operand,
     ring_value,
     working_format,

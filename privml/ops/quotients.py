@@ -14,7 +14,7 @@ import torch
 
 from privml.engines.base import LARGEST_DIVISOR, Engine, Share
 from privml.formats import FixedPoint
-from privml.ops.values import RingFormat, ring_format
+from privml.ops.ring_formats import RingFormat, ring_format
 
 _LARGEST_MULTIPLE = 1 << 12
 

@@ -28,7 +28,8 @@ from privml.ops.fixed import (
 )
 from privml.ops.linear import scale_public
 from privml.ops.maximum import rectified, rectify
-from privml.ops.values import engine_of, is_secret, signless
+from privml.ops.ring_formats import signless
+from privml.ops.values import engine_of, is_secret
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

@@ -34,7 +34,8 @@ from privml.ops.fixed import (
 from privml.ops.linear import dims_of
 from privml.ops.masks import mask_of
 from privml.ops.maximum import keep, last_dims
-from privml.ops.values import engine_of, is_secret, like, ring_format
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import engine_of, is_secret, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

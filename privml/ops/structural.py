@@ -14,22 +14,9 @@ from privml.dispatch import implements
 from privml.errors import SecretLeakError
 from privml.formats import Boolean, Float
 from privml.ops.masks import mask_of, masked
-from privml.ops.values import (
-    bit_value,
-    constant,
-    convert,
-    engine_of,
-    is_secret,
-    like,
-    nonnegative,
-    plain_format,
-    rescaled,
-    ring_format,
-    ring_value,
-    settle,
-    unify,
-    width,
-)
+from privml.ops.rescaling import convert
+from privml.ops.ring_formats import bit_value, nonnegative, plain_format, rescaled, ring_format, width
+from privml.ops.values import constant, engine_of, is_secret, like, ring_value, settle, unify
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

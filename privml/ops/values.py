@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the rules share: bringing operands to one format, placement and shape, and wrapping results.
 
-Rules read formats and never guess them. A *ring format* is FixedPoint or Integer: both have ``bits`` and
-``scale``. The scale of a sum is the larger one of its operands (a shift to the left is free); the scale of a
-product is brought back to the working scale, or to what the current node asks for.
+Rules read formats and never guess them. The scale of a sum is the larger one of its operands (a shift to the left is
+free); the scale of a product is brought back to the working scale, or to what the current node asks for.
 """
 
 from __future__ import annotations
@@ -18,17 +17,12 @@ from privml.context import Session, current_node
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Operand, Share
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement
-from privml.ops.words import public_words, reformatted
+from privml.ops.rescaling import convert, promised
+from privml.ops.ring_formats import RingFormat, bit_value, public_format, rescaled, ring_format, together
+from privml.ops.words import public_words
 from privml.tensor import SHARED, SecretTensor
 
 BOOLEAN = Boolean()
-RingFormat = FixedPoint | Integer
-
-
-@lru_cache(maxsize=64)
-def bit_value(bits: int) -> Integer:
-    """The format of a bit as a ring element."""
-    return Integer(bits, True, 2 if bits > 2 else None)
 
 
 def is_secret(value: Any) -> bool:
@@ -49,60 +43,6 @@ def result_dtype(a: Any, b: Any) -> torch.dtype:
             return torch.result_type(_stand_in(a.dtype, a.dim() == 0), _stand_in(b.dtype, b.dim() == 0))
         return torch.result_type(_stand_in(a.dtype, a.dim() == 0), b)
     return torch.result_type(a, _stand_in(b.dtype, b.dim() == 0))
-
-
-@lru_cache(maxsize=4096)
-def ring_format(
-    bits: int, scale: int, floating: bool, nonnegative: bool = False, bound: int | None = None
-) -> RingFormat:
-    """FixedPoint of a floating logical dtype, Integer of an integral one; a bound beyond the ring is dropped."""
-    if bound is not None and bound >> (bits - 1):
-        bound = None
-    if floating:
-        return FixedPoint(bits, scale, nonnegative, bound)
-    return Integer(bits, nonnegative, bound)
-
-
-def nonnegative(fmt: Format) -> bool:
-    return getattr(fmt, "nonnegative", False)
-
-
-def plain_format(fmt: RingFormat) -> RingFormat:
-    """The format without what is known of the value's sign and size."""
-    if not fmt.nonnegative and fmt.bound is None:
-        return fmt
-    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint))
-
-
-def width(fmt: RingFormat) -> int:
-    """Bits of the two's complement that the value needs, as far as its bound tells: its share is one in this ring."""
-    return fmt.bits if fmt.bound is None else min(fmt.bits, max((fmt.bound - 1).bit_length() + 1, 2))
-
-
-def narrowed(fmt: RingFormat, spare: int = 0, stays_wide: bool = False) -> RingFormat:
-    """The format of the same share in the smallest ring that holds its value with ``spare`` bits left."""
-    bits = min(width(fmt) + spare, fmt.bits)
-    if bits == fmt.bits or stays_wide:
-        return fmt
-    return ring_format(bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, fmt.bound)
-
-
-def limit(fmt: RingFormat) -> int:
-    """A bound of the magnitude: the known one, else the ring's."""
-    return (1 << (fmt.bits - 1)) + 1 if fmt.bound is None else fmt.bound
-
-
-def _shifted(bound: int, shift: int) -> int:
-    """The bound of a value shifted right (left where ``shift`` < 0); a negative one is truncated away from zero."""
-    return bound << -shift if shift <= 0 else ((bound - 1 + (1 << shift) - 1) >> shift) + 1
-
-
-def rescaled(fmt: RingFormat, to: RingFormat) -> RingFormat:
-    """``to`` with what is known of a value of ``fmt`` after ``convert``."""
-    if not fmt.nonnegative and fmt.bound is None:
-        return to
-    bound = None if fmt.bound is None else _shifted(fmt.bound, fmt.scale - to.scale)
-    return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), fmt.nonnegative, bound)
 
 
 def working_format(session: Session) -> FixedPoint:
@@ -128,67 +68,7 @@ def owner_of(placement: Placement) -> int | None:
     return placement.party if isinstance(placement, Owned) else None
 
 
-# ---- changing format
-def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
-    """The same value in ring format ``to``, rounded to the nearest (halves up) when its scale is smaller; rounds from
-    and to Float."""
-    if isinstance(fmt, Float) or isinstance(to, Float):
-        return reformatted(engine, share, fmt, to)
-    if isinstance(fmt, Boolean):
-        share, fmt = engine.bits_to_ring(share, to.bits), bit_value(to.bits)
-    shift = fmt.scale - to.scale
-    if shift == 0 and fmt.bits == to.bits:
-        return share
-    bits = fmt.bits
-    if shift > 0:
-        raised = fmt
-        if engine.floors:
-            share, raised = _with_half(engine, share, fmt, shift)
-        known = width(raised)
-        comes_back = fmt.nonnegative and known - shift >= 2 and not engine.stays_wide
-        if known < bits and comes_back:  # high bits cost less to bring back than to shift
-            share, bits = engine.reduce(share, bits, known), known
-        elif to.bits + shift < bits:  # what is dropped afterwards is not shifted
-            share, bits = engine.reduce(share, bits, to.bits + shift), to.bits + shift
-        if to.bits <= bits - shift or bits < fmt.bits:
-            share, bits = engine.truncate_reduce(share, bits, shift), bits - shift
-        else:
-            share = engine.truncate(share, bits, shift, fmt.nonnegative, raised.bound)
-    if to.bits > bits:
-        share = engine.extend(share, bits, to.bits, True, fmt.nonnegative, _bound_after(fmt, shift, bits))
-    elif to.bits < bits:
-        share = engine.reduce(share, bits, to.bits)
-    if shift < 0:
-        share = engine.multiply_public(share, 1 << -shift, to.bits)
-    return share
-
-
-def _with_half(engine: Engine, share: Share, fmt: RingFormat, shift: int) -> tuple[Share, RingFormat]:
-    """Half a unit of what a shift by ``shift`` bits leaves, added: a floor after it rounds to the nearest."""
-    half = 1 << (shift - 1)
-    bound = None if fmt.bound is None else fmt.bound + half
-    if bound is not None and bound > 1 << (fmt.bits - 1):
-        bound = None
-    to = ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, bound)
-    return engine.add_public(share, half, fmt.bits), to
-
-
-def promised(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) -> RingFormat:
-    """``fmt`` with the bound that the node asks for by its output's format, if it says more."""
-    if output.bound is None:
-        return fmt
-    shift = fmt.scale - output.scale
-    bound = output.bound << shift if shift >= 0 else (output.bound >> -shift) + 1
-    if fmt.bound is not None and fmt.bound <= bound:
-        return fmt
-    engine.expect_bound(share, bound)
-    return ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, bound)
-
-
-def _bound_after(fmt: RingFormat, shift: int, bits: int) -> int | None:
-    """The bound of a value of ``fmt`` shifted right, if it says more than a ring of ``bits`` bits."""
-    bound = None if fmt.bound is None else _shifted(fmt.bound, max(shift, 0))
-    return None if bound is None or bound >> (bits - 1) else bound
+# ---- results
 
 
 def finish(
@@ -275,37 +155,6 @@ def constant(
         return public_words(engine, value, shape, fmt)
     encoded = encode_constant(value, fmt.bits, fmt.scale, headroom)
     return engine.public(torch.as_tensor(encoded).expand(tuple(shape)), fmt.bits)
-
-
-def together(to: RingFormat, formats: Sequence[RingFormat]) -> RingFormat:
-    """``to`` with what is known of values that each have one of ``formats``, all of the scale of ``to``."""
-    bounds = [f.bound for f in formats]
-    bound = None if None in bounds else max(bounds)
-    return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), all(f.nonnegative for f in formats), bound)
-
-
-def public_format(value: torch.Tensor, to: RingFormat) -> RingFormat:
-    """``to`` with what everybody knows of a public value."""
-    if value.numel() == 0:
-        return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), True, 1)
-    low, high = float(value.min()), float(value.max())
-    size = max(abs(low), abs(high)) * 2.0**to.scale
-    bound = int(size) + 2 if size < 2.0**62 else None
-    return ring_format(to.bits, to.scale, isinstance(to, FixedPoint), low >= 0, bound)
-
-
-def added(fmt: RingFormat, count: int) -> RingFormat:
-    """The format of a sum of ``count`` values of ``fmt``."""
-    if fmt.bound is None:
-        return fmt
-    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, fmt.bound * count)
-
-
-def signless(fmt: RingFormat) -> RingFormat:
-    """The format of a value of either sign and the same magnitude."""
-    if not fmt.nonnegative:
-        return fmt
-    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), False, fmt.bound)
 
 
 def signed(value: Any) -> Any:

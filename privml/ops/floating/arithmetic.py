@@ -23,7 +23,9 @@ from privml.ops.floating.values import (
 )
 from privml.ops.linear import dims_of
 from privml.ops.maximum import keep, last_dims
-from privml.ops.values import as_number, convert, engine_of, is_secret, join, like, ring_format
+from privml.ops.rescaling import convert
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import as_number, engine_of, is_secret, join, like
 from privml.ops.words import magnitude, negated
 from privml.tensor import SecretTensor
 

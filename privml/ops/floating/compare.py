@@ -23,7 +23,8 @@ from privml.ops.floating.values import (
 )
 from privml.ops.linear import dims_of
 from privml.ops.maximum import keep, last_dims, position
-from privml.ops.values import BOOLEAN, engine_of, is_secret, join, like, ring_format
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import BOOLEAN, engine_of, is_secret, join, like
 from privml.ops.words import nonzeros, selected
 from privml.tensor import SecretTensor
 

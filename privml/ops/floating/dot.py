@@ -29,7 +29,8 @@ from privml.engines.base import Operand, Share
 from privml.float_words import exponent_of
 from privml.formats import Float, Owned, Placement
 from privml.ops.floating.values import components, finished
-from privml.ops.values import convert, engine_of, is_secret, join, owner_of, result_dtype
+from privml.ops.rescaling import convert
+from privml.ops.values import engine_of, is_secret, join, owner_of, result_dtype
 from privml.ops.words import public_words
 from privml.tensor import SecretTensor
 

@@ -16,7 +16,8 @@ from privml.ops.floating.arithmetic import mean, total
 from privml.ops.floating.compare import max_last, max_last_one_hot
 from privml.ops.floating.values import components, finished, pairwise
 from privml.ops.pooling import WindowPosition, flat_index, rank_of
-from privml.ops.values import engine_of, is_secret, join, like, ring_format
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import engine_of, is_secret, join, like
 from privml.ops.windows import Windows, bordered_windows, fold_place, pad, unfold, windows_of
 from privml.ops.words import public_words
 from privml.tensor import SecretTensor

@@ -11,7 +11,8 @@ import torch
 from privml.context import Session, current_node
 from privml.engines.base import FLOAT_FUNCTION_FORMAT, Engine, Share
 from privml.formats import Float, Owned, Placement
-from privml.ops.values import BOOLEAN, convert, engine_of, expand, is_secret, result_dtype, unify
+from privml.ops.rescaling import convert
+from privml.ops.values import BOOLEAN, engine_of, expand, is_secret, result_dtype, unify
 from privml.ops.words import public_words
 from privml.tensor import SecretTensor
 
