@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The zoo: a folder per model with its definition, trained weights, training recipe and card.
 
-``load(name)`` gives what is needed to convert and query a model, without privml.
+``load(name)`` gives what is needed to convert and query a model, without privml. A folder is a model when it has a
+card, ``README.md``, and an ``__init__.py`` whose ``load()`` returns its ``Model``; nothing else has to be told about
+it. The recipe is ``python -m models.<name>.train``.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors.torch import load_file
 
-_FOLDERS = ("encoder", "lenet", "motions", "resnet18", "tumours", "vgg16", "vowels")
+_HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,9 @@ class Model:
 
     ``module``: in evaluation mode, or the path of an ONNX file. ``example``: one batch of inputs as it takes them.
     ``preprocess``: raw samples (uint8 images for image models) to such a batch. ``samples``, ``labels``: real
-    raw samples the model was not trained on. ``calibration``: raw training samples to measure ranges on.
+    raw samples the model was not trained on. ``calibration``: raw training samples to measure ranges on. ``numerics``:
+    settings of the numbers that conversion needs for it, beyond the usual ones. ``learned``: False where the weights
+    are random and the labels its own answers.
     """
 
     name: str
@@ -33,17 +38,24 @@ class Model:
     samples: torch.Tensor
     labels: torch.Tensor
     calibration: torch.Tensor
+    numerics: Mapping[str, Any] = field(default_factory=dict)
+    learned: bool = True
 
 
 def names() -> list[str]:
-    """The models there are."""
-    return list(_FOLDERS)
+    """The models there are: every folder with a card."""
+    return sorted(card.parent.name for card in _HERE.glob("*/README.md") if (card.parent / "__init__.py").exists())
+
+
+def card_of(name: str) -> Path:
+    """The card of a model."""
+    return _HERE / name / "README.md"
 
 
 def load(name: str) -> Model:
     """The model of this name with its trained weights; KeyError, naming the known ones, for any other."""
-    if name not in _FOLDERS:
-        raise KeyError(f"no model {name!r} in the zoo; there are: {', '.join(_FOLDERS)}")
+    if name not in names():
+        raise KeyError(f"no model {name!r} in the zoo; there are: {', '.join(names())}")
     return importlib.import_module(f"{__name__}.{name}").load()
 
 

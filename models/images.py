@@ -49,4 +49,5 @@ def with_random_weights(name: str, module: nn.Module) -> Model:
     module.eval().requires_grad_(False)
     samples = made_up(SAMPLES, 0)
     labels = module(preprocess(samples)).argmax(1)
-    return Model(name, module, preprocess(samples[:1]), preprocess, samples, labels, made_up(CALIBRATION, 1))
+    ranges = made_up(CALIBRATION, 1)
+    return Model(name, module, preprocess(samples[:1]), preprocess, samples, labels, ranges, learned=False)

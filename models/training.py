@@ -35,7 +35,14 @@ class Recipe:
     seed: int
 
 
-def train(make: Callable[[], nn.Module], preprocess: Preprocess, data: Series, recipe: Recipe) -> nn.Module:
+def train(
+    make: Callable[[], nn.Module],
+    preprocess: Preprocess,
+    data: Series,
+    recipe: Recipe,
+    augment: Callable[[torch.Tensor], torch.Tensor] = lambda x: x,
+) -> nn.Module:
+    """A trained module; ``augment`` alters every batch of preprocessed inputs at random."""
     torch.manual_seed(recipe.seed)
     module = make()
     x, y = preprocess(data.values), data.labels
@@ -44,8 +51,9 @@ def train(make: Callable[[], nn.Module], preprocess: Preprocess, data: Series, r
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, recipe.rate, total_steps=steps)
     for _ in range(recipe.epochs):
         for batch in torch.randperm(len(y)).split(recipe.batch):
-            factor = 1 + recipe.stretch * torch.randn(len(batch), 1, 1)
-            noisy = x[batch] * factor + recipe.noise * torch.randn_like(x[batch])
+            clean = augment(x[batch])
+            factor = 1 + recipe.stretch * torch.randn(len(batch), *[1] * (clean.dim() - 1))
+            noisy = clean * factor + recipe.noise * torch.randn_like(clean)
             loss = functional.cross_entropy(module(noisy), y[batch])
             optimizer.zero_grad()
             loss.backward()
@@ -78,12 +86,7 @@ def main(
     torch.set_num_threads(1)
     training, test = split()
     module = train(make, preprocess, training, recipe)
-    reached = accuracy(module, preprocess, test)
-    print(f"test accuracy: {reached:.4f} ({len(test.labels)} series)")
-    out.mkdir(parents=True, exist_ok=True)
-    state = {name: value.contiguous() for name, value in module.state_dict().items()}
-    notes = {"test_accuracy": f"{reached:.4f}", "seed": str(recipe.seed)}
-    save_file(state, out / "weights.safetensors", metadata=notes)
+    write_weights(out, module, accuracy(module, preprocess, test), len(test.labels), recipe.seed)
     chosen, ranges = evenly(len(test.labels), shipped), evenly(len(training.labels), calibration)
     samples = {
         "series": test.values[chosen].contiguous(),
@@ -91,6 +94,15 @@ def main(
         "calibration": training.values[ranges].contiguous(),
     }
     save_file(samples, out / "samples.safetensors", metadata={"source": source})
+
+
+def write_weights(out: Path, module: nn.Module, reached: float, tested: int, seed: int) -> None:
+    """Prints the test accuracy and writes it with the parameters to weights.safetensors in ``out``."""
+    print(f"test accuracy: {reached:.4f} ({tested} samples)")
+    out.mkdir(parents=True, exist_ok=True)
+    state = {name: value.contiguous() for name, value in module.state_dict().items()}
+    notes = {"test_accuracy": f"{reached:.4f}", "seed": str(seed)}
+    save_file(state, out / "weights.safetensors", metadata=notes)
 
 
 def evenly(length: int, count: int) -> torch.Tensor:

@@ -1,12 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recipe (seconds): trained on standardized features, whose units the first layer's weights then take in."""
+"""The recipe (seconds): trained on standardized features, whose units the first layer's weights then take in.
+
+``python -m models.relevance`` writes weights.safetensors beside this file, or into ``--out``.
+"""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
+from .. import training
 from .data import FEATURES, cases, units
 from .model import HIDDEN, Relevance
 
@@ -40,3 +46,12 @@ def _in_own_units(before: torch.nn.Linear, after: torch.nn.Linear) -> None:
     before.weight.mul_(scale[:, None])
     before.bias.mul_(scale)
     after.weight.div_(scale)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="folder to write into")
+    out = parser.parse_args().out
+    torch.set_num_threads(1)
+    module, test = train(), training.Series(*cases(1000, seed=-1))
+    training.write_weights(out, module, training.accuracy(module, lambda x: x, test), len(test.labels), 3)
