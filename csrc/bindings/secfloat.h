@@ -8,6 +8,17 @@
 
 namespace privml::bindings {
 
+// An array of function(i).
+template <class Out, class Function>
+auto each(const Shape& shape, Function function) {
+  Result<Out> out(shape);
+  {
+    const py::gil_scoped_release without_interpreter;
+    for (i64 i = 0; i < size(out.span); ++i) out.span[i] = function(i);
+  }
+  return out.array;
+}
+
 // (x, p, q) -> words, function(value, format).
 template <class Function>
 auto clear_unary_float(Function function) {
@@ -15,14 +26,9 @@ auto clear_unary_float(Function function) {
     const FloatFormat f{p, q};
     expect_word_format(f);
     const auto in = view<u64>(x, "x");
-    Result<u64> out(shape_of(x));
-    {
-      const py::gil_scoped_release without_interpreter;
-      for (i64 i = 0; i < size(in); ++i) {
-        out.span[i] = word_from_value(function(value_from_word(in[i], f), f), f);
-      }
-    }
-    return out.array;
+    return each<u64>(shape_of(x), [&](i64 i) {
+      return word_from_value(function(value_from_word(in[i], f), f), f);
+    });
   };
 }
 
@@ -34,19 +40,14 @@ auto clear_binary_float(Function function) {
     expect_word_format(f);
     const auto left = view<u64>(a, "a"), right = view<u64>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
-    Result<Out> out(shape_of(a));
-    {
-      const py::gil_scoped_release without_interpreter;
-      for (i64 i = 0; i < size(left); ++i) {
-        const auto result = function(value_from_word(left[i], f), value_from_word(right[i], f), f);
-        if constexpr (std::is_same_v<Out, u8>) {
-          out.span[i] = result;
-        } else {
-          out.span[i] = word_from_value(result, f);
-        }
+    return each<Out>(shape_of(a), [&](i64 i) {
+      const auto result = function(value_from_word(left[i], f), value_from_word(right[i], f), f);
+      if constexpr (std::is_same_v<Out, u8>) {
+        return static_cast<u8>(result);
+      } else {
+        return word_from_value(result, f);
       }
-    }
-    return out.array;
+    });
   };
 }
 

@@ -42,23 +42,21 @@ void define_operations(py::module_& m) {
         [](Value a, F f) { return clear_float_round_to_integer(a, f); });
 }
 
+void expect_fixed_format(int bits, int scale) {
+  expect(bits >= 2 && bits <= 64 && scale >= 0 && scale < 64, "fixed format out of range");
+}
+
 void define_conversions(py::module_& m) {
   m.def(
       "clear_from_fixed",
       [](const py::array& x, int bits, int scale, int p, int q) {
         const FloatFormat f{p, q};
         expect_word_format(f);
-        expect(bits >= 2 && bits <= 64 && scale >= 0 && scale < 64, "fixed format out of range");
+        expect_fixed_format(bits, scale);
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        {
-          const py::gil_scoped_release without_interpreter;
-          for (i64 i = 0; i < size(in); ++i) {
-            out.span[i] =
-                word_from_value(clear_float_from_fixed(to_signed(in[i], bits), scale, f), f);
-          }
-        }
-        return out.array;
+        return each<u64>(shape_of(x), [&](i64 i) {
+          return word_from_value(clear_float_from_fixed(to_signed(in[i], bits), scale, f), f);
+        });
       },
       "x"_a, "bits"_a, "scale"_a, "p"_a, "q"_a, "signed x / 2^scale to the nearest float");
   m.def(
@@ -66,17 +64,11 @@ void define_conversions(py::module_& m) {
       [](const py::array& x, int p, int q, int bits, int scale) {
         const FloatFormat f{p, q};
         expect_word_format(f);
-        expect(bits >= 2 && bits <= 64 && scale >= 0 && scale < 64, "fixed format out of range");
+        expect_fixed_format(bits, scale);
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        {
-          const py::gil_scoped_release without_interpreter;
-          for (i64 i = 0; i < size(in); ++i) {
-            out.span[i] =
-                static_cast<u64>(clear_float_to_fixed(value_from_word(in[i], f), f, bits, scale));
-          }
-        }
-        return out.array;
+        return each<u64>(shape_of(x), [&](i64 i) {
+          return static_cast<u64>(clear_float_to_fixed(value_from_word(in[i], f), f, bits, scale));
+        });
       },
       "x"_a, "p"_a, "q"_a, "bits"_a, "scale"_a,
       "x 2^scale to the nearest integer, ties to even, at the ends of `bits` bits beyond them");
@@ -87,15 +79,9 @@ void define_conversions(py::module_& m) {
         expect_word_format(from);
         expect_word_format(to);
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        {
-          const py::gil_scoped_release without_interpreter;
-          for (i64 i = 0; i < size(in); ++i) {
-            out.span[i] =
-                word_from_value(clear_float_cast(value_from_word(in[i], from), from, to), to);
-          }
-        }
-        return out.array;
+        return each<u64>(shape_of(x), [&](i64 i) {
+          return word_from_value(clear_float_cast(value_from_word(in[i], from), from, to), to);
+        });
       },
       "x"_a, "p"_a, "q"_a, "to_p"_a, "to_q"_a, "to another format, rounded");
 }

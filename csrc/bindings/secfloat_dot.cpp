@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of the steps of fused dot products, and of selections.
+#include "bindings/secfloat.h"
 #include "bindings/secfloat_session.h"
 #include "secfloat/clear_dot.h"
 #include "secfloat/dot.h"
@@ -17,16 +18,10 @@ void define_clear_steps(py::module_& m) {
         expect(guard >= 0 && q + guard <= 31, "align: guard bits out of range");
         expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
         const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
-        Result<u64> out(shape_of(x));
-        {
-          const py::gil_scoped_release without_interpreter;
-          for (i64 i = 0; i < size(in); ++i) {
-            const auto distance = static_cast<i64>(shift[i] & low_mask(f.exponent_bits()));
-            out.span[i] =
-                static_cast<u64>(clear_float_align(value_from_word(in[i], f), distance, f, guard));
-          }
-        }
-        return out.array;
+        return each<u64>(shape_of(x), [&](i64 i) {
+          const auto distance = static_cast<i64>(shift[i] & low_mask(f.exponent_bits()));
+          return static_cast<u64>(clear_float_align(value_from_word(in[i], f), distance, f, guard));
+        });
       },
       "x"_a, "shifts"_a, "p"_a, "q"_a, "guard"_a,
       "signed integers x 2^(q + guard - exponent - shift), towards zero");
@@ -38,17 +33,10 @@ void define_clear_steps(py::module_& m) {
         expect(bits >= 2 && bits <= 64, "from_sum: bits must lie in 2..64");
         expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
         const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
-        Result<u64> out(shape_of(sums));
-        {
-          const py::gil_scoped_release without_interpreter;
-          for (i64 i = 0; i < size(in); ++i) {
-            out.span[i] = word_from_value(
-                clear_float_from_sum(to_signed(in[i], bits),
-                                     to_signed(exponent[i], f.exponent_bits()), f, fraction),
-                f);
-          }
-        }
-        return out.array;
+        return each<u64>(shape_of(sums), [&](i64 i) {
+          const i64 own = to_signed(exponent[i], f.exponent_bits());
+          return word_from_value(clear_float_from_sum(to_signed(in[i], bits), own, f, fraction), f);
+        });
       },
       "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
       "sums 2^(exponent - fraction) to the nearest float");
@@ -63,17 +51,13 @@ void define_steps(py::module_& m) {
         expect_word_format(f);
         expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
         const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
-        Result<u64> out(shape_of(x));
-        session.run_divided(
-            size(in),
-            [&](Party& party, LaneRange range) {
+        return run_float<u64>(
+            session, shape_of(x),
+            [&](Party& party, LaneRange range, std::span<u64> out) {
               float_align(party, unpacked(party, in, range, f), part(shift, range), f, guard, bits,
-                          part(out.span, range));
+                          out);
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_float_align(meter, range.count, f, guard, bits);
-            });
-        return out.array;
+            [&](CostMeter& meter, i64 n) { cost_float_align(meter, n, f, guard, bits); });
       },
       "session"_a, "x"_a, "shifts"_a, "p"_a, "q"_a, "guard"_a, "bits"_a,
       "clear_align() on shares, into a ring of `bits` bits");
@@ -85,19 +69,12 @@ void define_steps(py::module_& m) {
         expect_word_format(f);
         expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
         const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
-        Result<u64> out(shape_of(sums));
-        session.run_divided(
-            size(in),
-            [&](Party& party, LaneRange range) {
-              FloatVector result(range.count);
-              float_from_sum(party, part(in, range), part(exponent, range), f, bits, fraction,
-                             result);
-              pack_words(result, f, party.rank, part(out.span, range));
+        return run_to_words(
+            session, shape_of(sums), f,
+            [&](Party& party, LaneRange range, FloatSpan out) {
+              float_from_sum(party, part(in, range), part(exponent, range), f, bits, fraction, out);
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_float_from_sum(meter, range.count, f, bits, fraction);
-            });
-        return out.array;
+            [&](CostMeter& meter, i64 n) { cost_float_from_sum(meter, n, f, bits, fraction); });
       },
       "session"_a, "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
       "clear_from_sum() on shares");
@@ -109,16 +86,12 @@ void define_steps(py::module_& m) {
         expect(shape_of(bits) == shape_of(x), "bits and x: shapes differ");
         const auto chosen = view<u8>(bits, "bits");
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        session.run_divided(
-            size(in),
-            [&](Party& party, LaneRange range) {
-              FloatVector result(range.count);
-              float_select(party, part(chosen, range), unpacked(party, in, range, f), f, result);
-              pack_words(result, f, party.rank, part(out.span, range));
+        return run_to_words(
+            session, shape_of(x), f,
+            [&](Party& party, LaneRange range, FloatSpan out) {
+              float_select(party, part(chosen, range), unpacked(party, in, range, f), f, out);
             },
-            [&](CostMeter& meter, LaneRange range) { cost_float_select(meter, range.count, f); });
-        return out.array;
+            [&](CostMeter& meter, i64 n) { cost_float_select(meter, n, f); });
       },
       "session"_a, "bits"_a, "x"_a, "p"_a, "q"_a, "x where the XOR-shared bit is 1, else +0");
 }

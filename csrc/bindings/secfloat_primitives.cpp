@@ -37,18 +37,12 @@ void define_conversions(py::module_& m) {
         const FloatFormat f{p, q};
         expect_word_format(f);
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        session.run_divided(
-            size(in),
-            [&](Party& party, LaneRange range) {
-              FloatVector result(range.count);
-              float_from_fixed(party, part(in, range), bits, scale, f, result);
-              pack_words(result, f, party.rank, part(out.span, range));
+        return run_to_words(
+            session, shape_of(x), f,
+            [&](Party& party, LaneRange range, FloatSpan out) {
+              float_from_fixed(party, part(in, range), bits, scale, f, out);
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_float_from_fixed(meter, range.count, bits, scale, f);
-            });
-        return out.array;
+            [&](CostMeter& meter, i64 n) { cost_float_from_fixed(meter, n, bits, scale, f); });
       },
       "session"_a, "x"_a, "bits"_a, "scale"_a, "p"_a, "q"_a,
       "x / 2^scale to the nearest float; shares in Z_2^bits to shares of words");
@@ -58,17 +52,12 @@ void define_conversions(py::module_& m) {
         const FloatFormat f{p, q};
         expect_word_format(f);
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        session.run_divided(
-            size(in),
-            [&](Party& party, LaneRange range) {
-              const FloatVector a = unpacked(party, in, range, f);
-              float_to_fixed(party, a, f, bits, scale, part(out.span, range));
+        return run_float<u64>(
+            session, shape_of(x),
+            [&](Party& party, LaneRange range, std::span<u64> out) {
+              float_to_fixed(party, unpacked(party, in, range, f), f, bits, scale, out);
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_float_to_fixed(meter, range.count, f, bits, scale);
-            });
-        return out.array;
+            [&](CostMeter& meter, i64 n) { cost_float_to_fixed(meter, n, f, bits, scale); });
       },
       "session"_a, "x"_a, "p"_a, "q"_a, "bits"_a, "scale"_a,
       "x 2^scale to the nearest integer, the ends of `bits` bits beyond them");
@@ -79,19 +68,12 @@ void define_conversions(py::module_& m) {
         expect_word_format(from);
         expect_word_format(to);
         const auto in = view<u64>(x, "x");
-        Result<u64> out(shape_of(x));
-        session.run_divided(
-            size(in),
-            [&](Party& party, LaneRange range) {
-              const FloatVector a = unpacked(party, in, range, from);
-              FloatVector result(range.count);
-              float_cast(party, a, from, to, result);
-              pack_words(result, to, party.rank, part(out.span, range));
+        return run_to_words(
+            session, shape_of(x), to,
+            [&](Party& party, LaneRange range, FloatSpan out) {
+              float_cast(party, unpacked(party, in, range, from), from, to, out);
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_float_cast(meter, range.count, from, to);
-            });
-        return out.array;
+            [&](CostMeter& meter, i64 n) { cost_float_cast(meter, n, from, to); });
       },
       "session"_a, "x"_a, "p"_a, "q"_a, "to_p"_a, "to_q"_a, "to another format, rounded");
 }

@@ -16,6 +16,31 @@ inline FloatVector unpacked(Party& party, std::span<const u64> words, LaneRange 
   return out;
 }
 
+// An array of what protocol(party, range, out) gives per lane; cost(meter, n).
+template <class Out, class Protocol, class Cost>
+auto run_float(TwoPartySession& session, const Shape& shape, Protocol protocol, Cost cost) {
+  Result<Out> out(shape);
+  session.run_divided(
+      size(out.span),
+      [&](Party& party, LaneRange range) { protocol(party, range, part(out.span, range)); },
+      [&](CostMeter& meter, LaneRange range) { cost(meter, range.count); });
+  return out.array;
+}
+
+// The same as words of f.
+template <class Protocol, class Cost>
+auto run_to_words(TwoPartySession& session, const Shape& shape, FloatFormat f, Protocol protocol,
+                  Cost cost) {
+  return run_float<u64>(
+      session, shape,
+      [&](Party& party, LaneRange range, std::span<u64> words) {
+        FloatVector result(range.count);
+        protocol(party, range, result.span());
+        pack_words(result, f, party.rank, words);
+      },
+      cost);
+}
+
 // (session, x, p, q) -> words, of protocol(party, a, f, out) and cost(meter, n, f).
 template <class Protocol, class Cost>
 auto float_unary(Protocol protocol, Cost cost) {
@@ -23,17 +48,12 @@ auto float_unary(Protocol protocol, Cost cost) {
     const FloatFormat f{p, q};
     expect_word_format(f);
     const auto in = view<u64>(x, "x");
-    Result<u64> out(shape_of(x));
-    session.run_divided(
-        size(in),
-        [&](Party& party, LaneRange range) {
-          const FloatVector a = unpacked(party, in, range, f);
-          FloatVector result(range.count);
-          protocol(party, a, f, result);
-          pack_words(result, f, party.rank, part(out.span, range));
+    return run_to_words(
+        session, shape_of(x), f,
+        [&](Party& party, LaneRange range, FloatSpan out) {
+          protocol(party, unpacked(party, in, range, f), f, out);
         },
-        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, f); });
-    return out.array;
+        [&](CostMeter& meter, i64 n) { cost(meter, n, f); });
   };
 }
 
@@ -46,22 +66,15 @@ auto float_binary(Protocol protocol, Cost cost) {
     expect_word_format(f);
     const auto left = view<u64>(a, "a"), right = view<u64>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
-    Result<Out> out(shape_of(a));
-    session.run_divided(
-        size(left),
-        [&](Party& party, LaneRange range) {
-          const FloatVector x = unpacked(party, left, range, f);
-          const FloatVector y = unpacked(party, right, range, f);
-          if constexpr (std::is_same_v<Out, u8>) {
-            protocol(party, x, y, f, part(out.span, range));
-          } else {
-            FloatVector result(range.count);
-            protocol(party, x, y, f, result);
-            pack_words(result, f, party.rank, part(out.span, range));
-          }
-        },
-        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, f); });
-    return out.array;
+    const auto run = [&](Party& party, LaneRange range, auto out) {
+      protocol(party, unpacked(party, left, range, f), unpacked(party, right, range, f), f, out);
+    };
+    const auto price = [&](CostMeter& meter, i64 n) { cost(meter, n, f); };
+    if constexpr (std::is_same_v<Out, u8>) {
+      return run_float<u8>(session, shape_of(a), run, price);
+    } else {
+      return run_to_words(session, shape_of(a), f, run, price);
+    }
   };
 }
 
