@@ -15,13 +15,7 @@ constexpr i64 clear_float_align(FloatValue v, i64 shift, FloatFormat f, int guar
 
 // sum * 2^(exponent - fraction), rounded to nearest, ties to even; |sum| < 2^63.
 constexpr FloatValue clear_float_from_sum(i64 sum, i64 exponent, FloatFormat f, int fraction) {
-  if (sum == 0) return float_zero(f);
-  const u64 magnitude = static_cast<u64>(sum < 0 ? -sum : sum);
-  const int k = top_bit(magnitude);
-  return clear_float_check(
-      round_mantissa<u64>(false, sum < 0, static_cast<int>(exponent) - fraction + k, magnitude,
-                          k + 1, f.mantissa),
-      f);
+  return clear_float_from_fixed(sum, fraction - static_cast<int>(exponent), f);
 }
 
 }  // namespace privml

@@ -38,7 +38,7 @@ FloatShares exp2_of(Steps& steps, const FloatShares& a) {
       shift_mantissa(steps, a, {kLeastPower, kMostPower, kBits + kDrop});
   const RingShares magnitude = steps.truncate_reduce(shifted.x, kBits + kDrop, kDrop);
   const RingShares x = signed_by(steps, a.sign, magnitude, kBits);
-  const SplitShares parts = split_shares(steps, x, kBits, f.place_bits, spline_place_ring(f));
+  const Steps::Split parts = steps.split_number(x, kBits, f.place_bits, spline_place_ring(f));
   const RingShares v = spline_at(steps, f, parts.high, parts.low);
   const RingShares exponent = steps.truncate_reduce(parts.high, kBits - f.place_bits, f.index_bits);
   return power_result(steps, a, shifted.large, exponent, v);

@@ -18,21 +18,6 @@ struct WordTable {
 std::vector<RingShares> lookup_words(Steps& steps, std::span<const WordTable> tables,
                                      const RingShares& index, int index_bits);
 
-// known_msb.h: x in Z_{2^from} with its top bit set, in Z_{2^to}.
-RingShares extend_leading_one(Steps& steps, const RingShares& x, int from, int to);
-
-// split.h: the high bits, and the low ones in Z_{2^low_bits}.
-struct SplitShares {
-  RingShares high, low;
-};
-SplitShares split_shares(Steps& steps, const RingShares& x, int bits, int shift, int low_bits);
-
-// word_product.h
-RingShares linear_shares(Steps& steps, const LinearShape& shape, const RingShares& constant,
-                         const RingShares& factor, const RingShares& u);
-RingShares multiply_by_word(Steps& steps, const RingShares& factor, int factor_bits,
-                            const RingShares& u, int ell);
-
 // multiplication.h: floor(x y / 2^shift) in Z_{2^ell}.
 RingShares multiply_and_cut(Steps& steps, const RingShares& x, FactorFormat x_format,
                             const RingShares& y, FactorFormat y_format, int ell, int shift);

@@ -173,8 +173,8 @@ TEST(FloatFunctions, TanhAndErf) {
 }
 
 TEST(FloatFunctions, LengthsAroundAChunk) {
-  for (const i64 n : {i64{0}, i64{1}, kFloatFunctionChunk + 1}) {
-    Values values = stratified(static_cast<int>(kFloatFunctionChunk));
+  for (const i64 n : {i64{0}, i64{1}, kFloatChunk + 1}) {
+    Values values = stratified(static_cast<int>(kFloatChunk));
     values.resize(n);
     expect_equals_twin(kExp2, values);
   }

@@ -12,7 +12,7 @@ constexpr int kExponentBits = kFloat32.exponent_bits();
 RingShares minus_half_square(Steps& steps, const RingShares& t) {
   constexpr int kHigh = 37 - kSquareSplit, kLow = kSquareSplit + 1, kSum = 56;
   const FactorFormat high{kHigh, false, true}, low{kLow, false, true};  // top bits 0
-  const SplitShares parts = split_shares(steps, t, 37, kSquareSplit, kLow);
+  const Steps::Split parts = steps.split_number(t, 37, kSquareSplit, kLow);
   const RingShares square = steps.multiply(parts.high, high, parts.high, high, 2 * kHigh);
   const RingShares cross = steps.extend_nonnegative(
       steps.multiply(parts.high, high, parts.low, low, kHigh + kLow), kHigh + kLow, kSum);
@@ -58,7 +58,7 @@ FloatShares gelu_of(Steps& steps, const FloatShares& a) {
   const RingShares sign = steps.to_ring(a.sign, kExponentBits);
   const u64 one = steps.constant(1);
   RingShares to_tail = steps.ring(2 * n);
-  const RingShares wide = extend_leading_one(steps, a.mantissa, 24, kResultBits - 6);
+  const RingShares wide = steps.extend_known_msb(a.mantissa, 24, 1, kResultBits - 6);
   const RingShares to_large =
       steps.map(n, kResultBits, [&](i64 i) { return (wide[i] << 6) - plain[i]; });
   const RingShares e =

@@ -94,13 +94,14 @@ FloatShares logarithm_steps(Steps& steps, const LogarithmBase& base, const Float
                                               {kSplineBits, false, true}, kResultBits, 22);
   const LinearShape shape{
       {w.constant_bits, false}, w.constant_shift, {w.factor_bits, true}, sum_bits};
-  const RingShares sum = linear_shares(steps, shape, field_at(steps, terms, 0, w.constant_bits),
-                                       field_at(steps, terms, w.factor_at(), w.factor_bits),
-                                       steps.extend_nonnegative(product, kResultBits, sum_bits));
+  const RingShares sum =
+      steps.linear_words(shape, field_at(steps, terms, 0, w.constant_bits),
+                         field_at(steps, terms, w.factor_at(), w.factor_bits),
+                         steps.extend_nonnegative(product, kResultBits, sum_bits));
   const RingShares v = steps.truncate_reduce(sum, sum_bits, base.scale - 22);
   const RingShares term_exponent =
       steps.word_to_ring(field_at(steps, terms, w.exponent_at(), TermWord::kExponent),
-                         TermWord::kExponent, kExponentBits);
+                         {TermWord::kExponent}, kExponentBits);
   const u64 offset = steps.constant(kExponentOffset);
   const RingShares e = steps.map(
       n, kExponentBits, [&](i64 i) { return chosen[2 * i + 1] + term_exponent[i] - offset; });

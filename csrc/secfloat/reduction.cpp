@@ -23,10 +23,10 @@ ShiftedMantissa shift_mantissa(Steps& steps, const FloatShares& a, const Mantiss
   const WordTable tables[] = {{table, power_bits + 2}};
   const RingShares found = lookup_words(steps, tables, a.exponent, 8)[0];
   // For zeros the mantissa is not what the extension expects; their power is 0.
-  const RingShares mantissa = extend_leading_one(steps, a.mantissa, kMantissaBits, shift.bits);
-  return {multiply_by_word(steps, field_at(steps, found, 0, power_bits), power_bits, mantissa,
-                           shift.bits),
-          bit_at(steps, found, power_bits), bit_at(steps, found, power_bits + 1)};
+  const RingShares mantissa = steps.extend_known_msb(a.mantissa, kMantissaBits, 1, shift.bits);
+  return {
+      steps.multiply_word(field_at(steps, found, 0, power_bits), power_bits, mantissa, shift.bits),
+      bit_at(steps, found, power_bits), bit_at(steps, found, power_bits + 1)};
 }
 
 FoldedTurn fold_turn(Steps& steps, const RingShares& turn, const RingShares& rest, int bits) {
@@ -51,9 +51,9 @@ NormalizedMantissa normalize_mantissa(Steps& steps, const RingShares& x, int bit
   const BitShares one_hot = steps.most_significant_nonzero_bit(low, bits);
   NormalizedMantissa out;
   out.zero = steps.negated(bit_at(steps, steps.one_hot_select(one_hot, ones), 0));
-  out.mantissa = multiply_by_word(steps, steps.one_hot_select(one_hot, powers), bits, x, ring);
+  out.mantissa = steps.multiply_word(steps.one_hot_select(one_hot, powers), bits, x, ring);
   out.place = steps.word_to_ring(steps.one_hot_select(one_hot, places),
-                                 static_cast<int>(std::bit_width(static_cast<unsigned>(bits))),
+                                 {static_cast<int>(std::bit_width(static_cast<unsigned>(bits)))},
                                  kExponentBits);
   return out;
 }

@@ -69,18 +69,13 @@ FloatShares finish_by_exponent(Steps& steps, const FloatShares& r) {
 
 void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function) {
   expect(a.size() == out.size(), "float function: input and output lengths differ");
-  run_steps(
-      party, a.size(),
-      [&](Steps& steps, i64 begin) {
-        steps.store(function(steps, steps.load(a, kFloat32, begin)), out, begin);
-      },
-      kFloatFunctionChunk);
+  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
+    steps.store(function(steps, steps.load(a, kFloat32, begin)), out, begin);
+  });
 }
 
 void cost_function(CostMeter& meter, i64 n, FloatFunctionSteps function) {
-  cost_steps(
-      meter, n, [&](Steps& steps, i64) { function(steps, steps.load({}, kFloat32, 0)); },
-      kFloatFunctionChunk);
+  cost_steps(meter, n, [&](Steps& steps, i64) { function(steps, steps.load({}, kFloat32, 0)); });
 }
 
 }  // namespace privml

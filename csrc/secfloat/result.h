@@ -33,9 +33,6 @@ FloatShares finish_result(Steps& steps, const FloatShares& r, const BitShares& z
 // The same by the exponent alone, from -384 to 385: below -126 zero, above 127 infinity.
 FloatShares finish_by_exponent(Steps& steps, const FloatShares& r);
 
-// Numbers that a function works on at once: more than an operation, since its depth is greater.
-inline constexpr i64 kFloatFunctionChunk = i64{1} << 14;
-
 // A function of float32 as a protocol, and its cost.
 using FloatFunctionSteps = FloatShares (*)(Steps&, const FloatShares&);
 void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function);

@@ -33,7 +33,7 @@ FloatShares rsqrt_of(Steps& steps, const FloatShares& a) {
       n, 24, [&](i64 i) { return a.mantissa[i] + (static_cast<u64>(odd[i] ^ leading[i]) << 23); });
   const RingShares v = spline(steps, kInverseRoot, x);
   const RingShares word = steps.word_to_ring(field_at(steps, found, 0, kExponentWord),
-                                             kExponentWord, kFloat32.exponent_bits());
+                                             {kExponentWord}, kFloat32.exponent_bits());
   const u64 offset = steps.constant(kOffset);
   const RingShares e =
       steps.map(n, kFloat32.exponent_bits(), [&](i64 i) { return word[i] - offset; });

@@ -20,7 +20,7 @@ FloatShares saturating_steps(Steps& steps, const Saturating& f, const FloatShare
   const WordTable tables[] = {{table, kExponentWord + binade_bits}};
   const RingShares found = lookup_words(steps, tables, a.exponent, 8)[0];
   const RingShares binade = steps.word_to_ring(field_at(steps, found, kExponentWord, binade_bits),
-                                               binade_bits, binade_bits);
+                                               {binade_bits}, binade_bits);
   // Without its leading one the mantissa has a top bit 0.
   const BitShares leading = steps.negated(a.zero);
   const RingShares fraction =
@@ -29,7 +29,7 @@ FloatShares saturating_steps(Steps& steps, const Saturating& f, const FloatShare
   const RingShares x = steps.map(n, bits, [&](i64 i) { return wide[i] + (binade[i] << 23); });
   const RingShares v = spline(steps, f.spline, x);
   const RingShares word =
-      steps.word_to_ring(field_at(steps, found, 0, kExponentWord), kExponentWord, kExponentBits);
+      steps.word_to_ring(field_at(steps, found, 0, kExponentWord), {kExponentWord}, kExponentBits);
   const u64 offset = steps.constant(kOffset);
   const RingShares e = steps.map(n, kExponentBits, [&](i64 i) { return word[i] - offset; });
   FloatShares out = finish_result(steps, round_result(steps, e, v), a.zero);

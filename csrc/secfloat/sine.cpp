@@ -13,7 +13,7 @@ FloatShares sine_steps(Steps& steps, const FloatShares& a, bool cosine) {
   const ShiftedMantissa shifted = shift_mantissa(steps, a, {kLeastTurn, kMostTurn, kTurnBits});
   const u64 start = steps.constant(cosine ? u64{1} << kFold : 0);
   const RingShares x = steps.map(n, kTurnBits, [&](i64 i) { return shifted.x[i] + start; });
-  const SplitShares turn = split_shares(steps, x, kTurnBits, kFold, kFold + 1);
+  const Steps::Split turn = steps.split_number(x, kTurnBits, kFold, kFold + 1);
   const BitShares half = steps.most_significant_bit(turn.high, 2);
   const FoldedTurn folded = fold_turn(steps, turn.high, turn.low, kFold);
 

@@ -70,14 +70,6 @@ std::vector<RingShares> coefficients(Steps& steps, const Spline& f, const Widths
   return out;
 }
 
-// An XOR-shared coefficient as an additive one.
-RingShares coefficient_to_ring(Steps& steps, const RingShares& word, WordFormat format, int ell) {
-  RingShares out = steps.ring(word.count);
-  steps.step([&](Party& party) { word_to_ring(party, word, format, ell, out.values); },
-             [&](CostMeter& meter) { cost_word_to_ring(meter, word.count, format, ell); });
-  return out;
-}
-
 }  // namespace
 
 int spline_place_ring(const Spline& f) {
@@ -92,7 +84,7 @@ RingShares spline_at(Steps& steps, const Spline& f, const RingShares& cell,
   const int d = f.degree, place_bits = f.place_bits;
   const LinearShape first{w.coefficients[d - 1], place_bits, w.coefficients[d],
                           w.partial[d - 1] + place_bits};
-  RingShares sum = linear_shares(steps, first, c[d - 1], c[d], place);
+  RingShares sum = steps.linear_words(first, c[d - 1], c[d], place);
   for (int i = d - 1; i > 0; --i) {
     const int bits = w.partial[i], ring = w.partial[i - 1] + place_bits;
     const u64 offset = u64{1} << (bits - 2), own = steps.constant(offset);
@@ -101,7 +93,7 @@ RingShares spline_at(Steps& steps, const Spline& f, const RingShares& cell,
     const RingShares product =
         steps.multiply(partial, {bits, false, true}, place, {ring, false, false}, ring);
     const RingShares constant =
-        coefficient_to_ring(steps, c[i - 1], w.coefficients[i - 1], ring - place_bits);
+        steps.word_to_ring(c[i - 1], w.coefficients[i - 1], ring - place_bits);
     sum = steps.map(steps.n, ring, [&](i64 k) {
       return product[k] - offset * place[k] + (constant[k] << place_bits);
     });
@@ -110,8 +102,8 @@ RingShares spline_at(Steps& steps, const Spline& f, const RingShares& cell,
 }
 
 RingShares spline(Steps& steps, const Spline& f, const RingShares& x) {
-  const SplitShares parts =
-      split_shares(steps, x, f.index_bits + f.place_bits, f.place_bits, spline_place_ring(f));
+  const Steps::Split parts =
+      steps.split_number(x, f.index_bits + f.place_bits, f.place_bits, spline_place_ring(f));
   return spline_at(steps, f, parts.high, parts.low);
 }
 

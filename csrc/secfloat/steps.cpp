@@ -325,12 +325,12 @@ RingShares Steps::linear_words(const LinearShape& shape, const RingShares& const
   return out;
 }
 
-RingShares Steps::word_to_ring(const RingShares& word, int bits, int ell) {
+RingShares Steps::word_to_ring(const RingShares& word, WordFormat format, int ell) {
   RingShares out = ring(word.count);
   if (meter_ != nullptr) {
-    cost_word_to_ring(*meter_, word.count, {bits, false}, ell);
+    cost_word_to_ring(*meter_, word.count, format, ell);
   } else {
-    privml::word_to_ring(*party_, word, {bits, false}, ell, out.values);
+    privml::word_to_ring(*party_, word, format, ell, out.values);
   }
   return out;
 }

@@ -131,7 +131,7 @@ class Steps {
   };
   Split split_number(const RingShares& x, int bits, int shift, int low_bits);
   // word_product.h
-  RingShares word_to_ring(const RingShares& word, int bits, int ell);
+  RingShares word_to_ring(const RingShares& word, WordFormat format, int ell);
   RingShares multiply_word(const RingShares& factor, int factor_bits, const RingShares& u, int ell);
   RingShares linear_words(const LinearShape& shape, const RingShares& constant,
                           const RingShares& factor, const RingShares& u);
@@ -190,7 +190,7 @@ inline constexpr i64 kFloatChunk = i64{1} << 14;
 // body(steps, begin) for consecutive ranges, each on correlations reserved in one go; and the same
 // on a meter.
 template <class Body>
-void run_steps(Party& party, i64 n, Body&& body, i64 limit = kFloatChunk) {
+void run_steps(Party& party, i64 n, Body&& body) {
   in_chunks(
       party, n,
       [&](CostMeter& meter, i64 count) {
@@ -201,18 +201,18 @@ void run_steps(Party& party, i64 n, Body&& body, i64 limit = kFloatChunk) {
         Steps steps(party, count);
         body(steps, begin);
       },
-      limit);
+      kFloatChunk);
 }
 
 template <class Body>
-void cost_steps(CostMeter& meter, i64 n, Body&& body, i64 limit = kFloatChunk) {
+void cost_steps(CostMeter& meter, i64 n, Body&& body) {
   cost_in_chunks(
       meter, n,
       [&](CostMeter& inner, i64 count) {
         Steps steps(inner, count);
         body(steps, 0);
       },
-      limit);
+      kFloatChunk);
 }
 
 }  // namespace privml

@@ -15,7 +15,7 @@ constexpr int kFactor = 29;  // bits of the normalised distance
 FloatShares tan_pi_of(Steps& steps, const FloatShares& a) {
   const i64 n = steps.n;
   const ShiftedMantissa shifted = shift_mantissa(steps, a, {-14, 22, kTurn});
-  const SplitShares turn = split_shares(steps, shifted.x, kTurn, kFold, kFold + 1);
+  const Steps::Split turn = steps.split_number(shifted.x, kTurn, kFold, kFold + 1);
   const BitShares negative = steps.most_significant_bit(turn.high, 2);
   const FoldedTurn folded = fold_turn(steps, turn.high, turn.low, kFold);
   const BitShares inverse =
