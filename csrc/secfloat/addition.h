@@ -17,9 +17,8 @@
 //                parts; a lookup; shifts of 2q + 3 bits: 3 selections per base-4 digit, with which
 //                the smaller mantissa's sign and the place's conversion travel; nonzero_bit.h on 2q
 //                + 3 bits; rounding.h, its check's three comparisons of p + 1 bits in one.
-// Source         SecFloat (Rathee et al., S&P 2022), Figures 5 and 16, with d <= q + 2 where
-//                q + 1 is printed,
-//                and IEEE's sign of exact zeros.
+// Source         SecFloat (Rathee et al., S&P 2022), Figures 5 and 16, with d <= q + 2 where q + 1
+//                is printed, and IEEE's sign of exact zeros.
 #pragma once
 
 #include "secfloat/comparison.h"

@@ -13,8 +13,7 @@
 //                all of it, then rounded at a fixed place; exponents beyond are taken out. cast:
 //                rounding.h's rounding and check in the longer exponent.
 // Leakage        none beyond length, formats. Assumption: correlated OT, correlation-robust hash.
-// Cost           from_fixed: a comparison, nonzero_bit.h and shifts of `bits` bits,
-//                rounding.h;
+// Cost           from_fixed: a comparison, nonzero_bit.h and shifts of `bits` bits, rounding.h;
 //                to_fixed: two comparisons of exponents, a lookup, shifts of bits + q + 1 bits, a
 //                rounding of q + 1 bits, two selections; beyond 63 - q bits the same for that
 //                width, and a comparison, a lookup and shifts of `bits` bits more;

@@ -8,8 +8,7 @@
 //                short product, e^a = 2^N e^(a - N ln 2). |a| < 2^-25 gives 1.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Source         SecFloat (Rathee et al., S&P 2022), Figure 12, with one table for both signs; e^a
-// is
-//                a footnote there: Cody and Waite's reduction (1980).
+//                is a footnote there: Cody and Waite's reduction (1980).
 #pragma once
 
 #include "secfloat/clear.h"

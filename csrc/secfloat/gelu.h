@@ -2,17 +2,14 @@
 // The Gaussian error linear unit.
 //
 // Functionality  a Phi(a) in float32, Phi the normal distribution function; error below one unit in
-// the
-//                last place for every float32 (make prove-secfloat).
+//                the last place for every float32 (make prove-secfloat).
 // Method         t = |a| in fixed point. For a >= 0 and for t < 1/2: |a| Y(t), Y = Phi(a) a
-// polynomial of
-//                cells. Else the result is e^(-t^2 / 2) Y(t), Y(t) = t Phi(-t) e^(t^2 / 2): it
-//                keeps its precision where it is small. t^2 is taken without the square of its low
-//                bits.
+//                polynomial of cells. Else the result is e^(-t^2 / 2) Y(t), Y(t) = t Phi(-t)
+//                e^(t^2 / 2): it keeps its precision where it is small. t^2 is taken without the
+//                square of its low bits.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Cost           a reduction, three products for t^2, exponential.h's power, a spline of 1024 cells
-// of
-//                degree 3, two products with it, selections, result.h.
+//                of degree 3, two products with it, selections, result.h.
 #pragma once
 
 #include "secfloat/exponential.h"

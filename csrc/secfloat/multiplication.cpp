@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/multiplication.h"
 
+#include "secfloat/pair_table.h"
+
 namespace privml {
 namespace {
 
@@ -37,7 +39,7 @@ FloatShares rounded_product(Steps& steps, const FloatShares& a, const FloatShare
     digits[i] = static_cast<u8>(((c[i] >> (q - 1)) & 7) | u64{carries.low[i]} << 3 |
                                 u64{carries.low_ones[i]} << 4 | shorter << 5);
   });
-  const RingShares entry = steps.pair_table(digits, 6, 1, rounding_entry);
+  const RingShares entry = pair_table(steps, digits, 6, 1, rounding_entry);
   const BitShares bit = steps.map_bits(n, [&](i64 i) { return entry[i]; });
   const u64 taken = steps.constant(u64{1} << (q - 1));
   const auto cut_short = [&](i64 i) { return c[i] >> q; };

@@ -2,8 +2,7 @@
 // Whole powers with a public exponent.
 //
 // Functionality  a^exponent for |exponent| <= 64, formats of up to 23 mantissa bits: products by
-// the
-//                exponent's bits in a format of 8 more mantissa bits and 2 more exponent bits,
+//                the exponent's bits in a format of 8 more mantissa bits and 2 more exponent bits,
 //                rounded once; for negative exponents the quotient of 1 and the power, of 4 more
 //                bits, before that. a^0 = 1, 0^-n is infinite.
 // Accuracy       (|exponent| - 1) 2^-(q + 9) relatively before the last rounding, for negative

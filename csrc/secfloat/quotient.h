@@ -7,8 +7,7 @@
 //              1 / m2 and one step of Goldschmidt's iteration.
 // Square root  sqrt(2^q m) for 2^q <= m < 2^(q+2) alike, from a chord table of 1 / sqrt.
 // Source       in place of the two Newton steps of SecFloat (Rathee et al., S&P 2022), Figure 6.
-//              The chord is that of
-//              Ito, Takagi, Yajima (IEEE Trans. Computers, 1997).
+//              The chord is that of Ito, Takagi, Yajima (IEEE Trans. Computers, 1997).
 #pragma once
 
 #include <bit>

@@ -2,8 +2,8 @@
 // What the functions' range reductions have in common: float32 to fixed point and back.
 //
 // Leakage        none beyond lengths and widths. Assumption: correlated OT, correlation-robust
-// hash. Source         SecFloat (Rathee et al., S&P 2022), Figure 7, steps 9 to 14, with the power
-// of two
+//                hash.
+// Source         SecFloat (Rathee et al., S&P 2022), Figure 7, steps 9 to 14, with the power of two
 //                as XOR-shared words, which a product takes as they are (word_product.h).
 #pragma once
 

@@ -2,9 +2,8 @@
 // The end of every function: a fixed-point number of one of two binades, rounded to float32.
 //
 // Functionality  v in [2^28 - 16, 2^30 - 32) in Z_{2^31}, exponent e in Z_{2^10}: v / 2^28 * 2^e
-// with
-//                23 fraction bits, to the nearest. Ties go away from zero: they are none of the
-//                exact value.
+//                with 23 fraction bits, to the nearest. Ties go away from zero: they are none of
+//                the exact value.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Cost           a comparison of 30 and one of 6 bits, a selection, three conversions; ending with
 //                zeros: a selection; by the exponent: two comparisons of 9 bits more.

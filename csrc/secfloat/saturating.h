@@ -4,8 +4,7 @@
 // Functionality  tanh a and erf a in float32, error below one unit in the last place for every
 //                float32 (make prove-secfloat).
 // Method         32 cells in each binade of |a| from 2^-12 to the one where the function reaches 1,
-// a
-//                polynomial of the mantissa's low bits in each; below and above there is a binade
+//                a polynomial of the mantissa's low bits in each; below and above there is a binade
 //                of cells for all others. The result's exponent follows from that of a alone.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Cost           a lookup at the exponent, an extension, spline.h with 512 (erf) or 1024 cells of

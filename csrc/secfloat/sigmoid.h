@@ -2,11 +2,9 @@
 // The logistic function.
 //
 // Functionality  1 / (1 + e^-a) in float32, error below one unit in the last place for every
-// float32
-//                (make prove-secfloat).
+//                float32 (make prove-secfloat).
 // Method         t = |a| as a fixed-point number. R(t) = 1 / (1 + e^-t) is a polynomial of cells;
-// the
-//                result is R(t) for a >= 0 and e^-t R(t) for negative a, so that it keeps its
+//                the result is R(t) for a >= 0 and e^-t R(t) for negative a, so that it keeps its
 //                precision where it is small.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Cost           exponential.h's reduction, two splines, their product, result.h.

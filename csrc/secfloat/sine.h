@@ -2,13 +2,11 @@
 // Sine and cosine of multiples of pi.
 //
 // Functionality  sin(pi a) and cos(pi a) in float32, error below one unit in the last place for
-// every
-//                float32 (make prove-secfloat); 0 and 1 at the integers from 2^24 on and at
+//                every float32 (make prove-secfloat); 0 and 1 at the integers from 2^24 on and at
 //                infinity.
 // Method         |a| mod 2 as a fixed-point number x of 37 fraction bits, exact for |a| >= 2^-14;
-// its
-//                two top bits a, b are the half and the quarter turn, f = b ? 2^36 - n : n of the
-//                others n the distance d to the nearest multiple of pi. sin(pi d) = d P(d): d
+//                its two top bits a, b are the half and the quarter turn, f = b ? 2^36 - n : n of
+//                the others n the distance d to the nearest multiple of pi. sin(pi d) = d P(d): d
 //                normalised, P a polynomial of the cell of d (spline.h). Below 2^-14 d is |a|
 //                itself.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.

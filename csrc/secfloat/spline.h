@@ -11,8 +11,8 @@
 //                sign.
 // Leakage        none beyond length and shape. Assumption: correlated OT, correlation-robust hash.
 // Cost           a split, a lookup; per power a truncation by place_bits, a product and a
-// conversion. Source         tables of scripts/make_float_tables.py; SecFloat (Rathee et al., S&P
-// 2022), VI-A.
+//                conversion.
+// Source         tables of scripts/make_float_tables.py; SecFloat (Rathee et al., S&P 2022), VI-A.
 #pragma once
 
 #include "secfloat/function_steps.h"

@@ -17,7 +17,6 @@
 #include "twopc/random_selection.h"
 #include "twopc/split.h"
 #include "twopc/truncation.h"
-#include "twopc/two_way_transfer.h"
 
 namespace privml {
 
@@ -359,61 +358,6 @@ BitShares Steps::most_significant_nonzero_bit(const RingShares& x, int bits) {
 RingShares Steps::one_hot_select(const BitShares& one_hot, std::span<const u64> table) {
   RingShares out = ring(one_hot.count / std::ssize(table));
   if (party_ != nullptr) privml::one_hot_select(one_hot, table, out.values);
-  return out;
-}
-
-namespace {
-
-// Entries of one party's digit against all digits of the other, packed: word k of row d holds those
-// from k * 64 / width on. A row is picked by a scan of all, since digits are secret.
-struct PackedRows {
-  i64 size, words;
-  std::vector<u64> rows;
-
-  PackedRows(int m, int width, bool first, PairEntry entry)
-      : size(i64{1} << m), words(ceil_div(size * width, 64)), rows(size * words) {
-    for (int mine = 0; mine < size; ++mine) {
-      for (int theirs = 0; theirs < size; ++theirs) {
-        const u64 value = first ? entry(mine, theirs) : entry(theirs, mine);
-        rows[mine * words + theirs * width / 64] |= value << (theirs * width % 64);
-      }
-    }
-  }
-  void pick(int digit, u64* row) const {
-    std::fill_n(row, words, u64{0});
-    for (i64 d = 0; d < size; ++d) {
-      const u64 mask = u64{0} - static_cast<u64>(d == digit);
-      for (i64 k = 0; k < words; ++k) row[k] |= rows[d * words + k] & mask;
-    }
-  }
-};
-
-}  // namespace
-
-RingShares Steps::pair_table(const BitShares& digits, int m, int width, PairEntry entry) {
-  const i64 count = digits.count;
-  RingShares out = ring(count);
-  if (meter_ != nullptr) {
-    cost_two_way_transfer(*meter_, {first_half(count), count - first_half(count)}, m, width);
-    return out;
-  }
-  const i64 size = i64{1} << m;
-  const Halves part = halves(party_->rank, count);
-  const PackedRows packed(m, width, first(), entry);
-  std::vector<u64> row(packed.words);
-  const auto mask = std::span(out.values).subspan(part.send_begin, part.send_count);
-  party_->prg.fill_ring(mask, width);
-  AlignedVector<u64> messages(part.send_count << m);
-  for (i64 i = 0; i < part.send_count; ++i) {
-    packed.pick(digits[part.send_begin + i], row.data());
-    for (i64 j = 0; j < size; ++j) {
-      const u64 value = row[j * width / 64] >> (j * width % 64) & low_mask(width);
-      messages[(i << m) + j] = value ^ mask[i];
-    }
-  }
-  two_way_transfer(*party_, messages,
-                   std::span(digits.values).subspan(part.receive_begin, part.receive_count), m,
-                   width, std::span(out.values).subspan(part.receive_begin, part.receive_count));
   return out;
 }
 

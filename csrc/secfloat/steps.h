@@ -2,38 +2,20 @@
 // The steps of a protocol, run by a party or walked through on a meter: an algorithm is written
 // once and is its own cost function.
 //
-// Arrays of shares know how many numbers they stand for; on a meter they hold none, so that local
-// loops (local(), map()) do nothing. Steps that are independent share flights where one call takes
+// On a meter arrays of shares hold nothing, so that local loops (local(), map()) do nothing. Steps
+// that are independent share flights where one call takes
 // several. Sources and costs of a step: the header of twopc that it names.
 #pragma once
 
 #include <initializer_list>
 #include <vector>
 
-#include "base/buffer.h"
-#include "secfloat/format.h"
+#include "secfloat/shares.h"
 #include "twopc/chunk.h"
 #include "twopc/multiplication.h"
 #include "twopc/word_product.h"
 
 namespace privml {
-
-template <class T>
-struct Shares {
-  i64 count = 0;
-  AlignedVector<T> values;
-
-  T& operator[](i64 i) { return values[i]; }
-  T operator[](i64 i) const { return values[i]; }
-  operator std::span<const T>() const { return values; }
-};
-using RingShares = Shares<u64>;
-using BitShares = Shares<u8>;
-
-struct FloatShares {
-  BitShares zero, sign;
-  RingShares exponent, mantissa;
-};
 
 // Carries of shares of numbers of `bits` bits, all from one comparison.
 struct Carries {
@@ -57,9 +39,6 @@ struct Selected {
   std::vector<RingShares> selections, conversions;
 };
 
-// The product of two private digits' function: see pair_table().
-using PairEntry = u64 (*)(int digit0, int digit1);
-
 class Steps {
  public:
   Steps(Party& party, i64 n) : n(n), party_(&party) {}
@@ -68,7 +47,6 @@ class Steps {
   const i64 n;  // numbers that this call works on
 
   bool first() const { return party_ != nullptr && party_->rank == 0; }
-  int rank() const { return party_ != nullptr ? party_->rank : 0; }
   // `value` at party 0, zero at party 1: its share of a public constant.
   u64 constant(u64 value) const { return first() ? value : 0; }
 
@@ -141,10 +119,6 @@ class Steps {
   // nonzero_bit.h: one_hot[i * bits + j]; none set for zero.
   BitShares most_significant_nonzero_bit(const RingShares& x, int bits);
   RingShares one_hot_select(const BitShares& one_hot, std::span<const u64> table);  // local
-  // two_way_transfer.h: XOR shares of entry(party 0's digit, party 1's digit), digits of m bits,
-  // 64 a multiple of width.
-  RingShares pair_table(const BitShares& digits, int m, int width, PairEntry entry);
-
   // A step that is not among these: run(party) or cost(meter).
   template <class Run, class Cost>
   void step(Run&& run, Cost&& cost) {
@@ -167,22 +141,6 @@ class Steps {
   Party* party_ = nullptr;
   CostMeter* meter_ = nullptr;
 };
-
-// One array after the other; part k of several equal ones.
-template <class T>
-Shares<T> joined(const Shares<T>& a, const Shares<T>& b) {
-  Shares<T> out{a.count + b.count, a.values};
-  out.values.insert(out.values.end(), b.values.begin(), b.values.end());
-  return out;
-}
-template <class T>
-Shares<T> part_of(const Shares<T>& joined, i64 n, i64 k) {
-  Shares<T> out{n, {}};
-  if (!joined.values.empty()) {
-    out.values.assign(joined.values.begin() + k * n, joined.values.begin() + (k + 1) * n);
-  }
-  return out;
-}
 
 // Numbers that an operation works on at once; each chunk takes the operation's depth.
 inline constexpr i64 kFloatChunk = i64{1} << 14;
