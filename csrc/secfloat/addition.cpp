@@ -4,6 +4,8 @@
 #include <bit>
 #include <tuple>
 
+#include "secfloat/operation.h"
+
 namespace privml {
 namespace {
 
@@ -272,27 +274,32 @@ namespace {
 using Operation = FloatShares (*)(Steps&, const FloatShares&, const FloatShares&, FloatFormat);
 
 void run_operation(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out,
-                   bool negated, Operation operation) {
+                   Operation operation) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == b.size() && a.size() == out.size(), "floating-point sum: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    FloatShares second = steps.load(b, f, begin);
-    if (negated) second.sign = steps.negated(second.sign);
-    steps.store(operation(steps, steps.load(a, f, begin), second, f), out, begin);
-  });
+  run_binary_steps(party, a, b, f, out,
+                   [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+                     return operation(steps, x, y, f);
+                   });
 }
 
 void cost_operation(CostMeter& meter, i64 n, FloatFormat f, Operation operation) {
-  cost_steps(meter, n, [&](Steps& steps, i64) {
-    const FloatShares none = steps.load({}, f, 0);
-    operation(steps, none, none, f);
+  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+    operation(steps, x, y, f);
   });
+}
+
+FloatShares subtract_floats(Steps& steps, const FloatShares& a, const FloatShares& b,
+                            FloatFormat f) {
+  FloatShares negative = b;
+  negative.sign = steps.negated(b.sign);
+  return add_floats(steps, a, negative, f);
 }
 
 }  // namespace
 
 void float_add(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
-  run_operation(party, a, b, f, out, false, add_floats);
+  run_operation(party, a, b, f, out, add_floats);
 }
 
 void cost_float_add(CostMeter& meter, i64 n, FloatFormat f) {
@@ -300,13 +307,13 @@ void cost_float_add(CostMeter& meter, i64 n, FloatFormat f) {
 }
 
 void float_subtract(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
-  run_operation(party, a, b, f, out, true, add_floats);
+  run_operation(party, a, b, f, out, subtract_floats);
 }
 
 void cost_float_subtract(CostMeter& meter, i64 n, FloatFormat f) { cost_float_add(meter, n, f); }
 
 void float_cheap_add(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
-  run_operation(party, a, b, f, out, false, cheap_add_floats);
+  run_operation(party, a, b, f, out, cheap_add_floats);
 }
 
 void cost_float_cheap_add(CostMeter& meter, i64 n, FloatFormat f) {

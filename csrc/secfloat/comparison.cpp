@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/comparison.h"
 
+#include "secfloat/operation.h"
+
 namespace privml {
 namespace {
 
@@ -36,14 +38,6 @@ void run_relation(Party& party, FloatView a, FloatView b, FloatFormat f, std::sp
   run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
     const BitShares result = relation(steps, steps.load(a, f, begin), steps.load(b, f, begin));
     steps.local(steps.n, [&](i64 i) { out[begin + i] = result[i]; });
-  });
-}
-
-template <class Operation>
-void cost_operation(CostMeter& meter, i64 n, FloatFormat f, Operation&& operation) {
-  cost_steps(meter, n, [&](Steps& steps, i64) {
-    const FloatShares none = steps.load({}, f, 0);
-    operation(steps, none, none);
   });
 }
 
@@ -121,7 +115,7 @@ void float_less_than(Party& party, FloatView a, FloatView b, FloatFormat f, std:
 }
 
 void cost_float_less_than(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_operation(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
     less_than(steps, x, y, f);
   });
 }
@@ -143,35 +137,33 @@ void float_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::spa
 }
 
 void cost_float_equal(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_operation(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
     equal(steps, x, y, f);
   });
 }
 
 void float_maximum(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
   check(a, b, out.size(), f);
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(maximum(steps, steps.load(a, f, begin), steps.load(b, f, begin), f), out, begin);
-  });
+  run_binary_steps(party, a, b, f, out,
+                   [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+                     return maximum(steps, x, y, f);
+                   });
 }
 
 void cost_float_maximum(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_operation(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
     maximum(steps, x, y, f);
   });
 }
 
 void float_relu(Party& party, FloatView a, FloatFormat f, FloatSpan out) {
   check(a, a, out.size(), f);
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(relu(steps, steps.load(a, f, begin), f), out, begin);
-  });
+  run_unary_steps(party, a, f, out,
+                  [&](Steps& steps, const FloatShares& x) { return relu(steps, x, f); });
 }
 
 void cost_float_relu(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_operation(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares&) {
-    relu(steps, x, f);
-  });
+  cost_unary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x) { relu(steps, x, f); });
 }
 
 void float_negate(Party& party, FloatView a, FloatSpan out) {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "secfloat/addition.h"
+#include "secfloat/operation.h"
 
 namespace privml {
 namespace {
@@ -221,8 +222,8 @@ void float_to_fixed(Party& party, FloatView a, FloatFormat f, int bits, int scal
 }
 
 void cost_float_to_fixed(CostMeter& meter, i64 n, FloatFormat f, int bits, int scale) {
-  cost_steps(meter, n, [&](Steps& steps, i64) {
-    floats_to_fixed(steps, steps.load({}, f, 0), f, bits, scale);
+  cost_unary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x) {
+    floats_to_fixed(steps, x, f, bits, scale);
   });
 }
 
@@ -230,26 +231,26 @@ void float_cast(Party& party, FloatView a, FloatFormat from, FloatFormat to, Flo
   expect_float_format(from, kMostMantissa);
   expect_float_format(to, kMostMantissa);
   expect(a.size() == out.size(), "float_cast: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(cast_floats(steps, steps.load(a, from, begin), from, to), out, begin);
+  run_unary_steps(party, a, from, out, [&](Steps& steps, const FloatShares& x) {
+    return cast_floats(steps, x, from, to);
   });
 }
 
 void cost_float_cast(CostMeter& meter, i64 n, FloatFormat from, FloatFormat to) {
-  cost_steps(meter, n,
-             [&](Steps& steps, i64) { cast_floats(steps, steps.load({}, from, 0), from, to); });
+  cost_unary_steps(meter, n, from,
+                   [&](Steps& steps, const FloatShares& x) { cast_floats(steps, x, from, to); });
 }
 
 void float_round_to_integer(Party& party, FloatView a, FloatFormat f, FloatSpan out) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == out.size(), "float_round_to_integer: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(rounded_floats(steps, steps.load(a, f, begin), f), out, begin);
-  });
+  run_unary_steps(party, a, f, out,
+                  [&](Steps& steps, const FloatShares& x) { return rounded_floats(steps, x, f); });
 }
 
 void cost_float_round_to_integer(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_steps(meter, n, [&](Steps& steps, i64) { rounded_floats(steps, steps.load({}, f, 0), f); });
+  cost_unary_steps(meter, n, f,
+                   [&](Steps& steps, const FloatShares& x) { rounded_floats(steps, x, f); });
 }
 
 }  // namespace privml

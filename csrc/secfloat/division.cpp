@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/division.h"
 
+#include "secfloat/operation.h"
 #include "secfloat/quotient.h"
 
 namespace privml {
@@ -108,16 +109,15 @@ void run_operation(Party& party, FloatView a, FloatView b, FloatFormat f, FloatS
                    bool rounded) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == b.size() && a.size() == out.size(), "floating-point quotient: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(quotient(steps, steps.load(a, f, begin), steps.load(b, f, begin), f, rounded), out,
-                begin);
-  });
+  run_binary_steps(party, a, b, f, out,
+                   [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+                     return quotient(steps, x, y, f, rounded);
+                   });
 }
 
 void cost_operation(CostMeter& meter, i64 n, FloatFormat f, bool rounded) {
-  cost_steps(meter, n, [&](Steps& steps, i64) {
-    const FloatShares none = steps.load({}, f, 0);
-    quotient(steps, none, none, f, rounded);
+  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+    quotient(steps, x, y, f, rounded);
   });
 }
 

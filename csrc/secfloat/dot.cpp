@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "secfloat/operation.h"
+
 namespace privml {
 namespace {
 

@@ -8,6 +8,7 @@
 #include "secfloat/exponential.h"
 #include "secfloat/gelu.h"
 #include "secfloat/logarithm.h"
+#include "secfloat/operation.h"
 #include "secfloat/root.h"
 #include "secfloat/saturating.h"
 #include "secfloat/sigmoid.h"

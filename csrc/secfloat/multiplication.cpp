@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/multiplication.h"
 
+#include "secfloat/operation.h"
 #include "secfloat/pair_table.h"
 
 namespace privml {
@@ -85,17 +86,15 @@ FloatShares multiply_floats(Steps& steps, const FloatShares& a, const FloatShare
 void float_multiply(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == b.size() && a.size() == out.size(), "float_multiply: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    const FloatShares product =
-        multiply_floats(steps, steps.load(a, f, begin), steps.load(b, f, begin), f);
-    steps.store(product, out, begin);
-  });
+  run_binary_steps(party, a, b, f, out,
+                   [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+                     return multiply_floats(steps, x, y, f);
+                   });
 }
 
 void cost_float_multiply(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_steps(meter, n, [&](Steps& steps, i64) {
-    const FloatShares none = steps.load({}, f, 0);
-    multiply_floats(steps, none, none, f);
+  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
+    multiply_floats(steps, x, y, f);
   });
 }
 

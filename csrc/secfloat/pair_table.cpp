@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "twopc/flight.h"
 #include "twopc/two_way_transfer.h"
 
 namespace privml {

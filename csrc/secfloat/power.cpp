@@ -4,6 +4,7 @@
 #include "secfloat/conversion.h"
 #include "secfloat/division.h"
 #include "secfloat/multiplication.h"
+#include "secfloat/operation.h"
 
 namespace privml {
 namespace {
@@ -42,15 +43,15 @@ FloatShares power_steps(Steps& steps, const FloatShares& a, int exponent, FloatF
 void float_power(Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out) {
   check(exponent, f);
   expect(a.size() == out.size(), "float_power: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(power_steps(steps, steps.load(a, f, begin), exponent, f), out, begin);
+  run_unary_steps(party, a, f, out, [&](Steps& steps, const FloatShares& x) {
+    return power_steps(steps, x, exponent, f);
   });
 }
 
 void cost_float_power(CostMeter& meter, i64 n, int exponent, FloatFormat f) {
   check(exponent, f);
-  cost_steps(meter, n,
-             [&](Steps& steps, i64) { power_steps(steps, steps.load({}, f, 0), exponent, f); });
+  cost_unary_steps(meter, n, f,
+                   [&](Steps& steps, const FloatShares& x) { power_steps(steps, x, exponent, f); });
 }
 
 }  // namespace privml

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/result.h"
 
+#include "secfloat/operation.h"
+
 namespace privml {
 namespace {
 
@@ -69,13 +71,11 @@ FloatShares finish_by_exponent(Steps& steps, const FloatShares& r) {
 
 void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function) {
   expect(a.size() == out.size(), "float function: input and output lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(function(steps, steps.load(a, kFloat32, begin)), out, begin);
-  });
+  run_unary_steps(party, a, kFloat32, out, function);
 }
 
 void cost_function(CostMeter& meter, i64 n, FloatFunctionSteps function) {
-  cost_steps(meter, n, [&](Steps& steps, i64) { function(steps, steps.load({}, kFloat32, 0)); });
+  cost_unary_steps(meter, n, kFloat32, function);
 }
 
 }  // namespace privml

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/rounding.h"
 
+#include "secfloat/operation.h"
 #include "secfloat/sign_and_zero.h"
 #include "secfloat/testing.h"
 

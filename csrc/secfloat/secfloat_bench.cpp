@@ -20,6 +20,7 @@
 #include "secfloat/conversion.h"
 #include "secfloat/division.h"
 #include "secfloat/multiplication.h"
+#include "secfloat/operation.h"
 
 namespace privml {
 namespace {

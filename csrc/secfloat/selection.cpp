@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/selection.h"
 
+#include "secfloat/operation.h"
+
 namespace privml {
 namespace {
 

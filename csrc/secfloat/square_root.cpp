@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/division.h"
+#include "secfloat/operation.h"
 #include "secfloat/quotient.h"
 
 namespace privml {
@@ -77,13 +78,13 @@ FloatShares sqrt_floats(Steps& steps, const FloatShares& a, FloatFormat f) {
 void float_sqrt(Party& party, FloatView a, FloatFormat f, FloatSpan out) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == out.size(), "float_sqrt: lengths differ");
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(sqrt_floats(steps, steps.load(a, f, begin), f), out, begin);
-  });
+  run_unary_steps(party, a, f, out,
+                  [&](Steps& steps, const FloatShares& x) { return sqrt_floats(steps, x, f); });
 }
 
 void cost_float_sqrt(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_steps(meter, n, [&](Steps& steps, i64) { sqrt_floats(steps, steps.load({}, f, 0), f); });
+  cost_unary_steps(meter, n, f,
+                   [&](Steps& steps, const FloatShares& x) { sqrt_floats(steps, x, f); });
 }
 
 }  // namespace privml

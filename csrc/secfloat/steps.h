@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "secfloat/shares.h"
-#include "twopc/chunk.h"
 #include "twopc/multiplication.h"
 #include "twopc/word_product.h"
 
@@ -141,36 +140,5 @@ class Steps {
   Party* party_ = nullptr;
   CostMeter* meter_ = nullptr;
 };
-
-// Numbers that an operation works on at once; each chunk takes the operation's depth.
-inline constexpr i64 kFloatChunk = i64{1} << 14;
-
-// body(steps, begin) for consecutive ranges, each on correlations reserved in one go; and the same
-// on a meter.
-template <class Body>
-void run_steps(Party& party, i64 n, Body&& body) {
-  in_chunks(
-      party, n,
-      [&](CostMeter& meter, i64 count) {
-        Steps steps(meter, count);
-        body(steps, 0);
-      },
-      [&](i64 begin, i64 count) {
-        Steps steps(party, count);
-        body(steps, begin);
-      },
-      kFloatChunk);
-}
-
-template <class Body>
-void cost_steps(CostMeter& meter, i64 n, Body&& body) {
-  cost_in_chunks(
-      meter, n,
-      [&](CostMeter& inner, i64 count) {
-        Steps steps(inner, count);
-        body(steps, 0);
-      },
-      kFloatChunk);
-}
 
 }  // namespace privml
