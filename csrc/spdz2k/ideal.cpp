@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "spdz2k/ideal.h"
 
+#include <cstring>
+
 #include "base/error.h"
 #include "crypto/prg.h"
 
@@ -26,10 +28,16 @@ class IdealSupply final : public Supply<R> {
   void reserve(const Demand&) override {}
 
  private:
+  // From a buffer: one call of the generator per word would cost more than all else.
   template <class W>
   W draw() {
+    if (used_ + sizeof(W) > buffer_.size()) {
+      stream_.fill_bytes(buffer_);
+      used_ = 0;
+    }
     W word;
-    stream_.fill_bytes(bytes_of(&word, 1));
+    std::memcpy(&word, buffer_.data() + used_, sizeof word);
+    used_ += sizeof word;
     return word;
   }
   // A word with the given lowest bits and random ones above.
@@ -100,6 +108,8 @@ class IdealSupply final : public Supply<R> {
   int rank_;
   Word alpha_;
   Prg stream_;
+  std::array<u8, 4096> buffer_;
+  std::size_t used_ = sizeof(buffer_);
 };
 
 }  // namespace

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "spdz2k/bit_and.h"
+#include "spdz2k/bits_to_ring.h"
+#include "spdz2k/check.h"
+#include "spdz2k/input.h"
+#include "spdz2k/multiply.h"
+#include "spdz2k/reveal.h"
+#include "spdz2k/testing.h"
+
+namespace privml::spdz2k::testing {
+namespace {
+
+template <class R>
+class Spdz2kArithmetic : public ::testing::Test {};
+using Rings = ::testing::Types<Ring8, Ring32, Ring64>;
+TYPED_TEST_SUITE(Spdz2kArithmetic, Rings);
+
+// All pairs of a few values and edges; for k = 8 all of 65536.
+template <class R>
+Both<Words> pairs() {
+  const Words values = R::k == 8 ? all_words(8) : random_words(40, R::k);
+  Both<Words> out;
+  for (const u64 x : values) {
+    for (const u64 y : values) {
+      out[0].push_back(x);
+      out[1].push_back(y);
+    }
+  }
+  return out;
+}
+
+TYPED_TEST(Spdz2kArithmetic, ProductsAndSquares) {
+  using R = TypeParam;
+  const auto [x, y] = pairs<R>();
+  const i64 n = std::ssize(x);
+  const auto a = share<R>(x, 2), b = share<R>(y, 3);
+  Both<WordShares<R>> products{WordShares<R>(n), WordShares<R>(n)}, squares = products;
+  const Outcome outcome = run_parties<R>([&](Session<R>& session) {
+    const int rank = session.rank;
+    multiply<R>(session, a[rank], b[rank], products[rank]);
+    square<R>(session, a[rank], squares[rank]);
+    check(session);
+  });
+  const Words product_values = reconstruct<R>(products, R::k),
+              square_values = reconstruct<R>(squares, R::k);
+  for (i64 i = 0; i < n; ++i) {
+    ASSERT_EQ(product_values[i], low_bits(x[i] * y[i], R::k));
+    ASSERT_EQ(square_values[i], low_bits(x[i] * x[i], R::k));
+  }
+  CostMeter meter;
+  cost_multiply<R>(meter, n);
+  cost_square<R>(meter, n);
+  EXPECT_EQ(meter.bytes[0], n * 3 * R::k / 8);
+  cost_check<R>(meter);
+  expect_cost_equals(outcome, meter);
+}
+
+TYPED_TEST(Spdz2kArithmetic, MatrixProductsInPlaceAndInParts) {
+  using R = TypeParam;
+  for (const MatrixShape shape :
+       {MatrixShape{3, 5, 4}, {1, 1, 1}, {0, 3, 2}, {2, 0, 3}, {37, 61, 60}}) {
+    const auto [rows, inner, columns] = shape;
+    const Words x = random_words(rows * inner, R::k, 4), y = random_words(inner * columns, R::k, 5);
+    const auto a = share<R>(x, 6), b = share<R>(y, 7);
+    Both<WordShares<R>> out{WordShares<R>(rows * columns), WordShares<R>(rows * columns)};
+    const Outcome outcome = run_parties<R>([&](Session<R>& session) {
+      multiply_matrices<R>(session, a[session.rank], b[session.rank], shape, out[session.rank]);
+      check(session);
+    });
+    const Words values = reconstruct<R>(out, R::k);
+    for (i64 i = 0; i < rows; ++i) {
+      for (i64 j = 0; j < columns; ++j) {
+        u64 expected = 0;
+        for (i64 l = 0; l < inner; ++l) expected += x[i * inner + l] * y[l * columns + j];
+        ASSERT_EQ(values[i * columns + j], low_bits(expected, R::k));
+      }
+    }
+    CostMeter meter;
+    cost_multiply_matrices<R>(meter, shape);
+    cost_check<R>(meter);
+    expect_cost_equals(outcome, meter);
+  }
+  // The output may be an input.
+  const Words x = random_words(kProducts + 3, R::k, 8);
+  auto a = share<R>(x, 9);
+  const Outcome outcome = run_parties<R>([&](Session<R>& session) {
+    multiply<R>(session, a[session.rank], a[session.rank], a[session.rank]);
+  });
+  const Words values = reconstruct<R>(a, R::k);
+  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(values[i], low_bits(x[i] * x[i], R::k));
+  CostMeter meter;
+  cost_multiply<R>(meter, std::ssize(x));
+  EXPECT_EQ(meter.depth[0], 2);
+  expect_cost_equals(outcome, meter);
+}
+
+TYPED_TEST(Spdz2kArithmetic, BitsTimesBitsAndToNumbers) {
+  using R = TypeParam;
+  const i64 n = 501;
+  const Words x = random_words(n, 1, 2), y = random_words(n, 1, 3);
+  const auto a = share_bits<R>(x, 4), b = share_bits<R>(y, 5);
+  Both<BitShares<R>> both{BitShares<R>(n), BitShares<R>(n)};
+  auto sum = b;
+  Both<WordShares<R>> numbers{WordShares<R>(n), WordShares<R>(n)};
+  const Outcome outcome = run_parties<R>([&](Session<R>& session) {
+    const int rank = session.rank;
+    // The second gate's output is the first one's input.
+    const std::array<AndGate<R>, 2> gates{
+        AndGate<R>{a[rank], sum[rank], both[rank]},
+        AndGate<R>{a[rank], b[rank], sum[rank], true},
+    };
+    and_gates<R>(session, gates);
+    bits_to_ring<R>(session, a[rank], numbers[rank]);
+    check(session);
+  });
+  const Words products = reconstruct<R>(both, 1), sums = reconstruct<R>(sum, 1),
+              words = reconstruct<R>(numbers, R::k);
+  for (i64 i = 0; i < n; ++i) {
+    ASSERT_EQ(products[i], x[i] & y[i]);
+    ASSERT_EQ(sums[i], y[i] ^ (x[i] & y[i]));
+    ASSERT_EQ(words[i], x[i]);
+  }
+  CostMeter meter;
+  cost_and_bits<R>(meter, 2 * n);
+  cost_bits_to_ring<R>(meter, n);
+  EXPECT_EQ(meter.bytes[0], packed_bytes(4 * n, 1) + packed_bytes(n, 1));
+  cost_check<R>(meter);
+  expect_cost_equals(outcome, meter);
+}
+
+template <class R>
+void expect_flips_abort() {
+  const Words x = random_words(16, R::k);
+  expect_every_flip_aborts<R>([&](Session<R>& session) {
+    WordShares<R> a(16), b(16);
+    BitShares<R> bits(16), product(16);
+    for (int owner : {0, 1}) {
+      const bool mine = owner == session.rank;
+      input<R>(session, owner, mine ? std::span<const u64>(x) : std::span<const u64>(),
+               owner == 0 ? a : b);
+    }
+    multiply<R>(session, a, b, a);
+    square<R>(session, a, a);
+    multiply_matrices<R>(session, a, b, {4, 4, 4}, a);
+    to_bits(a, bits);
+    and_bits<R>(session, bits, bits, product);
+    bits_to_ring<R>(session, product, a);
+    Words result(16);
+    reveal<R>(session, a, R::k, kBothParties, result);
+  });
+}
+
+TEST(Spdz2kTampering, ProductsAndBits) {
+  expect_flips_abort<Ring32>();
+  expect_flips_abort<Ring64>();
+}
+
+}  // namespace
+}  // namespace privml::spdz2k::testing
