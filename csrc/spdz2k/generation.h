@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the making of correlations costs: messages and correlated OTs in one meter, what is opened
+// and drawn in the session on the way in the other, on one pair of clocks.
+#pragma once
+
+#include <utility>
+
+#include "ot/cost.h"
+#include "spdz2k/cost.h"
+
+namespace privml::spdz2k {
+
+struct GenerationMeter {
+  explicit GenerationMeter(RcotCost rcot) : wire(std::move(rcot)) {}
+
+  ::privml::CostMeter wire;  // all bytes, the clocks, the correlated OTs
+  CostMeter session;         // openings pending, correlations drawn; its bytes and clocks follow
+
+  // Runs a cost function of the online protocols.
+  template <class ProtocolCost>
+  void online(ProtocolCost&& cost) {
+    session.bytes = wire.bytes;
+    session.depth = wire.depth;
+    cost(session);
+    wire.bytes = session.bytes;
+    wire.depth = session.depth;
+  }
+};
+
+}  // namespace privml::spdz2k
