@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from omegaconf import DictConfig, OmegaConf
 
-import privml
 from privml.cli import console
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.query import check_writable, save
 from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
+from privml.evaluation.answers import plain_outputs
 from privml.program import Program
 from privml.service.launch import launch
 
@@ -24,7 +24,7 @@ def run(config: DictConfig) -> None:
     program, source = program_of(config)
     inputs = inputs_of(config, source)
     if config.engine.name == "plain":
-        outputs = run_plain(program, inputs)
+        outputs = plain_outputs(program, inputs)
         if program.calibrated_layers and not config.quiet:
             console.out.print(f"{reliance(program)}; no value was beyond it")
     elif config.engine.name in ("twopc", "threepc"):
@@ -42,13 +42,6 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
     if source.samples is None:
         raise ConfigError("pass the inputs as input=FILE.npy; only shipped models bring their own")
     return source.samples[: config.count]
-
-
-def run_plain(program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    numerics = program.numerics
-    formats = {name: getattr(numerics, name) for name in ("bits", "scale", "exp", "floating", "dot")}
-    with privml.local("plain", **formats) as session:
-        return tuple(privml.reveal(x) for x in program.results(session, inputs))
 
 
 def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:

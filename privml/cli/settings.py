@@ -33,6 +33,13 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "n": (_WHOLE, 1),
     "repeats": (_WHOLE, 1),
     "threads": (_WHOLE, 1),
+    "largest": (_NUMBER, 0),
+    "patience": (_NUMBER, 0),
+    "measure": (_TRUTH, 0),
+    "cards": (_TRUTH, 0),
+    "results": (_TEXT, 0),
+    "report": (_TEXT, 0),
+    "markdown": (_TEXT, 0),
 }
 
 

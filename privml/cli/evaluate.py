@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml evaluate zoo engine=threepc network=lan``: shipped models under secure inference beside the clear ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from privml.cli import console
+from privml.cli.paths import shipped_models
+from privml.cli.settings import ot_of
+from privml.errors import ConfigError
+from privml.evaluation import cards, markdown, page
+from privml.evaluation.measure import Settings, evaluate
+from privml.evaluation.records import Record, read_all, save
+
+COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "seconds", "as predicted"]
+
+
+def run(config: DictConfig) -> None:
+    folder = Path(config.results)
+    if config.measure:
+        records = measured(config, folder)
+        if not config.quiet:
+            console.out.print(summary(config, records))
+    publish(config, read_all(folder))
+
+
+def measured(config: DictConfig, folder: Path) -> list[Record]:
+    """Evaluates, saving after each model."""
+    zoo, records = shipped_models(), []
+    names = chosen(config, zoo.names())
+    settings = settings_of(config)
+    with console.progress("evaluate", config.quiet) as step:
+        for index, name in enumerate(names):
+            step(index, len(names), name)
+            record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings)
+            if record is None:
+                console.err.print(f"{name}: engine={config.engine.name} does not have its numbers; left out")
+                continue
+            save(record, folder)
+            records.append(record)
+        step(len(names), len(names), "done")
+    return records
+
+
+def chosen(config: DictConfig, known: list[str]) -> list[str]:
+    """All models, or those of model.name=a+b."""
+    if config.model.name == "all":
+        return known
+    names = str(config.model.name).split("+")
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ConfigError(f"no model {unknown[0]!r} in the zoo; there are: {', '.join(known)}")
+    return names
+
+
+def settings_of(config: DictConfig) -> Settings:
+    ot = ot_of(config)
+    if not ot.decided:
+        raise ConfigError("ot=auto chooses for a query; name the provider to evaluate with")
+    numerics = config.get("numerics")
+    network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+    return Settings(
+        engine=config.engine.name,
+        network=network,
+        ot=ot,
+        numerics=None if numerics is None else OmegaConf.to_container(numerics),  # type: ignore[arg-type]
+        rows=config.count,
+        largest=config.largest,
+        patience=config.patience,
+        threads=config.threads,
+        truncation=config.engine.get("truncation", "auto"),
+        deadline=config.deadline,
+    )
+
+
+def publish(config: DictConfig, records: list[Record]) -> None:
+    """Cards, Markdown and the page, of all records that there are."""
+    if not records:
+        raise ConfigError(f"{config.results}: no records yet; evaluate with measure=true")
+    if config.cards:
+        zoo = shipped_models()
+        for name in zoo.names():
+            cards.fill(zoo.card_of(name), [record for record in records if record.model == name])
+    if config.markdown is not None:
+        write(Path(config.markdown), markdown.document(records))
+    if config.report is not None:
+        write(Path(config.report), page.document(records))
+        console.out.print(f"{config.report}: {len(records)} evaluations")
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def summary(config: DictConfig, records: list[Record]) -> Any:
+    rows = []
+    for record in records:
+        answers, errors, cost = record.answers, record.errors, record.cost
+        sends = cost is not None and record.engine != "plain"
+        rows.append(
+            [
+                record.model,
+                str(record.rows),
+                "not run" if answers is None else f"{answers.same} of {answers.rows}",
+                "" if errors is None else f"{errors.largest:.3g}",
+                console.size(cost.bytes) if sends else "",
+                f"{cost.depth:,}" if sends else "",
+                "" if record.measured is None else f"{record.measured.seconds:.3f}",
+                "" if record.exact is None else "exactly" if record.exact else "no",
+            ]
+        )
+    return console.table(f"engine {config.engine.name}, network {config.network.name}", COLUMNS, rows)
