@@ -16,6 +16,7 @@ __all__ = [
     "SecretTensor",
     "Session",
     "__version__",
+    "compile_step",
     "connect",
     "convert",
     "errors",
@@ -32,6 +33,7 @@ __all__ = [
 # Loaded on first use: sessions without programs, and plain sessions without the compiled core, start faster.
 _LAZY = {
     "Program": ("privml.program", "Program"),
+    "compile_step": ("privml.step", "compile_step"),
     "connect": ("privml.session.connect", "connect"),
     "convert": ("privml.conversion", "convert"),
     "load": ("privml.program", "load"),

@@ -95,6 +95,10 @@ class lane:
         _lane.reset(self._token)
 
 
+# (session's engines, what computations of this context use instead): see ``in_front``.
+_front: ContextVar[tuple[LaneEngines, Engine] | None] = ContextVar("privml_front", default=None)
+
+
 class LaneEngines:
     """An engine and those of its lanes, each made when it is first asked for."""
 
@@ -103,7 +107,10 @@ class LaneEngines:
         self._lanes: dict[int, Engine] = {}
 
     def current(self) -> Engine:
-        """The engine of the lane that this thread computes on, or of all lanes."""
+        """The engine of the lane that this thread computes on, or of all lanes, or the one in front of it."""
+        front = _front.get()
+        if front is not None and front[0] is self:
+            return front[1]
         index = _lane.get()
         if index is None:
             return self.whole
@@ -213,6 +220,44 @@ def current_session() -> Session:
             "no session is open: wrap the code in `with privml.local(engine=...)` or `with privml.connect(...)`"
         )
     return session
+
+
+class in_front:
+    """``with in_front(session, engine)``: what this context computes in the session goes through ``engine``."""
+
+    __slots__ = ("_token", "_value")
+
+    def __init__(self, session: Session, engine: Engine) -> None:
+        self._value = (session.engines, engine)
+
+    def __enter__(self) -> None:
+        self._token = _front.set(self._value)
+
+    def __exit__(self, *exception: object) -> None:
+        _front.reset(self._token)
+
+
+_keeping: ContextVar[bool] = ContextVar("privml_keeping", default=False)
+
+
+class keeping:
+    """``with keeping(True)``: operators leave by-products for their backward operators, as they do under autograd."""
+
+    __slots__ = ("_token", "_value")
+
+    def __init__(self, value: bool) -> None:
+        self._value = value
+
+    def __enter__(self) -> None:
+        self._token = _keeping.set(self._value)
+
+    def __exit__(self, *exception: object) -> None:
+        _keeping.reset(self._token)
+
+
+def keeps_byproducts(x: torch.Tensor) -> bool:
+    """Whether an operator on ``x`` leaves what its backward operator needs."""
+    return _keeping.get() or (torch.is_grad_enabled() and x.requires_grad)
 
 
 @dataclass(frozen=True, slots=True)

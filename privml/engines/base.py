@@ -82,6 +82,8 @@ class Engine(abc.ABC):
     ot: tuple = ()  # what its correlations are made by, where it needs any
     floors: bool = True  # truncations round down; False: to a neighbour at random, without bias
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
+    opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
+    composes: bool = False  # functions and maxima are made of other operations (see composed)
 
     def lane(self, index: int) -> Engine:
         """The engine that computes on lane ``index`` alone; engines of different lanes may be used by different
@@ -102,6 +104,15 @@ class Engine(abc.ABC):
     def advance(self, clock: Any) -> None:
         """Says that what comes next on the engine's lanes depends on what had that clock."""
         return
+
+    def together(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        """The results of operations (name, arguments) of ``opened_together`` that need nothing of one another."""
+        return [getattr(self, name)(*args) for name, args in calls]
+
+    def composed(self, name: str, through: Engine, *args: Any) -> Any:
+        """Where the engine composes: ``relu``, ``maximum``, ``max_last``, ``argmax_last`` or ``function`` by operations
+        of ``through``, which stands in front of this engine."""
+        raise ConfigError(f"the engine {self.name} does not compose {name}")
 
     def owned(self, party: int) -> Engine:
         """The engine that computes on shares of placement Owned(party), in clear at the owner, without

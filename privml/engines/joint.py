@@ -110,6 +110,7 @@ class JointEngine(Engine):
         self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
         self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
+        self.opened_together, self.composes = engines[0].opened_together, engines[0].composes
 
     def lane(self, index: int) -> JointEngine:
         return JointEngine([engine.lane(index) for engine in self.engines], self.threads.beside())
@@ -123,6 +124,16 @@ class JointEngine(Engine):
     def advance(self, clock: Sequence[Any]) -> None:
         for engine, own in zip(self.engines, clock, strict=True):
             engine.advance(own)
+
+    def composed(self, name: str, through: Engine, *args: Any) -> Any:
+        return self.engines[0].composed(name, through, *args)
+
+    def together(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        by_party = [
+            partial(engine.together, [(name, [self._part(a, rank) for a in args]) for name, args in calls])
+            for rank, engine in enumerate(self.engines)
+        ]
+        return [_join(results) for results in zip(*self.threads.run(by_party), strict=True)]
 
     def close(self) -> None:
         """Ends the session and wipes the parties' keys."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from privml.context import keeps_byproducts
 from privml.dispatch import implements
 from privml.engines.base import Share
 from privml.ops.linear import divide_public, neg, scale_public, sub
@@ -32,7 +33,7 @@ def relu(x: SecretTensor) -> SecretTensor:
     engine = engine_of(x)
     if fmt.nonnegative:
         result = finish(engine, tuple(c.clone() for c in share), fmt, x.placement, x.session, x.dtype)
-        if torch.is_grad_enabled() and x.requires_grad:
+        if keeps_byproducts(x):
             result.aux = SignBit(engine.public(torch.ones(x.shape, dtype=torch.uint8), 1))
         return result
     positive, bit = rectify(engine, share, fmt)

@@ -11,8 +11,11 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
+from privml.context import keeps_byproducts
 from privml.dispatch import dispatch, implements, implements_floating, intercepts
 from privml.engines.base import Engine, Share
+from privml.ops.activation import SignBit
+from privml.ops.creation import filled
 from privml.ops.maximum import position
 from privml.ops.ring_formats import ring_format
 from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_value, settle
@@ -41,10 +44,6 @@ def _max_pool(x: SecretTensor, w: Windows) -> SecretTensor:
     return finish(engine, values, fmt, x.placement, x.session, x.dtype)
 
 
-def _wants_gradient(x: torch.Tensor) -> bool:
-    return torch.is_grad_enabled() and x.requires_grad
-
-
 @implements(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)
 def max_pool_with_indices(
     x: SecretTensor,
@@ -59,7 +58,7 @@ def max_pool_with_indices(
     engine, placement, session = engine_of(x), x.placement, x.session
     share, fmt = ring_value(x, x.dtype)
     place: Share | None = None
-    if _wants_gradient(x):
+    if keeps_byproducts(x):
         largest, place = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)
         values = finish(engine, largest, fmt, placement, session, x.dtype)
     else:
@@ -92,8 +91,16 @@ def max_pool_with_indices_backward(
     grad: Any, x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: Any
 ) -> Any:
     aux = indices.aux if is_secret(indices) else None
-    if not isinstance(aux, WindowPosition) or not is_secret(grad):
+    if not isinstance(aux, WindowPosition):
         return NotImplemented
+    return _to_places(grad, x, (kernel, stride, padding, dilation, ceil_mode), indices, aux)
+
+
+def _to_places(grad: Any, x: Any, window: Sequence[Any], indices: Any, aux: WindowPosition) -> SecretTensor:
+    """The gradient at the places that ``aux`` marks, zero elsewhere."""
+    if not is_secret(grad):
+        grad = filled(indices, grad.shape, grad, grad.dtype)
+    kernel, stride, padding, dilation, ceil_mode = window
     w = windows_of(x, rank_of(kernel, x), kernel, stride, padding, dilation, ceil_mode)
     share, fmt = ring_value(grad, grad.dtype)
     placement = join(grad.placement, indices.placement)
@@ -103,6 +110,33 @@ def max_pool_with_indices_backward(
     to = ring_format(fmt.bits, fmt.scale, True)
     total = settle(engine, tuple(fold(c, w) for c in chosen), to)
     return SecretTensor(total, to, placement, grad.session, grad.dtype)
+
+
+# ---- relu(max_pool(x)), for graphs that have both directions
+def gated_positions(indices: Any, positive: Any) -> WindowPosition | None:
+    """The places whose values went through, for ``positive`` = relu of the pooled values; None where other rules serve
+    (``gated_pool_backward`` then takes two steps)."""
+    if not is_secret(indices) or not is_secret(positive):
+        return None
+    place, bit = indices.aux, positive.aux
+    if not isinstance(place, WindowPosition) or not isinstance(bit, SignBit):
+        return None
+    engine = positive.session.engine_for(join(indices.placement, positive.placement))
+    spread = expand(tuple(c.unsqueeze(-1) for c in bit.share), place.share[0].shape)
+    return WindowPosition(engine.logical_and(place.share, spread))
+
+
+def gated_pool_backward(
+    grad: Any, x: Any, window: Sequence[Any], indices: Any, positive: Any, gates: WindowPosition | None
+) -> Any:
+    """The gradient of relu(max_pool(x)), by one selection where the bits of both are there."""
+    if gates is None:
+        through = aten.threshold_backward(grad, positive, 0)
+        backward = (
+            aten.max_pool2d_with_indices_backward if len(window[0]) == 2 else aten.max_pool3d_with_indices_backward
+        )
+        return backward(through, x, *window, indices)
+    return _to_places(grad, x, window, indices, gates)
 
 
 @implements(aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default)
@@ -139,7 +173,7 @@ def _without_indices(operator: OpOverload, rank: int, *functions: Callable) -> N
         ceil_mode: bool = False,
     ) -> Any:
         """torch always asks for indices; without a backward pass nobody reads them."""
-        if not is_secret(input) or _wants_gradient(input):
+        if not is_secret(input) or keeps_byproducts(input):
             return NotImplemented
         kernel = as_tuple(kernel_size, rank)
         return dispatch(operator, (input, kernel, stride or (), padding, dilation, ceil_mode), {})

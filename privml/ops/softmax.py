@@ -117,11 +117,15 @@ def log_softmax(x: SecretTensor, dim: int, half_to_float: bool = False) -> Secre
         return torch.zeros_like(x)
     wanted = asked(x.session)
     parts = _parts(x, dims_of(x, dim), wanted.scale)
-    below = cast(parts.below, max(parts.below.format.bits, wanted.bits), wanted.scale)
-    row = cast(logarithm(parts.sum, wanted.scale), below.format.bits, wanted.scale)
-    result = settled(less(below, row))
+    result = _logarithm(parts, wanted)
     result.aux = Exponentials(parts.powers, parts.sum)
     return result
+
+
+def _logarithm(parts: _Parts, wanted: FixedPoint) -> SecretTensor:
+    below = cast(parts.below, max(parts.below.format.bits, wanted.bits), wanted.scale)
+    row = cast(logarithm(parts.sum, wanted.scale), below.format.bits, wanted.scale)
+    return settled(less(below, row))
 
 
 @implements(aten.log_softmax.int)
@@ -155,4 +159,26 @@ def log_softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> Sec
         shares = settled(_quotient(aux.powers, aux.sum, asked(y.session).scale))
     else:
         shares = torch.exp(y)
+    return grad - shares * torch.sum(grad, [dim], True)
+
+
+# ---- log_softmax in parts, for graphs in which its gradient need not wait for the logarithm
+def softmax_parts(x: Any, dim: int) -> Any:
+    """What the logarithm and the gradient have in common; of a public tensor, its log_softmax."""
+    if not is_secret(x):
+        return torch.log_softmax(x, dim)
+    return _parts(x, dims_of(x, dim), asked(x.session).scale)
+
+
+def softmax_logarithm(parts: Any) -> Any:
+    """log_softmax."""
+    return _logarithm(parts, asked(parts.top.session)) if isinstance(parts, _Parts) else parts
+
+
+def softmax_gradient(grad: Any, parts: Any, dim: int) -> Any:
+    """The gradient of log_softmax."""
+    if isinstance(parts, _Parts):
+        shares = settled(_quotient(parts.powers, parts.sum, asked(parts.top.session).scale))
+    else:
+        shares = torch.exp(parts)
     return grad - shares * torch.sum(grad, [dim], True)

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +11,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Engine, Operand
 from privml.engines.shares import Share, part
-from privml.engines.threepc import products, selection, width
+from privml.engines.threepc import opening, products, selection, width
 from privml.engines.threepc.links import DEALER
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import equal_zero, sign
@@ -40,12 +38,14 @@ class ThreePartyEngine(Engine):
     components = 2
     trivial_inputs = False
     stays_wide = True
+    composes = True
 
     def __init__(self, party: Party, truncation: str = "auto") -> None:
         if truncation not in TRUNCATIONS:
             raise ConfigError(f"numerics.truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}")
         self.party, self.rank, self.truncation = party, party.rank, truncation
         self.floors = truncation == "exact"
+        self.opened_together = frozenset(opening.BEGINNINGS) | (set() if self.floors else {"truncate"})
         self.failure = 0.0
 
     def finish(self) -> None:
@@ -143,15 +143,12 @@ class ThreePartyEngine(Engine):
         r = ring.conv2d(x[1], w, *window)
         return self._m(r.shape, lambda: ring.conv2d(x[0], w, *window)), r
 
-    # ---- products
+    # ---- products, and sums that are opened once
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        x, y = self._wide(a, out_bits), self._wide(b, out_bits)
-        return products.bilinear(self.party, torch.mul, x, y, out_bits)
+        return self._opened("multiply", a, b, out_bits)
 
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        x, y = self._wide(a, out_bits), self._wide(b, out_bits)
-        kernel = torch.matmul if self.party.metering else partial(ring.matmul, bits=out_bits)
-        return products.bilinear(self.party, kernel, x, y, out_bits)
+        return self._opened("matmul", a, b, out_bits)
 
     def conv2d(
         self,
@@ -163,15 +160,40 @@ class ThreePartyEngine(Engine):
         groups: int,
         out_bits: int,
     ) -> Share:
-        first, second = self._wide(x, out_bits), self._wide(w, out_bits)
-        window = tuple(stride), tuple(padding), tuple(dilation), groups
+        return self._opened("conv2d", x, w, stride, padding, dilation, groups, out_bits)
 
-        def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-            if self.party.metering:
-                return ring.convolution(*window)(a.double(), b.double())
-            return ring.conv2d(a, b, *window, out_bits)
+    def bits_to_ring(self, a: Share, bits: int) -> Share:
+        return self._opened("bits_to_ring", a, bits)
 
-        return products.bilinear(self.party, kernel, first, second, out_bits)
+    def select(self, bit: Share, a: Share, bits: int) -> Share:
+        return self._opened("select", bit, a, bits)
+
+    def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
+        return self._opened("select_sum", bits, a, ring_bits)
+
+    def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
+        return self._opened("weighted_bits", a, weights, bits)
+
+    def inner(self, a: Share, b: Share, bits: int) -> Share:
+        return self._opened("inner", a, b, bits)
+
+    def together(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
+        begun = [self._begun(name, *args) for name, args in calls]
+        openings = [each for each in begun if isinstance(each, products.Opening)]
+        results = iter(products.opened_together(self.party, openings)) if openings else iter(())
+        return [next(results) if isinstance(each, products.Opening) else each for each in begun]
+
+    def _opened(self, name: str, *args: Any) -> Share:
+        return self.together([(name, args)])[0]
+
+    def _begun(self, name: str, *args: Any) -> products.Opening | Share:
+        """An operation up to its opening; as a whole if there is none."""
+        if name == "truncate":
+            return self._truncation(*args)
+        if name in opening.BILINEAR:
+            factors = self._wide(args[0], args[-1]), self._wide(args[1], args[-1])
+            return opening.begun(self.party, name, *factors, *args[2:])
+        return opening.begun(self.party, name, *(self._here(a) for a in args))
 
     def _wide(self, a: Operand, out_bits: int) -> Share:
         """An operand in the ring of the product."""
@@ -181,6 +203,11 @@ class ThreePartyEngine(Engine):
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        return self._opened("truncate", a, bits, shift, nonnegative, bound)
+
+    def _truncation(
+        self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None
+    ) -> products.Opening | Share:
         if shift == 0:
             return a
         shift = min(shift, bits - 1)
@@ -188,10 +215,12 @@ class ThreePartyEngine(Engine):
             return width.truncate_probabilistic(self.party, a, bits, shift)
         if not self._small(bits, nonnegative, bound):
             wide = self.extend(a, bits, bits + 2)
-            return self.truncate(wide, bits + 2, shift, False, 1 << (bits - 1))
+            return self._truncation(wide, bits + 2, shift, False, 1 << (bits - 1))
         if not nonnegative:  # what is added to make x positive must be whole after the shift; nothing is left beyond it
             shift = min(shift, max(bits - 2, 1))
-        return width.truncate_bounded(self.party, a, bits, shift, nonnegative, self.truncation == "exact")
+        if self.truncation == "exact":
+            return width.truncate_bounded(self.party, a, bits, shift, nonnegative, True)
+        return width.truncation_begun(self.party, a, bits, shift, nonnegative)
 
     def _small(self, bits: int, nonnegative: bool, bound: int | None) -> bool:
         """Whether |x| < 2^(bits-2) is known, or x >= 0. Rings of 63 and 64 bits are taken to have two bits left."""
@@ -258,28 +287,7 @@ class ThreePartyEngine(Engine):
         return a if self.rank == DEALER else (a[0] ^ 1, a[1])
 
     def logical_and(self, a: Share, b: Share) -> Share:
-        return products.logical_and(self.party, a, b)
-
-    def bits_to_ring(self, a: Share, bits: int) -> Share:
-        return products.bits_to_ring(self.party, a, bits)
-
-    def select(self, bit: Share, a: Share, bits: int) -> Share:
-        return products.select(self.party, bit, a, bits)
-
-    # ---- sums that are opened once
-    def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
-        mine = products.select_parts(self.party, bits, a, ring_bits)
-        return products.opened(self.party, None if mine is None else mine.sum(0), a[1].shape[1:], ring_bits)
-
-    def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
-        mine = products.ring_parts(self.party, a, bits)
-        shape = (weights.shape[0], *a[1].shape[1:])
-        if mine is not None:
-            mine = ring.matmul(self._here(weights), mine.reshape(mine.shape[0], math.prod(shape[1:]))).view(shape)
-        return products.opened(self.party, mine, shape, bits)
-
-    def inner(self, a: Share, b: Share, bits: int) -> Share:
-        return products.bilinear(self.party, lambda x, y: (x * y).sum(0), a, b, bits)
+        return self._opened("logical_and", a, b)
 
     # ---- compositions
     def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
@@ -292,9 +300,16 @@ class ThreePartyEngine(Engine):
         return part(self.lookup_many(table[None], index, in_bits, out_bits), 0)
 
     def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
-        return selection.lookup(self.party, self._here(tables), index, in_bits, out_bits)
+        return self._opened("lookup_many", tables, index, in_bits, out_bits)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         from privml.engines.composed import function
 
         return function(self, name, a, source, target)
+
+    def composed(self, name: str, through: Engine, *args: Any) -> Any:
+        from privml.engines.composed import function
+
+        if name in ("max_last", "argmax_last"):
+            return getattr(selection, name)(through, *args)
+        return function(through, *args) if name == "function" else getattr(Engine, name)(through, *args)

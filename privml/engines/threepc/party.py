@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -107,27 +108,30 @@ class Party:
         self, part: torch.Tensor | None, shape: Sequence[int], bits: int, phase: str = "online"
     ) -> torch.Tensor | None:
         """The sum of the parts of parties 0 and 1, to both: one element each way; None at the dealer."""
-        size = packed_bytes(math.prod(shape), bits)
-        messages = [Message(0, 1, size), Message(1, 0, size)]
+        return self.open_all([part], [(shape, bits, False)], phase)[0]
+
+    def open_all(
+        self,
+        parts: Sequence[torch.Tensor | None],
+        kinds: Sequence[tuple[Sequence[int], int, bool]],
+        phase: str = "online",
+    ) -> list[torch.Tensor | None]:
+        """``open`` of several values, of each shape, ring and whether it is a bit (with exclusive or), in one message
+        each way."""
+        sizes = [packed_bytes(math.prod(shape), bits) for shape, bits, _ in kinds]
+        messages = [Message(0, 1, sum(sizes)), Message(1, 0, sum(sizes))]
         if self.deals:
             if self.metering:
                 self.talk(messages, {}, phase)
-            return None
-        assert part is not None
-        received = self.talk(messages, {1 - self.rank: self.kernels.pack(part, bits)}, phase)
-        return part + self.kernels.unpack(received[1 - self.rank], shape, bits)
-
-    def open_bits(self, part: torch.Tensor | None, shape: Sequence[int]) -> torch.Tensor | None:
-        """``open`` with exclusive or: one bit each way."""
-        size = packed_bytes(math.prod(shape), 1)
-        messages = [Message(0, 1, size), Message(1, 0, size)]
-        if self.deals:
-            if self.metering:
-                self.talk(messages, {})
-            return None
-        assert part is not None
-        received = self.talk(messages, {1 - self.rank: self.kernels.pack(part, 1)})
-        return part ^ self.kernels.unpack_bits(received[1 - self.rank], shape)
+            return [None] * len(parts)
+        packed = [self.kernels.pack(part, bits) for part, (_, bits, _) in zip(parts, kinds, strict=True)]
+        payload = packed[0] if len(packed) == 1 else np.concatenate(packed)
+        received = self.talk(messages, {1 - self.rank: payload}, phase)[1 - self.rank]
+        theirs = np.split(received, list(accumulate(sizes))[:-1])
+        return [
+            part ^ self.kernels.unpack_bits(data, shape) if boolean else part + self.kernels.unpack(data, shape, bits)
+            for part, data, (shape, bits, boolean) in zip(parts, theirs, kinds, strict=True)
+        ]
 
     # ---- the dealer's second thread
     def in_order(self, step: Callable[[], Result]) -> Callable[[], Result]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -20,6 +21,18 @@ from privml.engines.threepc.links import DEALER, Message
 from privml.engines.threepc.party import Party, packed_bytes
 
 Bilinear = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What is left of an operation: opening additive parts that parties 0 and 1 hold (None at the dealer) of a value of
+    this shape in Z_2^bits, or of a bit. ``rest`` makes the result of the opened share."""
+
+    part: torch.Tensor | None
+    shape: Sequence[int]
+    bits: int
+    boolean: bool = False
+    rest: Callable[[Share], Share] | None = None
 
 
 # ---- in and out
@@ -123,16 +136,11 @@ def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None
 
 
 # ---- products
-def bilinear(party: Party, function: Bilinear, x: Share, y: Share, bits: int) -> Share:
-    """``function(x, y)`` (elementwise product, matrix product, convolution), opened under a fresh mask."""
-    part = bilinear_parts(party, function, x, y, bits)
-    return opened(party, part[0], part[1], bits)
-
-
 def bilinear_parts(
     party: Party, function: Bilinear, x: Share, y: Share, bits: int
 ) -> tuple[torch.Tensor | None, tuple[int, ...]]:
-    """Additive parts of ``function(x, y)`` at parties 0 and 1, and its shape."""
+    """Additive parts of ``function(x, y)`` (elementwise product, matrix product, convolution) at parties 0 and 1, and
+    its shape."""
     (mx, rx), (my, ry) = x, y
     if party.metering:
         shape = tuple(function(rx.to("meta"), ry.to("meta")).shape)
@@ -147,25 +155,33 @@ def bilinear_parts(
     return local + dealt, tuple(local.shape)
 
 
+def opened_together(party: Party, openings: Sequence[Opening]) -> list[Share]:
+    """The results of several operations, under fresh masks, with one message each way."""
+    masks = [party.bit_masks(o.shape) if o.boolean else party.masks(o.shape, o.bits) for o in openings]
+    masked = []
+    for o, mask in zip(openings, masks, strict=True):
+        masked.append(None if o.part is None else o.part ^ mask if o.boolean else o.part + mask)
+    values = party.open_all(masked, [(o.shape, o.bits, o.boolean) for o in openings])
+    shares = [party.masked(m, mask) for m, mask in zip(values, masks, strict=True)]
+    return [share if o.rest is None else o.rest(share) for o, share in zip(openings, shares, strict=True)]
+
+
 def opened(party: Party, part: torch.Tensor | None, shape: Sequence[int], bits: int) -> Share:
     """The share of a value of which parties 0 and 1 hold additive parts."""
-    mask = party.masks(shape, bits)
-    m = party.open(None if part is None else part + mask, shape, bits)
-    return party.masked(m, mask)
+    return opened_together(party, [Opening(part, shape, bits)])[0]
 
 
 # ---- bits
-def logical_and(party: Party, a: Share, b: Share) -> Share:
-    """Per bit: 1 bit dealt, 1 bit each way."""
+def and_begun(party: Party, a: Share, b: Share) -> Opening:
+    """The conjunction of bits. Per bit: 1 bit dealt, 1 bit each way."""
     (ma, ra), (mb, rb) = a, b
     dealt = party.deal_bits(ra & rb if party.deals else None, ra.shape)
-    mask = party.bit_masks(ra.shape)
     part = None
     if not party.deals:
-        part = (ma & rb) ^ (mb & ra) ^ dealt ^ mask
+        part = (ma & rb) ^ (mb & ra) ^ dealt
         if party.rank == 0:
             part = part ^ (ma & mb)
-    return party.masked(party.open_bits(part, ra.shape), mask)
+    return Opening(part, ra.shape, 1, True)
 
 
 def ring_parts(party: Party, bit: Share, bits: int) -> torch.Tensor | None:
@@ -177,17 +193,8 @@ def ring_parts(party: Party, bit: Share, bits: int) -> torch.Tensor | None:
     return party.kernels.bit_shares(party.rank, m, dealt, bits)
 
 
-def bits_to_ring(party: Party, bit: Share, bits: int) -> Share:
-    return opened(party, ring_parts(party, bit, bits), bit[0].shape, bits)
-
-
-def select(party: Party, bit: Share, a: Share, bits: int) -> Share:
-    """``a`` where the bit is 1, else 0. Per element of Z_2^b: 2 b bits dealt, b bits each way."""
-    return opened(party, select_parts(party, bit, a, bits), a[1].shape, bits)
-
-
 def select_parts(party: Party, bit: Share, a: Share, bits: int) -> torch.Tensor | None:
-    """Additive parts of ``select``."""
+    """Additive parts of ``a`` where the bit is 1, else 0. Per element of Z_2^b: 2 b bits dealt."""
     (mb, rb), (ma, ra) = bit, a
     shape = ra.shape
     chosen, product = rb.long(), None

@@ -14,7 +14,7 @@ import torch
 from privml.engines.base import Engine
 from privml.engines.shares import Share, each, joined, part, stack
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.products import opened
+from privml.engines.threepc.products import Opening
 
 
 def _pairs(a: Share) -> tuple[Share, Share, Share]:
@@ -69,7 +69,7 @@ def argmax_last(engine: Engine, a: Share, bits: int) -> Share:
     return each(index, lambda c: c.squeeze(-1).clone())
 
 
-def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+def lookup_begun(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Opening:
     """tables[:, index] for public ``tables`` [k, 2^in_bits], in_bits <= 8: a share of shape [k, ...]."""
     (m, r), size = index, 1 << in_bits
     shape = (*r.shape, size)
@@ -77,5 +77,7 @@ def lookup(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_b
     if party.deals:
         hot = torch.zeros(shape, dtype=torch.int64, device=r.device).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
     dealt = party.deal(hot, shape, out_bits)
-    mine = None if party.deals else party.kernels.lookup_shares(tables, m, dealt, out_bits)
-    return opened(party, mine, (tables.shape[0], *r.shape), out_bits)
+    part = None
+    if not party.deals:
+        part = party.kernels.lookup_shares(tables, m, dealt, out_bits)
+    return Opening(part, (tables.shape[0], *r.shape), out_bits)

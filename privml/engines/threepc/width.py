@@ -18,7 +18,7 @@ import torch
 
 from privml.engines.base import Share
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.products import opened, ring_parts
+from privml.engines.threepc.products import Opening, opened, opened_together, ring_parts
 from privml.engines.threepc.sign import sign
 
 MODES = ("probabilistic", "faithful", "exact")
@@ -53,27 +53,48 @@ def truncate_probabilistic(party: Party, a: Share, bits: int, shift: int) -> Sha
 
 def truncate_bounded(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, exact: bool) -> Share:
     """For |x| < 2^(bits-2), or 0 <= x < 2^(bits-1): faithful or exact."""
+    if not exact:
+        return opened_together(party, [truncation_begun(party, a, bits, shift, nonnegative)])[0]
+    m, r, offset = _lifted(party, a, bits, nonnegative)
+    borrow = sign(party, low(m, shift), low(r, shift), shift + 1)
+    dealt, _ = _dropped(party, r, bits, shift)
+    wraps = _wrap_parts(party, m, r, bits, shift)
+    lent = ring_parts(party, borrow, bits)
+    part = None
+    if not party.deals:
+        part = (wraps << (bits - shift)) - dealt - lent
+        if party.rank == 0:
+            part = part + high(m, bits, shift) - (offset >> shift)
+    return opened(party, part, r.shape, bits)
+
+
+def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative: bool) -> Opening:
+    """The faithful truncation of such an x, up to the opening of the wrap."""
+    m, r, offset = _lifted(party, a, bits, nonnegative)
+    dealt, dropped = _dropped(party, r, bits, shift)
+    wraps = _wrap_parts(party, m, r, bits, shift)
+    factor = bits - shift
+
+    def rest(opened_wraps: Share) -> Share:
+        lifted, mask = opened_wraps
+        if party.deals:
+            return a[0], dropped + (mask << factor)
+        return high(m, bits, shift) - (offset >> shift) + (lifted << factor), dealt + (mask << factor)
+
+    return Opening(wraps, r.shape, shift, False, rest)
+
+
+def _lifted(party: Party, a: Share, bits: int, nonnegative: bool) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """The share of x + offset, which is not negative, and the offset."""
     m, r = a
     offset = 0 if nonnegative else 1 << (bits - 2)
-    if not party.deals and offset:
-        m = m + offset
-    borrow = sign(party, low(m, shift), low(r, shift), shift + 1) if exact else None
+    return (m + offset if offset and not party.deals else m), r, offset
+
+
+def _dropped(party: Party, r: torch.Tensor, bits: int, shift: int) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Additive parts at parties 0 and 1 of the high bits of r, which the dealer knows."""
     dropped = high(r, bits, shift) if party.deals else None
-    dealt = party.deal(dropped, r.shape, bits)
-    wraps = _wrap_parts(party, m, r, bits, shift)
-    if exact:
-        part = None
-        lent = ring_parts(party, borrow, bits)
-        if not party.deals:
-            part = (wraps << (bits - shift)) - dealt - lent
-            if party.rank == 0:
-                part = part + high(m, bits, shift) - (offset >> shift)
-        return opened(party, part, r.shape, bits)
-    lifted, mask = opened(party, wraps, r.shape, shift)
-    factor = bits - shift
-    if party.deals:
-        return a[0], dropped + (mask << factor)
-    return high(m, bits, shift) - (offset >> shift) + (lifted << factor), dealt + (mask << factor)
+    return party.deal(dropped, r.shape, bits), dropped
 
 
 def truncate_reduce(party: Party, a: Share, bits: int, shift: int, exact: bool) -> Share:

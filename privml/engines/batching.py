@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An engine in front of another one, for computations that run side by side: calls that wait at the same time and may
+share their messages become one call.
+
+Elementwise calls of equal settings are joined by laying their elements one behind the other; the engine below answers
+once. Calls that open products (``Engine.opened_together``) are handed over as they are, for one message. On engines
+that compose functions of their other operations (``Engine.composes``) functions are taken apart, so that their steps
+meet those of others. Values are what single calls give, wherever these are deterministic.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+
+from privml.engines.base import Engine, Operand, Share
+
+
+class Form(NamedTuple):
+    """Dimensions at the front and at the end of shares that a call does not treat elementwise: of what it takes, and
+    of each share that it gives."""
+
+    front: int = 0
+    back: int = 0
+    results: tuple[tuple[int, int], ...] = ((0, 0),)
+
+
+_ELEMENTWISE = (
+    "multiply", "truncate", "floor", "truncate_reduce", "extend", "divide_public", "less_than_zero", "equal_zero",
+    "logical_and", "logical_or", "bits_to_ring", "select", "maximum", "function", "formula", "lookup",
+    "float_operation", "float_cast", "float_from_ring", "float_to_ring", "float_select", "float_align",
+    "float_from_sum",
+)  # fmt: skip
+FORMS: dict[str, Form] = {
+    **dict.fromkeys(_ELEMENTWISE, Form()),
+    "relu": Form(results=((0, 0), (0, 0))),
+    "max_last": Form(0, 1, ((0, 0), (0, 1))),
+    "argmax_last": Form(0, 1),
+    "multiply_rows": Form(0, 1, ((0, 1),)),
+    "less_than_many": Form(results=((1, 0),)),
+    "lookup_many": Form(results=((1, 0),)),
+    "select_sum": Form(1, 0),
+    "inner": Form(1, 0),
+    "weighted_bits": Form(1, 0, ((1, 0),)),
+}
+# Products of matrices of equal shapes are joined as a batch; convolutions are only handed over together.
+_MATRICES = ("matmul", "conv2d")
+# What is taken apart on engines that compose functions.
+_TAKEN_APART = ("relu", "maximum", "function", "max_last", "argmax_last")
+_SIGNATURES = {name: inspect.signature(getattr(Engine, name)) for name in (*FORMS, *_MATRICES)}
+
+
+@dataclass(slots=True, eq=False)
+class Call:
+    """A call that waits. Calls with equal keys may be answered by one; ``opens``: or with others of that mark."""
+
+    name: str
+    args: tuple[Any, ...]
+    key: Any
+    opens: bool
+
+
+class BatchingEngine:
+    """``ask(call)`` returns the call's result, or is where a computation waits for it."""
+
+    def __init__(self, base: Engine, ask: Callable[[Call], Any]) -> None:
+        self.base, self._ask = base, ask
+
+    def __getattr__(self, name: str) -> Any:  # local operations, input and opening
+        return getattr(self.base, name)
+
+
+def _waiting(name: str) -> Callable[..., Any]:
+    signature = _SIGNATURES[name]
+
+    def method(self: BatchingEngine, *args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given = bound.args[1:]
+        if self.base.composes and name in _TAKEN_APART:
+            return self.base.composed(name, self, *given)
+        opens = name in self.base.opened_together
+        return self._ask(Call(name, given, (name, *map(_key_of(name), given)), opens))
+
+    method.__name__, method.__doc__ = name, f"See ``Engine.{name}``."
+    return method
+
+
+for _name in _SIGNATURES:
+    setattr(BatchingEngine, _name, _waiting(_name))
+Engine.register(BatchingEngine)
+
+
+def answer(base: Engine, calls: Sequence[Call]) -> list[Any]:
+    """The results of calls that may be joined, from as few calls of ``base`` as it takes."""
+    first = calls[0]
+    if len(calls) == 1:
+        return [getattr(base, first.name)(*first.args)]
+    if all(call.key == first.key for call in calls) and first.name != "conv2d":
+        return _as_batch(base, calls) if first.name == "matmul" else _side_by_side(base, calls)
+    return base.together([(call.name, call.args) for call in calls])
+
+
+# ---- which calls are alike
+def _is_share(value: Any) -> bool:
+    return isinstance(value, tuple) and bool(value) and isinstance(value[0], torch.Tensor)
+
+
+def _key_of(name: str) -> Callable[[Any], Any]:
+    whole = name in _MATRICES
+
+    def key(value: Any) -> Any:
+        if isinstance(value, Operand):
+            return key(value.share), value.bits, value.owner, value.signed, value.nonnegative
+        if _is_share(value):
+            shape = tuple(value[0].shape)
+            if whole:
+                return shape
+            form = FORMS[name]
+            return shape[: form.front], shape[len(shape) - form.back :]
+        if isinstance(value, torch.Tensor):
+            return tuple(value.shape), value.cpu().contiguous().numpy().tobytes()
+        return tuple(value) if isinstance(value, list) else value
+
+    return key
+
+
+# ---- joining
+def _components(value: Any) -> Share:
+    return value.share if isinstance(value, Operand) else value
+
+
+def _with(value: Any, share: Share) -> Any:
+    return replace(value, share=share) if isinstance(value, Operand) else share
+
+
+def _side_by_side(base: Engine, calls: Sequence[Call]) -> list[Any]:
+    name, form = calls[0].name, FORMS[calls[0].name]
+    middles: list[torch.Size] = []
+    for call in calls:
+        like = next(_components(a)[0] for a in call.args if isinstance(a, Operand) or _is_share(a))
+        middles.append(like.shape[form.front : like.dim() - form.back])
+    args = []
+    for position, value in enumerate(calls[0].args):
+        if not (isinstance(value, Operand) or _is_share(value)):
+            args.append(value)
+            continue
+        shares = [_components(call.args[position]) for call in calls]
+        args.append(_with(value, _joined(shares, form.front, form.back)))
+    result = getattr(base, name)(*args)
+    sizes = [math.prod(middle) for middle in middles]
+    if len(form.results) == 1:
+        return _divided(result, form.results[0], sizes, middles)
+    parts = [
+        [None] * len(calls) if share is None else _divided(share, kept, sizes, middles)
+        for share, kept in zip(result, form.results, strict=True)
+    ]
+    return list(zip(*parts, strict=True))
+
+
+def _joined(shares: Sequence[Share], front: int, back: int) -> Share:
+    def flat(c: torch.Tensor) -> torch.Tensor:
+        middle = math.prod(c.shape[front : c.dim() - back])
+        return c.reshape((*c.shape[:front], middle, *c.shape[c.dim() - back :]))
+
+    return tuple(torch.cat([flat(c) for c in components], front) for components in zip(*shares, strict=True))
+
+
+def _divided(
+    share: Share, kept: tuple[int, int], sizes: Sequence[int], middles: Sequence[Sequence[int]]
+) -> list[Share]:
+    front, back = kept
+    pieces = [c.split(list(sizes), front) for c in share]
+    return [
+        tuple(p[i].reshape((*p[i].shape[:front], *middle, *p[i].shape[p[i].dim() - back :])) for p in pieces)
+        for i, middle in enumerate(middles)
+    ]
+
+
+def _as_batch(base: Engine, calls: Sequence[Call]) -> list[Share]:
+    """Products of matrices of one shape as one batched product."""
+    a, b, bits = calls[0].args
+    shape = a.share[0].shape[:-2]
+
+    def batch(position: int) -> Operand:
+        shares = [call.args[position].share for call in calls]
+        parts = [[c.reshape(-1, *c.shape[-2:]) for c in components] for components in zip(*shares, strict=True)]
+        return replace(calls[0].args[position], share=tuple(torch.cat(p) for p in parts))
+
+    result = base.matmul(batch(0), batch(1), bits)
+    pieces = [c.chunk(len(calls)) for c in result]
+    return [tuple(p[i].reshape(*shape, *p[i].shape[-2:]) for p in pieces) for i in range(len(calls))]
