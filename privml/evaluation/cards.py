@@ -36,10 +36,10 @@ def sentence(records: Sequence[Record]) -> str:
     if plain is None or plain.answers is None:
         return f"{records[0].numbers.capitalize()}."
     answers, errors = plain.answers, plain.errors
-    right = f"{words.percent(answers.right, answers.rows)} right"
+    text = f"{plain.numbers.capitalize()}. On the {answers.rows} shipped samples "
     if records[0].learned:
-        right += f" (the clear model {words.percent(answers.clear_right, answers.rows)})"
-    text = f"{plain.numbers.capitalize()}. On the {answers.rows} shipped samples {right}, "
+        right, clear = (words.percent(n, answers.rows) for n in (answers.right, answers.clear_right))
+        text += f"{right} right (the clear model {clear}), "
     text += f"{words.same(answers)} labels those of the clear model"
     if errors is not None:
         text += f", scores within {words.power(errors.largest)} of clear ones up to {words.power(errors.reach)}"
@@ -61,7 +61,7 @@ def row(record: Record) -> list[str]:
         words.way(record),
         record.network["name"],
         str(record.rows),
-        words.same(record.answers),
+        words.same(record.answers) or "not run",
         words.size(cost.bytes) if cost else "",
         f"{cost.depth:,}" if cost else "",
         words.duration(measured.seconds) if measured else "not run",

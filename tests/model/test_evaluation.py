@@ -4,6 +4,7 @@
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -148,6 +149,20 @@ def test_the_markdown_has_every_model_and_engine(all_kinds):
         if line.startswith("|"):
             widths.setdefault(line.count("|"), []).append(line)
     assert all(len(rows) >= 3 for rows in widths.values())
+
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "zoo"
+REDRAW = "privml evaluate zoo measure=false cards=true markdown=docs/zoo.md"
+
+
+def test_documentation_and_cards_are_those_of_the_records(tmp_path):
+    found = records.read_all(RESULTS)
+    assert (Path(__file__).parents[2] / "docs" / "zoo.md").read_text() == markdown.document(found), REDRAW
+    for name in models.names():
+        copy = tmp_path / f"{name}.md"
+        copy.write_text(models.card_of(name).read_text())
+        cards.fill(copy, [record for record in found if record.model == name])
+        assert copy.read_text() == models.card_of(name).read_text(), REDRAW
 
 
 class Balanced(HTMLParser):
