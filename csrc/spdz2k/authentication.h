@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Authenticated shares of what a party knows: the root of everything the preprocessing makes.
+//
+// Functionality  both parties put in vectors of words; for each vector the parties get shares of
+//                alpha * x, its owner holding x as the share. Besides, the products of a vector
+//                with every bit of the other party's pool, a secret of `pool` bits that is fixed
+//                for the session and hides what a dishonest party may learn about triples
+//                (products.h).
+// Method         vector OLE (vole.h) with the MAC key's digits. Check: chi from a common seed
+// tossed
+//                after the corrections; the owner shows y = sum chi_i x_i + mask and the same sum
+//                of its v_i, the peer compares with its side. For the pool one random combination
+//                of its bits as key.
+// Soundness      a vector is fixed mod 2^(b-s), words having b bits, but for probability
+//                (s + 1) 2^-s: two values for different digits of the key pass together only where
+//                the dishonest owner guesses the digits' bits. Such guesses cost it the session
+//                with the probability that they are wrong, like guesses at the MAC key itself.
+// Leakage        a dishonest owner may guess at digits of key and pool (above); y is masked.
+// Cost           key_product_bytes() and bit_product_bytes() from each owner, a coin toss, two or
+//                three words from each owner.
+// Source         SPDZ2k (Crypto 2018), Figs. 5 and 6; MASCOT (CCS 2016) for selective failures.
+#pragma once
+
+#include "spdz2k/session.h"
+#include "spdz2k/vole.h"
+
+namespace privml::spdz2k {
+
+// Digits of 4 bits: 16 streams and one word per digit and element.
+template <class R>
+inline constexpr TreeShape kKeyShape{R::s / 4, 4};
+// At least 2 (sigma + 2) bits; products.h says why.
+template <class R>
+inline constexpr TreeShape kPoolShape{(2 * (kSecurityBits<R> + 2) + 5) / 6, 6};
+
+template <class R>
+class Authentication {
+ public:
+  // Exchanges the seeds of both parties' keys. `party` is set up for malicious peers and is the
+  // session's; both must outlive this object.
+  Authentication(Session<R>& session, Party& party);
+
+  Session<R>& session() { return session_; }
+  Party& party() { return party_; }
+  std::span<const u8> pool() const { return {key_.data() + R::s, key_.size() - R::s}; }
+
+  // Both parties' vectors at once; W is the ring's word or the wide one. Gets this party's shares
+  // of alpha times its own vector and of alpha times the peer's. Returns a common random seed that
+  // was tossed after the vectors were fixed. Throws SecurityAbort, for good, where the check fails.
+  template <class W>
+  Block authenticate(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs);
+  // The same, with shares of the products of this party's vector and the peer's pool, and of the
+  // peer's vector and this party's pool.
+  Block authenticate(std::span<const Wide<R>> mine, std::span<Wide<R>> my_macs,
+                     std::span<Wide<R>> their_macs, Columns<Wide<R>>& mine_by_peer_pool,
+                     Columns<Wide<R>>& theirs_by_own_pool);
+
+  // Products with the pool without authentication or check. One party sends, the other receives.
+  Columns<typename R::Word> send_to_pool(std::span<const typename R::Word> x);
+  Columns<typename R::Word> receive_by_pool(i64 n);
+
+ private:
+  template <class W>
+  Block run(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs,
+            Columns<W>* by_peer_pool, Columns<W>* by_own_pool);
+
+  Session<R>& session_;
+  Party& party_;
+  WipedVector<u8> key_;  // bits of the MAC key, then of the pool
+  std::vector<SeedPair> seeds_;
+};
+
+template <class R>
+void cost_authentication_setup(privml::CostMeter& meter);
+// Counts by the owner's rank; words of `bits` bits.
+template <class R>
+void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool);
+
+}  // namespace privml::spdz2k
