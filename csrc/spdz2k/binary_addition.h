@@ -4,8 +4,7 @@
 // Functionality  out = (x + y) mod 2^width, all as planes: bit j of number i is plane[j * n + i].
 //                In add_bits_public x is public. out may be an input.
 // Method         carries of all positions by a tree of prefixes (Sklansky): depth
-// ceil(log2(width-1))
-//                with about width/2 * log2(width) joints of two products each.
+//                ceil(log2(width-1)) with about width/2 * log2(width) joints of two products each.
 // Leakage        none. Cost: one exchange per level, and one more for the products of the bits of x
 //                and y where both are shared.
 // Source         J. Sklansky, Conditional-sum addition logic (1960); "New primitives", Fig. 11.

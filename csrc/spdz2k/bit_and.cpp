@@ -41,7 +41,7 @@ void and_gates(Session<R>& session, std::span<const AndGate<R>> gates) {
     subtract(gate.y, y.part(first, count), slots.part(n + first, count));
     first += count;
   }
-  AlignedVector<u8> opened(2 * n);
+  RecycledVector<u8> opened(2 * n);
   finish_opening_bits(session, slots, opened);
 
   const BitWord to_share = session.rank == 0;

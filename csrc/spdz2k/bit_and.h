@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of shared bits. Exclusive or is the addition of shares, NOT the addition of 1.
+// Products of shared bits. Exclusive or is the addition of shares, negation the addition of 1.
 //
 // Functionality  out[i] = x[i] & y[i].
 // Leakage        none. Cost: per product 2 bits and one bit triple; one exchange for all gates.

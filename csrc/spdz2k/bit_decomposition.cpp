@@ -19,7 +19,7 @@ void bit_decomposition(Session<R>& session, WordView<R> x, int width, BitSpan<R>
     session.supply().edabits(width, r, bits);
     const WordSpan<R> slots = begin_opening(session, width, count);
     subtract(x.part(first, count), r, slots);
-    AlignedVector<u64> c(count);
+    RecycledVector<u64> c(count);
     finish_opening(session, slots, width, c);
     add_bits_public<R>(session, c, bits, width, bits);
     for (int j = 0; j < width; ++j) {

@@ -2,14 +2,12 @@
 // Public numbers against numbers of which the bits are shared.
 //
 // Functionality  bit_less_than: out[i] = [c[i] < r[i]]; bit_greater_than: out[i] = [c[i] > r[i]],
-// for
-//                numbers without sign of `width` bits; bit j of r[i] is bits[j * n + i].
+//                for numbers without sign of `width` bits; bit j of r[i] is bits[j * n + i].
 // Method         a tree over positions: a node knows whether its part of c is less (greater) and
 //                whether it is equal; two nodes join by two products. Since c is public, a node of
 //                two positions needs the product of the two bits of r alone.
 // Leakage        none. Cost: one exchange per level of the tree, ceil(log2(width)) of them;
-// products:
-//                62 + 26 for width 63 (all of 118 without the joint first level).
+//                88 products for width 63 (118 if the first level took two per node as the others).
 // Source         the carry tree of Damgard et al. (TCC 2006) as used by "New primitives", Fig. 6.
 #pragma once
 
@@ -20,8 +18,8 @@ namespace privml::spdz2k {
 
 enum class Order { less, greater };
 
-// One comparison of several numbers, as comparisons_of() takes it: bits of `width` planes; at the
-// end `result` is [c < r] or [c > r] and, where wanted (not empty), `equal` is [c = r].
+// One comparison of several numbers with the bits in `width` planes: at the end `result` is [c < r]
+// or [c > r] and, where wanted (not empty), `equal` is [c = r].
 template <class R>
 struct PublicComparison {
   std::span<const u64> c;

@@ -15,7 +15,7 @@ void bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out) {
   const BitSpan<R> slots = begin_opening_bits(session, n);
   to_bits(out, slots);
   add(x, slots, slots);
-  AlignedVector<u8> flipped(n);
+  RecycledVector<u8> flipped(n);
   finish_opening_bits(session, slots, flipped);
   const Word to_share = session.rank == 0, to_mac = session.alpha();
   for (i64 i = 0; i < n; ++i) {  // c + r - 2 c r

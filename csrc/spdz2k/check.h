@@ -4,8 +4,8 @@
 // Functionality  returns if every opened value is the shared one; otherwise the session ends with
 //                SecurityAbort, which names the batch.
 // Method         chi_i in Z_{2^s} from a common seed tossed after the openings; per modulus 2^b one
-//                random mask r: the parties open p = sum chi_i * upper(x_i) + r mod 2^s, then
-//                z^j = sum chi_i * (m_i^j - alpha^j x~_i) + 2^b (m_r^j - alpha^j p) mod 2^(b+s),
+//                random mask r: the parties open p = sum chi_i * upper(x_i) + r mod 2^s, then z^j =
+//                sum chi_i * (m_i^j - alpha^j x~_i) + 2^b (m_r^j - alpha^j p) mod 2^(b+s),
 //                committed before it is shown; the two sum to zero. x~_i is the sum of what the
 //                parties sent, not reduced; the mask hides the upper bits of the shares.
 // Soundness      2^-(s - log2(s+1)) per attempt; an attempt ends the session. Shared bits: s - 1 in

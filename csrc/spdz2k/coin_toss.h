@@ -3,9 +3,8 @@
 //
 // Functionality  both parties get the same uniform 128-bit seed.
 // Method         seed = seed^0 ^ seed^1; every seed is committed to one toss ahead, so a toss is
-// one
-//                exchange: it opens the last commitments and carries the next ones. A party's part
-//                stays hidden until it tosses, and is fixed before the other's can be seen.
+//                one exchange: it opens the last commitments and carries the next ones. A party's
+//                part stays hidden until it tosses, and is fixed before the other's can be seen.
 // Assumption     BLAKE2b as a random oracle. Cost: 64 bytes from each party, one exchange, and 32
 //                bytes at the start.
 #pragma once

@@ -33,7 +33,7 @@ void equal_zero_bits(Session<R>& session, WordView<R> x, int width, BitSpan<R> o
     session.supply().edabits(width, r, bits);
     const WordSpan<R> slots = begin_opening(session, width, count);
     add(x.part(first, count), r, slots);
-    AlignedVector<u64> c(count);
+    RecycledVector<u64> c(count);
     finish_opening(session, slots, width, c);
     std::vector<BitSpan<R>> planes;
     for (int j = 0; j < width; ++j) {

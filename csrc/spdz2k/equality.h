@@ -2,13 +2,11 @@
 // Which numbers are zero.
 //
 // Functionality  out[i] = [x[i] = 0 mod 2^width], as shared bits or as numbers; two numbers are
-// equal
-//                where their difference is zero.
+//                equal where their difference is zero.
 // Method         c = x + r is opened for a random r of which the bits are shared; x is zero where
 //                all bits of c and r agree: a tree of products.
 // Leakage        none: c is uniform. Cost: edabits(width), width opened bits and width-1 products
-// of
-//                bits, ceil(log2(width)) + 1 exchanges; 24 bytes from each party for 64 bits. As
+//                of bits, ceil(log2(width)) + 1 exchanges; 24 bytes from each party for 64 bits. As
 //                numbers 1 opened bit, one exchange and one random bit more. In parts of
 //                kComparisons.
 // Source         "New primitives", Fig. 7.

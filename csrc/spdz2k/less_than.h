@@ -2,9 +2,8 @@
 // Comparison of numbers in two's complement.
 //
 // Functionality  out[i] = [x[i] < y[i]], for x and y mod 2^width as signed numbers.
-// Range::restricted
-//                needs |x - y| < 2^(width-1), as for both within 2^(width-2), and is wrong beyond;
-//                Range::full is right for all.
+//                Range::restricted needs |x - y| < 2^(width-1), as for both within 2^(width-2), and
+//                is wrong beyond; Range::full is right for all.
 // Leakage        none. Cost: restricted, one most significant bit; full, three of them and one
 //                product of bits. As numbers (less_than) and not bits: 1 more opened bit and a
 //                random bit each.

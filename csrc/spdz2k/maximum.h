@@ -2,14 +2,12 @@
 // The largest of several candidates, and which it is.
 //
 // Functionality  x[j * n + i] is candidate j of group i, `count` >= 1 candidates each: maximum[i],
-// and
-//                index[i] or one_hot[j * n + i]; of equal candidates the last counts. Signed
+//                and index[i] or one_hot[j * n + i]; of equal candidates the last counts. Signed
 //                numbers of `width` bits whose differences stay below 2^(width-1), as within
 //                2^(width-2).
 // Method         a tournament of ceil(log2(count)) rounds; each match is a comparison and products.
 // Leakage        none. Cost: per match a less-than, a bit as a number and one product; in all but
-// the
-//                first round one more for the index, or one per candidate for the one-hot row.
+//                the first round one more for the index, or one per candidate for the one-hot row.
 // Source         "New primitives", Fig. 16.
 #pragma once
 

@@ -19,7 +19,7 @@ void most_significant_bit(Session<R>& session, WordView<R> x, int width, BitSpan
     session.supply().edabits(width, r, bits);
     const WordSpan<R> slots = begin_opening(session, width, count);
     add(x.part(first, count), r, slots);
-    AlignedVector<u64> c(count);
+    RecycledVector<u64> c(count);
     finish_opening(session, slots, width, c);
 
     const BitSpan<R> result = out.part(first, count);

@@ -3,12 +3,10 @@
 //
 // Functionality  out[i] = bit width-1 of x[i] mod 2^width.
 // Method         c = x + r is opened for a random r of which the bits are shared; the bit is that
-// of
-//                c - r: c's, r's and the borrow [c' < r'] of the positions below.
+//                of c - r: c's, r's and the borrow [c' < r'] of the positions below.
 // Leakage        none: c is uniform. Cost: edabits(width) and width opened bits, then a comparison
-// of
-//                width-1 bits (bit_less_than.h); 30 bytes from each party for 64 bits. In parts of
-//                kComparisons.
+//                of width-1 bits (bit_less_than.h); 30 bytes from each party for 64 bits. In parts
+//                of kComparisons.
 // Source         "New primitives", Fig. 6, with the result left as a shared bit.
 #pragma once
 

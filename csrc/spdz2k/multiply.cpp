@@ -28,7 +28,7 @@ struct Beaver {
   }
 
   WordShares<R> a, b, c;
-  std::vector<u64> d;
+  RecycledVector<u64> d;
   Word to_share, to_mac;
 };
 
@@ -91,7 +91,7 @@ void square(Session<R>& session, WordView<R> x, WordSpan<R> out) {
     session.supply().squares(a, squares);
     const WordSpan<R> slots = begin_opening(session, R::k, count);
     subtract(part, a, slots);
-    std::vector<u64> opened(count);
+    RecycledVector<u64> opened(count);
     finish_opening(session, slots, R::k, opened);
     for (i64 i = 0; i < count; ++i) {  // a^2 + 2 d a + d^2
       const Word d = static_cast<Word>(opened[i]);

@@ -2,14 +2,12 @@
 // Products of shared values.
 //
 // Functionality  multiply: out[i] = x[i] * y[i]; square: out[i] = x[i]^2; multiply_matrices: out =
-// a * b
-//                for a of rows x inner and b of inner x columns, row by row; all mod 2^k. out may
-//                be an input of the first two.
+//                a * b for a of rows x inner and b of inner x columns, row by row; all mod 2^k. out
+//                may be an input of the first two.
 // Leakage        none: what is opened is masked by the triple.
 // Cost           per product 2 words of k bits and one triple, per square 1 word and one square,
-// per
-//                element of a and of b in every product of a matrix as multiply; one exchange per
-//                kProducts products.
+//                per element of a and of b in every product of a matrix as multiply; one exchange
+//                per kProducts products.
 // Source         Beaver's triples (Crypto 1991) on SPDZ2k shares.
 #pragma once
 

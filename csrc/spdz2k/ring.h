@@ -3,8 +3,7 @@
 // held in one machine word; the MAC key is alpha = alpha^0 + alpha^1 with alpha^j < 2^s of party j.
 //
 // Shares     x = x^0 + x^1 and alpha * x = m^0 + m^1, both mod 2^(k+s). Only x mod 2^k is the
-// value:
-//            the upper s bits are what computation has left there, and no output shows them.
+//            value: the upper s bits are what computation has left there, and no output shows them.
 // Bits       [.]_2 is one s-bit word each for share and MAC under the same key: the value is bit 0,
 //            the MAC relation holds mod 2^s, so s - 1 bits of the key protect it. Exclusive or is
 //            addition. An arithmetic share becomes a shared bit (its lowest) by dropping the upper

@@ -4,8 +4,7 @@
 // Functionality  select: out[i] = choice[i] ? x[i] : y[i], for choices that are 0 or 1 as numbers;
 //                relu: out[i] = x[i] where x[i] >= 0 as a signed number of `width` bits, else 0.
 // Leakage        none. Cost: select, one product; relu, one most significant bit, one bit as a
-// number
-//                and one product.
+//                number and one product.
 #pragma once
 
 #include "spdz2k/cost.h"

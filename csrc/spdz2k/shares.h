@@ -4,7 +4,7 @@
 
 #include <type_traits>
 
-#include "base/buffer.h"
+#include "spdz2k/recycled.h"
 #include "spdz2k/ring.h"
 
 namespace privml::spdz2k {
@@ -28,10 +28,10 @@ struct ShareSpan {
   operator ShareView<W>() const { return {value, mac}; }
 };
 
-// New elements are not initialised; memory is wiped before it is given back.
+// New elements are not initialised; memory is wiped before it leaves the thread (recycled.h).
 template <class W>
 struct Shares {
-  WipedVector<W> value, mac;
+  RecycledVector<W> value, mac;
 
   Shares() = default;
   explicit Shares(i64 n) { resize(n); }

@@ -31,7 +31,7 @@ Both<Shares<W>> share_full(const std::vector<W>& full, u64 seed = 1) {
   const i64 n = std::ssize(full);
   Both<Shares<W>> out{Shares<W>(n), Shares<W>(n)};
   Prg random({seed, 0x9e3779b9});
-  const auto fill = [&](WipedVector<W>& words) {
+  const auto fill = [&](RecycledVector<W>& words) {
     random.fill_bytes({reinterpret_cast<u8*>(words.data()), n * sizeof(W)});
   };
   fill(out[0].value);

@@ -81,7 +81,7 @@ Carries<R> compare_mask(Session<R>& session, std::span<const u64> c, const Trunc
     bits_to_ring<R>(session, high, carries.high);
   } else {
     // u = [c > r] above the shift, or equal there and v'.
-    WipedVector<u64> c_above(n);
+    RecycledVector<u64> c_above(n);
     for (i64 i = 0; i < n; ++i) c_above[i] = c[i] >> shift;
     BitShares<R> both(2 * n), equal(n);
     const BitSpan<R> high = both.part(0, n), low = both.part(n, n);
@@ -114,14 +114,14 @@ void truncate_part(Session<R>& session, WordView<R> x, const Truncation& how, Wo
   const WordSpan<R> slots = begin_opening(session, how.width, n);
   subtract(mask.whole, x, slots);
   add_public(rank, alpha, slots, u64{0} - offset, slots);
-  WipedVector<u64> c(n);
+  RecycledVector<u64> c(n);
   finish_opening(session, slots, how.width, c);
 
   Carries<R> carries;
   if (how.kind == TruncationKind::bounded) {
     // x + offset < 2^(width-1): c borrows where its highest bit is 1 and r's is 0.
     carries.high.resize(n);
-    WipedVector<u64> top(n);
+    RecycledVector<u64> top(n);
     for (i64 i = 0; i < n; ++i) top[i] = c[i] >> (how.width - 1);
     negate(mask.top, carries.high);
     add_public(rank, alpha, carries.high, u64{1}, carries.high);

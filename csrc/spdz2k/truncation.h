@@ -2,27 +2,23 @@
 // Division by a power of two.
 //
 // Functionality  out[i] = floor(x[i] / 2^shift) mod 2^k plus the kind's error, for x mod 2^width as
-// a
-//                signed number where `is_signed`, else without sign. v is 0 or 1.
+//                a signed number where `is_signed`, else without sign. v is 0 or 1.
 //   probable     + v, and with probability |x| / 2^width + or - 2^(width-shift) (SecureML's
 //                trade-off): for values much smaller than the ring. Signs take care of themselves.
 //   exact_low    the same without v.
 //   exact_high   + v only.
 //   exact        none.
-//   bounded      + v only, for -2^(width-2) <= x < 2^(width-2), always signed: since the two
-//   highest
-//                bits of x + 2^(width-2) are 0 and anything, the borrow of the opened difference is
-//                known from the highest bits of mask and difference: local.
-//                In all kinds v is 1 with the probability of the fraction that is cut off, or 0
-//                where that is 0.
+//   bounded      + v only, for -2^(width-2) <= x < 2^(width-2), always signed: since the highest
+//                bit of x + 2^(width-2) is 0, the highest bits of mask and difference say locally
+//                whether the difference borrowed.
+//   v            is 1 with the probability of the fraction that is cut off.
 // Method         c = r - x is opened for a random r = r_low + 2^shift r_high with shared bits:
 //                floor(x / 2^shift) = r_high - floor(c / 2^shift) - v' + 2^(width-shift) u, where
 //                v' = [c mod 2^shift > r_low] and u = [c > r].
 // Leakage        none: c is uniform.
 // Cost           width opened bits, edabits(shift) and edabits(width - shift); bounded: the second
-// of
-//                one bit less and a random bit; exact_low: a comparison of `shift` bits and a bit
-//                as a number; exact_high: one of `width` bits; exact: both at once, two bits.
+//                of one bit less and a random bit; exact_low: a comparison of `shift` bits and a
+//                bit as a number; exact_high: one of `width` bits; exact: both at once, two bits.
 // Source         "New primitives", Figs. 9 and 10, with c = r - x in place of x - r and comparisons
 //                on the bits of r in place of a bit decomposition of x.
 #pragma once

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pins what every online protocol sends on fixed seeds: a refactoring leaves these hashes alone, a
+// change of a protocol shows here.
+#include <gtest/gtest.h>
+
+#include "spdz2k/binary_addition.h"
+#include "spdz2k/bit_and.h"
+#include "spdz2k/bit_decomposition.h"
+#include "spdz2k/bits_to_ring.h"
+#include "spdz2k/check.h"
+#include "spdz2k/equality.h"
+#include "spdz2k/input.h"
+#include "spdz2k/less_than.h"
+#include "spdz2k/maximum.h"
+#include "spdz2k/multiply.h"
+#include "spdz2k/reveal.h"
+#include "spdz2k/select.h"
+#include "spdz2k/testing.h"
+#include "spdz2k/truncation.h"
+
+namespace privml::spdz2k::testing {
+namespace {
+
+constexpr i64 kCount = 100;
+using R = Ring64;
+using S = Session<R>&;
+using X = const WordShares<R>&;
+
+// The first four bytes each of the SHA-256 of what party 0 and party 1 sent, checks included.
+std::string trace_of(const std::function<void(S, X, WordSpan<R>)>& protocol) {
+  const auto x = share<R>(random_words(kCount, 62));
+  return trace(run_parties<R>([&](S session) {
+    WordShares<R> out(kCount);
+    protocol(session, x[session.rank], out);
+    check(session);
+  }));
+}
+
+TEST(Spdz2kWireTrace, Arithmetic) {
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { multiply<R>(s, x, x, out); }), "5c10f896323e318f");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { square<R>(s, x, out); }), "cea9b3484960fdce");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { multiply_matrices<R>(s, x, x, {10, 10, 10}, out); }),
+            "2a5ffee7912a12a2");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) {
+              const Words clear(s.rank == 0 ? kCount : 0, 5);
+              input<R>(s, 0, clear, out);
+              Words revealed(s.rank == 1 ? kCount : 0);
+              reveal<R>(s, x, 40, 1, revealed);
+            }),
+            "462f4d3a640b165e");
+}
+
+TEST(Spdz2kWireTrace, Comparisons) {
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { less_than<R>(s, x, x, 64, Range::restricted, out); }),
+            "06c8cd23056e2f45");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { less_than<R>(s, x, x, 50, Range::full, out); }),
+            "01a66f8b124a4a8d");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { equal_zero<R>(s, x, 64, out); }), "934964c361e40ba2");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) { relu<R>(s, x, 64, out); }), "de22bd1337f43b70");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) {
+              maximum<R>(s, x, 10, 64, out.part(0, 10), Winner::one_hot, out);
+            }),
+            "9c8f2f690596a6c0");
+}
+
+TEST(Spdz2kWireTrace, BitsAndTruncations) {
+  EXPECT_EQ(trace_of([](S s, X x, auto out) {
+              truncate<R>(s, x, {64, 16, TruncationKind::bounded}, out);
+              truncate<R>(s, x, {64, 16, TruncationKind::exact}, out);
+            }),
+            "abc77ceecb168a0a");
+  EXPECT_EQ(trace_of([](S s, X x, auto out) {
+              BitShares<R> planes(20 * kCount), sums(20 * kCount);
+              bit_decomposition<R>(s, x, 20, planes);
+              add_bits<R>(s, planes, planes, 20, sums);
+              bits_to_ring<R>(s, sums.part(0, kCount), out);
+            }),
+            "feaac6bcb813d5fd");
+}
+
+}  // namespace
+}  // namespace privml::spdz2k::testing
