@@ -11,7 +11,7 @@ Structural operators (view, permute, cat, ...) act on each component and never r
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -175,6 +175,10 @@ class Engine(abc.ABC):
 
     @abc.abstractmethod
     def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share: ...
+
+    def additive(self, function: Callable[..., torch.Tensor], *shares: Share) -> Share:
+        """A ``function`` of tensors that moves elements and adds them up, of shares component by component."""
+        return tuple(function(*parts) for parts in zip(*shares, strict=True))
 
     # ---- products (mod 2^out_bits, no truncation)
     @abc.abstractmethod

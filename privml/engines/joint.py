@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import secrets
-import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,79 +14,8 @@ import torch
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
-from privml.errors import PeerDisconnected
+from privml.engines.party_threads import PartyThreads
 from privml.formats import FixedPoint, Float, Integer
-
-# How long the other parties may take to refuse the same wrong arguments before the channels are closed.
-_GRACE_SECONDS = 2.0
-
-
-class PartyThreads:
-    """One thread per party. When a party fails, ``close`` ends what the others wait for, and the first
-    error is raised; after that every call raises PeerDisconnected naming it."""
-
-    def __init__(self, parties: int, close: Callable[[], None], session: list[PartyThreads] | None = None) -> None:
-        self._executors = [ThreadPoolExecutor(1, f"party-{rank}") for rank in range(parties)]
-        self._close = close
-        self._submitting = threading.Lock()
-        self._ended: str | None = None
-        # All threads of one session; what ends one of them ends all.
-        self._session = [] if session is None else session
-        self._session.append(self)
-
-    def beside(self) -> PartyThreads:
-        """Further threads of the same session, for calls that run at the same time."""
-        return PartyThreads(len(self._executors), self._close, self._session)
-
-    def run(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        """Runs ``calls[rank]`` on the thread of each party and returns the results."""
-        failed: list[BaseException] = []
-
-        def guarded(call: Callable[[], Any]) -> Any:
-            try:
-                return call()
-            except BaseException as error:
-                failed.append(error)
-                raise
-
-        with self._submitting:
-            if self._ended is not None:  # just now
-                raise PeerDisconnected(f"this session ended: {self._ended}; open a new one")
-            pairs = zip(self._executors, calls, strict=True)
-            futures = [executor.submit(guarded, call) for executor, call in pairs]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-            if failed:
-                self._settle(futures, failed)
-        except BaseException as error:
-            if self._ended is None and not _refused_by_all(futures):
-                self.close(f"{type(error).__name__}: {error}")
-            raise
-        return [future.result() for future in futures]
-
-    def _settle(self, futures: list[Future[Any]], failed: list[BaseException]) -> None:
-        # Wrong arguments are refused by every party before a byte is sent: the session lives on.
-        if isinstance(failed[0], ValueError):
-            wait(futures, _GRACE_SECONDS, ALL_COMPLETED)
-        if not _refused_by_all(futures):
-            self.close(f"{type(failed[0]).__name__}: {failed[0]}")
-            wait(futures)
-        raise next((e for e in failed if not isinstance(e, PeerDisconnected)), failed[0])
-
-    def close(self, reason: str = "it was closed") -> None:
-        """Ends all channels; running calls of the parties end with PeerDisconnected."""
-        for threads in self._session:
-            with threads._submitting:
-                if threads._ended is not None:
-                    continue
-                threads._ended = reason
-                for executor in threads._executors:
-                    executor.shutdown(wait=False)
-        self._close()
-
-
-def _refused_by_all(futures: list[Future[Any]]) -> bool:
-    return all(f.done() and isinstance(f.exception(), ValueError) for f in futures)
 
 
 class JointEngine(Engine):
@@ -105,8 +32,7 @@ class JointEngine(Engine):
         self.threads = threads
         self.name = engines[0].name
         self.parties = len(self.engines)
-        self._width = engines[0].components
-        self.components = self.parties * self._width
+        self.components = self.parties * engines[0].components
         self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
         self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
@@ -154,7 +80,8 @@ class JointEngine(Engine):
         if isinstance(value, Operand):
             return replace(value, share=self._part(value.share, rank))
         if isinstance(value, tuple) and value and isinstance(value[0], torch.Tensor):
-            return value[rank * self._width : (rank + 1) * self._width]
+            width = len(value) // self.parties  # bits may have fewer components than numbers
+            return value[rank * width : (rank + 1) * width]
         return value
 
     def _calls(self, operation: str, *args: Any) -> list[Callable[[], Any]]:
@@ -216,6 +143,24 @@ class JointEngine(Engine):
 
     def logical_not(self, a: Share) -> Share:
         return self._local("logical_not", a)
+
+    def additive(self, function: Callable[..., torch.Tensor], *shares: Share) -> Share:
+        return self._local("additive", function, *shares)
+
+    def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
+        return self._local("matmul_public", a, b, bits, left)
+
+    def conv2d_public(
+        self,
+        x: Share,
+        w: torch.Tensor,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        bits: int,
+    ) -> Share:
+        return self._local("conv2d_public", x, w, list(stride), list(padding), list(dilation), groups, bits)
 
     # ---- products
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:

@@ -78,8 +78,9 @@ def avg_pool_backward(
     w = windows_of(x, len(kernel), kernel, stride, padding, 1, ceil_mode)
     grad = divided(grad, counts_of(w, count_include_pad, divisor_override))
     window = math.prod(w.kernel)
-    total = tuple(fold(c.unsqueeze(-1).expand(*c.shape, window), w) for c in grad.share)
-    return like(grad, settle(engine_of(grad), total, grad.format), added(grad.format, window))
+    engine = engine_of(grad)
+    total = engine.additive(lambda c: fold(c.unsqueeze(-1).expand(*c.shape, window), w), grad.share)
+    return like(grad, settle(engine, total, grad.format), added(grad.format, window))
 
 
 @implements_floating(aten.avg_pool1d.default)

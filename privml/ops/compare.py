@@ -195,7 +195,7 @@ def bitwise_and(a: Any, b: Any) -> Any:
         return boolean(secret, engine.logical_and(sa, sb), placement)
     secret, public = (a, b) if is_secret(a) else (b, a)
     mask = torch.as_tensor(public).to(torch.uint8)
-    return boolean(secret, tuple(c & mask for c in secret.share))
+    return boolean(secret, tuple(c * mask for c in secret.share))
 
 
 @implements(aten.bitwise_or.Tensor, aten.bitwise_or.Scalar)

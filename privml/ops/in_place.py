@@ -152,10 +152,11 @@ def _scattered(x: Any, source: Any, function: Any) -> SecretTensor:
     """function(component of x, component of source), where one of the two may be public; on bits and floats, it puts
     every element of the result in one place."""
     (target, values), fmt, placement, session = unify((x, source), x.dtype)
-    share = tuple(function(a, b) for a, b in zip(target, values, strict=True))
+    engine = session.engine_for(placement)
+    share = engine.additive(function, target, values)
     if isinstance(fmt, (Boolean, Float)):
         return SecretTensor(share, fmt, placement, session, x.dtype)
-    share = settle(session.engine_for(placement), share, fmt)
+    share = settle(engine, share, fmt)
     return SecretTensor(share, plain_format(fmt), placement, session, x.dtype)
 
 

@@ -171,7 +171,7 @@ def mean_all(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
 def cumsum(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> SecretTensor:
     dtype = _sum_dtype(x, dtype)
     share, fmt = ring_value(x, dtype)
-    total = settle(engine_of(x), tuple(torch.cumsum(c, dim) for c in share), fmt)
+    total = settle(engine_of(x), engine_of(x).additive(lambda c: torch.cumsum(c, dim), share), fmt)
     return like(x, total, added(fmt, x.shape[dim] if x.dim() else 1), dtype)
 
 

@@ -108,7 +108,7 @@ def _to_places(grad: Any, x: Any, window: Sequence[Any], indices: Any, aux: Wind
     spread = expand(tuple(c.unsqueeze(-1) for c in share), aux.share[0].shape)
     chosen = engine.select(aux.share, spread, fmt.bits)
     to = ring_format(fmt.bits, fmt.scale, True)
-    total = settle(engine, tuple(fold(c, w) for c in chosen), to)
+    total = settle(engine, engine.additive(lambda c: fold(c, w), chosen), to)
     return SecretTensor(total, to, placement, grad.session, grad.dtype)
 
 

@@ -115,8 +115,9 @@ for _operator in (
 
 @implements(aten.unfold_backward.default)
 def unfold_backward(grad: SecretTensor, *args: Any) -> SecretTensor:
-    share = tuple(aten.unfold_backward(c, *args) for c in grad.share)
-    return like(grad, settle(engine_of(grad), share, grad.format), plain_format(grad.format))
+    engine = engine_of(grad)
+    share = engine.additive(lambda c: aten.unfold_backward(c, *args), grad.share)
+    return like(grad, settle(engine, share, grad.format), plain_format(grad.format))
 
 
 @implements(aten._to_copy.default)
@@ -278,8 +279,9 @@ def embedding_dense_backward(grad: Any, indices: Any, count: int, padding_idx: i
     flat = indices.reshape(-1)
     if padding_idx >= 0:
         rows, flat = rows[flat != padding_idx], flat[flat != padding_idx]
-    share = tuple(c.new_zeros(count, c.shape[-1]).index_add_(0, flat, c) for c in rows.share)
-    return like(rows, settle(engine_of(rows), share, rows.format), plain_format(rows.format))
+    engine = engine_of(rows)
+    share = engine.additive(lambda c: c.new_zeros(count, c.shape[-1]).index_add_(0, flat, c), rows.share)
+    return like(rows, settle(engine, share, rows.format), plain_format(rows.format))
 
 
 @implements(aten.is_pinned.default)

@@ -43,8 +43,8 @@ def predict(
     if shapes is None:
         shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
     inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
-    attributes = share_attributes(graph, session, values)
-    results = run_graph(graph, share_inputs(graph, session, inputs), attributes, session, plans)
+    shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
+    results = run_graph(graph, shared, share_attributes(graph, session, values), session, plans)
     with ledger.node("reveal", "reveal"):
         for result in results:
             reveal(result, to=reveal_to)

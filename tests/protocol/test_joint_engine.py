@@ -10,7 +10,7 @@ import torch
 import privml
 from privml import _core
 from privml.engines import joint
-from privml.engines.joint import PartyThreads
+from privml.engines.party_threads import PartyThreads
 from privml.errors import ConfigError, PeerDisconnected
 
 

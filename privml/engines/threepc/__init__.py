@@ -12,7 +12,8 @@ import numpy as np
 
 from privml import _core
 from privml.engines.base import Engine
-from privml.engines.joint import JointEngine, PartyThreads
+from privml.engines.joint import JointEngine
+from privml.engines.party_threads import PartyThreads
 from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import ThreePartyEngine

@@ -10,8 +10,9 @@ import torch
 
 from privml.engines import ring
 from privml.engines.base import Engine, Operand
+from privml.engines.composed import maxima
 from privml.engines.shares import Share, part
-from privml.engines.threepc import opening, products, selection, width
+from privml.engines.threepc import opening, products, width
 from privml.engines.threepc.links import DEALER
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import equal_zero, sign
@@ -291,10 +292,10 @@ class ThreePartyEngine(Engine):
 
     # ---- compositions
     def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
-        return selection.max_last(self, a, bits, one_hot)
+        return maxima.max_last(self, a, bits, one_hot)
 
     def argmax_last(self, a: Share, bits: int) -> Share:
-        return selection.argmax_last(self, a, bits)
+        return maxima.argmax_last(self, a, bits)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return part(self.lookup_many(table[None], index, in_bits, out_bits), 0)
@@ -311,5 +312,5 @@ class ThreePartyEngine(Engine):
         from privml.engines.composed import function
 
         if name in ("max_last", "argmax_last"):
-            return getattr(selection, name)(through, *args)
+            return getattr(maxima, name)(through, *args)
         return function(through, *args) if name == "function" else getattr(Engine, name)(through, *args)

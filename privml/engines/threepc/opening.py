@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations that end with one opening: several that need nothing of one another are opened in one message.
 
-Functionality, leakage, assumption: those of each operation (``products``, ``width``, ``selection``). Cost: the sum of
+Functionality, leakage, assumption: those of each operation (``products``, ``width``, ``lookup``). Cost: the sum of
 their bytes, depth 1.
 """
 
@@ -16,7 +16,8 @@ import torch
 
 from privml.engines import ring
 from privml.engines.base import Share
-from privml.engines.threepc import products, selection
+from privml.engines.threepc import products
+from privml.engines.threepc.lookup import lookup_begun
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import Opening
 
@@ -94,7 +95,7 @@ BEGINNINGS: dict[str, Callable[..., Opening]] = {
     "inner": _inner,
     "bits_to_ring": _bits_to_ring,
     "logical_and": products.and_begun,
-    "lookup_many": selection.lookup_begun,
+    "lookup_many": lookup_begun,
     "select": _select,
     "select_sum": _select_sum,
     "weighted_bits": _weighted_bits,

@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maxima by tournament, and tables that everybody knows at an index nobody knows.
-
-max(x, y) = x + [x < y] (y - x) for |x|, |y| < 2^(bits-2): three rounds per level, the first of equal values wins.
-A table of 2^k entries: parts of the one-hot vector of r are dealt, which parties 0 and 1 turn by their public m;
-2^k elements dealt per index, whatever the number of tables, and one element each way per entry.
-Source: MIZAR, Section 4.2 (with max instead of the min that is printed).
-"""
+"""Maxima by tournament: max(x, y) = x + [x < y] (y - x) for |x|, |y| < 2^(bits-2); the first of equal values wins."""
 
 from __future__ import annotations
 
@@ -13,8 +7,6 @@ import torch
 
 from privml.engines.base import Engine
 from privml.engines.shares import Share, each, joined, part, stack
-from privml.engines.threepc.party import Party
-from privml.engines.threepc.products import Opening
 
 
 def _pairs(a: Share) -> tuple[Share, Share, Share]:
@@ -67,17 +59,3 @@ def argmax_last(engine: Engine, a: Share, bits: int) -> Share:
         a = joined([engine.subtract(left, part(chosen, 0), bits), rest], -1)
         index = joined([engine.subtract(first, part(chosen, 1), 64), others], -1)
     return each(index, lambda c: c.squeeze(-1).clone())
-
-
-def lookup_begun(party: Party, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Opening:
-    """tables[:, index] for public ``tables`` [k, 2^in_bits], in_bits <= 8: a share of shape [k, ...]."""
-    (m, r), size = index, 1 << in_bits
-    shape = (*r.shape, size)
-    hot = None
-    if party.deals:
-        hot = torch.zeros(shape, dtype=torch.int64, device=r.device).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
-    dealt = party.deal(hot, shape, out_bits)
-    part = None
-    if not party.deals:
-        part = party.kernels.lookup_shares(tables, m, dealt, out_bits)
-    return Opening(part, (tables.shape[0], *r.shape), out_bits)
