@@ -16,6 +16,7 @@ ENGINES = {
     "plain": "privml.engines.plain:create",
     "twopc": "privml.engines.joint:create",
     "threepc": "privml.engines.threepc:create",
+    "active": "privml.engines.active:create",
 }
 
 
@@ -38,7 +39,8 @@ def local(
     ``privml.formats.FLOATS``), ``dot``, ``exp``: see Numerics. ``settings`` go to the engine
     (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest", refill="none",
     delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1; ``threepc``: truncation="auto", delay_ms, bandwidth_mbps,
-    deadline). ``plain`` takes like="threepc" to compute as that engine does. ``ledger`` defaults to one that reads the
+    deadline; ``active``: ring=64, ot, k, truncation="auto", delay_ms, bandwidth_mbps, deadline). ``plain`` takes
+    like="threepc" or "active" to compute as that engine does. ``ledger`` defaults to one that reads the
     engine's counters.
     Raises ConfigError for an unknown engine or setting.
     """

@@ -193,6 +193,29 @@ class Program:
         engine = meter(rank, truncation)
         return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
 
+    def demand(self, *shapes: Sequence[int], ring: int = 64, truncation: str = "auto") -> dict[str, Any]:
+        """Exactly what one run on inputs of these shapes draws from an actively secure session, by kind."""
+        return self._on_active(INPUT_OWNER, DEFAULT_OT, ring, truncation, shapes)[1].drawn()
+
+    def active_cost(
+        self,
+        *shapes: Sequence[int],
+        ot: OtChoice = DEFAULT_OT,
+        ring: int = 64,
+        truncation: str = "auto",
+        rank: int = INPUT_OWNER,
+    ) -> Ledger:
+        """``cost`` between two parties secure against one that deviates."""
+        return self._on_active(rank, ot, ring, truncation, shapes)[0]
+
+    def _on_active(
+        self, rank: int, ot: OtChoice, ring: int, truncation: str, shapes: Sequence[Sequence[int]]
+    ) -> tuple[Ledger, Any]:
+        from privml.engines.active import meter  # programs load without the compiled core
+
+        engine = meter(rank, ot, ring, truncation)
+        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans), engine
+
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"

@@ -22,6 +22,8 @@ void define_float_dot(py::module_& m);
 void define_float_primitives(py::module_& m);
 void define_float_functions(py::module_& m);
 void define_three_party_kernels(py::module_& m);
+void define_wide_numbers(py::module_& m);
+void define_active_session(py::module_& core, py::module_& m);
 
 namespace {
 
@@ -50,7 +52,8 @@ PYBIND11_MODULE(_core, m) {
   m.doc() =
       "The compiled core: channels, sessions, the two-party protocols (submodule twopc), "
       "fixed-point functions (submodule fixmath), floating-point numbers (submodule secfloat), "
-      "local products (submodule linear), three-party kernels (submodule threepc).";
+      "local products (submodule linear), three-party kernels (submodule threepc), actively secure "
+      "protocols (submodule spdz2k).";
   privml::bindings::translate_exceptions();
   privml::bindings::define_network(m);
   privml::bindings::define_packing(m);
@@ -59,6 +62,7 @@ PYBIND11_MODULE(_core, m) {
   privml::bindings::define_correlations(m);
   py::module_ linear = m.def_submodule("linear", "Local products of ring elements.");
   privml::bindings::define_linear(linear);
+  privml::bindings::define_wide_numbers(linear);
   py::module_ twopc = m.def_submodule(
       "twopc", "Protocols: the first argument is a TwoPartySession, both parties call alike.");
   privml::bindings::define_comparison_family(twopc);
@@ -79,4 +83,7 @@ PYBIND11_MODULE(_core, m) {
   py::module_ threepc = m.def_submodule(
       "threepc", "Kernels of the three-party engine: what one party computes between messages.");
   privml::bindings::define_three_party_kernels(threepc);
+  py::module_ spdz2k = m.def_submodule(
+      "spdz2k", "Actively secure protocols: the first argument is an ActiveSession.");
+  privml::bindings::define_active_session(m, spdz2k);
 }

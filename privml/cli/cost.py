@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
-from privml.cli.settings import ot_of
+from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
@@ -17,15 +20,21 @@ from privml.session.ledger import Ledger
 
 
 def run(config: DictConfig) -> None:
-    if config.engine.name not in ("twopc", "threepc"):
+    if config.engine.name not in ("twopc", "threepc", "active"):
         raise ConfigError(
-            f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc and engine=threepc"
+            f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc, threepc and active"
         )
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
     if config.engine.name == "threepc":
         truncation = config.engine.get("truncation", "auto")
         ledger = program.dealt_cost(*program.shapes(config.batch), truncation=truncation)
         how, drawn = "three parties", DEALT
+    elif config.engine.name == "active":
+        ring, truncation = ring_of(config), config.engine.truncation
+        shapes, ot = program.shapes(config.batch), replace(ot_of(config), security="malicious")
+        ledger = program.active_cost(*shapes, ot=ot, ring=ring, truncation=truncation)
+        demand = program.demand(*shapes, ring=ring, truncation=truncation)
+        how, drawn = f"actively secure, ring of {ring} bits", f"made ahead by {ot}; {kinds(demand)}"
     else:
         ot = ot_of(config)
         if not ot.decided:
@@ -38,6 +47,14 @@ def run(config: DictConfig) -> None:
     console.out.print(phase_table("Totals of the client", numbers, timed=False))
     console.out.print(correlation_line(numbers, drawn))
     console.out.print(forecast(config, ledger))
+
+
+def kinds(demand: dict[str, Any]) -> str:
+    """What a run draws, in words."""
+    counts = {name: count for name, count in demand.items() if isinstance(count, int)}
+    counts["input masks"] = sum(demand["masks"])
+    counts |= {f"numbers of {width} shared bits": count for width, count in demand["edabits"].items()}
+    return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
 def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:

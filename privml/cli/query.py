@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
-from privml.cli.settings import ot_of
+from privml.cli.settings import ot_of, ring_of, truncation_of
 from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of
 from privml.errors import ConfigError
@@ -38,8 +38,9 @@ def run(config: DictConfig) -> None:
             progress=step,
             preprocessing=preprocessing,
             dealer=config.dealer,
-            truncation=config.truncation,
+            truncation=truncation_of(config),
             device=config.device,
+            ring=ring_of(config),
         )
     save(answer.outputs, config.out)
     if config.ledger is not None:

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 from privml.cli import console
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.query import check_writable, save
-from privml.cli.settings import ot_of
+from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
 from privml.evaluation.answers import plain_outputs
@@ -27,10 +27,10 @@ def run(config: DictConfig) -> None:
         outputs = plain_outputs(program, inputs)
         if program.calibrated_layers and not config.quiet:
             console.out.print(f"{reliance(program)}; no value was beyond it")
-    elif config.engine.name in ("twopc", "threepc"):
+    elif config.engine.name in ("twopc", "threepc", "active"):
         outputs = run_processes(config, program, inputs)
     else:
-        raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc, threepc and plain")
+        raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc, threepc, active and plain")
     save(outputs, config.out)
     if not config.quiet:
         compare(source, inputs, outputs[0], config.input is None)
@@ -59,6 +59,7 @@ def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) ->
             dealer=config.engine.name == "threepc",
             truncation=config.engine.get("truncation", "auto"),
             device=config.engine.get("device", "cpu"),
+            ring=ring_of(config),
         )
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers

@@ -8,7 +8,7 @@ import contextlib
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.settings import ot_of
+from privml.cli.settings import ot_of, ring_of, truncation_of
 from privml.cli.stores import preprocessing_of
 from privml.program import WEIGHTS_OWNER, Program
 from privml.service.choose_ot import LinkProfile
@@ -34,7 +34,8 @@ def run(config: DictConfig) -> None:
             progress=step,
             preprocessing=preprocessing,
             dealer=config.dealer,
-            truncation=config.truncation,
+            truncation=truncation_of(config),
             device=config.device,
+            ring=ring_of(config),
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from omegaconf import DictConfig, OmegaConf
 
+from privml.engines.active import RINGS
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 
@@ -62,6 +63,20 @@ def _fits(value: object, kind: str, least: int) -> bool:
     if kind is _NUMBER:
         return type(value) in (int, float) and 0 < value < float("inf")
     return type(value) is int and value >= least
+
+
+def ring_of(config: DictConfig) -> int | None:
+    """The ring of engine=active; None for other engines."""
+    if config.engine.name != "active":
+        return None
+    if config.engine.ring not in RINGS:
+        raise ConfigError(f"engine.ring={config.engine.ring} must be one of {', '.join(map(str, RINGS))}")
+    return config.engine.ring
+
+
+def truncation_of(config: DictConfig) -> str:
+    """Of engine=active its own setting, else that for three parties."""
+    return config.engine.truncation if config.engine.name == "active" else config.truncation
 
 
 def ot_of(config: DictConfig) -> OtChoice:

@@ -30,11 +30,11 @@ class PlainEngine(Engine):
     components = 1
 
     def __init__(self, check_overflow: bool = True, parties: int = 2, like: str = "twopc") -> None:
-        if like not in ("twopc", "threepc"):
-            raise ValueError(f"like must be twopc or threepc, got {like!r}")
+        if like not in ("twopc", "threepc", "active"):
+            raise ValueError(f"like must be twopc, threepc or active, got {like!r}")
         self.check_overflow = check_overflow
         self.parties = parties
-        self.composed = self.stays_wide = like == "threepc"
+        self.composed = self.stays_wide = like != "twopc"
         self.trivial_inputs = not self.composed
 
     def owned(self, party: int) -> Engine:

@@ -63,17 +63,18 @@ def launch(
     dealer: bool = False,
     truncation: str = "auto",
     device: str = "cpu",
+    ring: int | None = None,
 ) -> Run:
     """Runs ``program`` (with weights) on ``inputs`` between two fresh processes, or three with a ``dealer``.
 
     ``deadline``: seconds that either party waits for the other; ``threads``: the session's lanes, and torch's threads;
-    ``timeout``: for the whole run; ``truncation``, ``device`` (of all three): see ``serve``. Raises InvalidInput before
-    anything is started, and what any party raised; all processes have ended when it returns.
+    ``timeout``: for the whole run; ``truncation``, ``device`` (of all three), ``ring``: see ``serve``.
+    Raises InvalidInput before anything is started, and what any party raised; all processes have ended when it returns.
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
     settings = {"ot": asdict(ot), "deadline": deadline, "network": dict(network or {}), "threads": threads}
-    settings.update(truncation=truncation, device=device)
+    settings.update(truncation=truncation, device=device, ring=ring)
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))

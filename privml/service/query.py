@@ -17,7 +17,7 @@ from privml.errors import InvalidInput
 from privml.program import INPUT_OWNER, Program
 from privml.service.inputs import checked_input
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import DealtTerms, Service, Terms, ask
+from privml.service.request import AnyTerms, Service, ask
 from privml.service.serve import settings_of
 from privml.session.connect import reach, reaching, reaching_dealer, refuse_insecure
 from privml.session.lanes import Joiner, Link
@@ -52,11 +52,12 @@ def query(
     dealer: str | None = None,
     truncation: str = "auto",
     device: str = "cpu",
+    ring: int | None = None,
 ) -> Answer:
     """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
     with one of them per input of the program. ``threads``: the session's lanes, as many as the server's.
-    ``preprocessing``: the store that the correlations are taken from. ``dealer``, ``truncation``: as at the server;
-    ``device``: see ``serve``.
+    ``preprocessing``: the store that the correlations are taken from. ``dealer``, ``truncation``, ``ring``: as at the
+    server; ``device``: see ``serve``.
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
     then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
@@ -65,7 +66,7 @@ def query(
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
     service = Service(
-        program, settings_of(program, ot, threads, preprocessing, dealer, truncation, device), preprocessing
+        program, settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring), preprocessing
     )
     refuse_insecure(service.settings, None, server, dealer)
     load_torch()
@@ -85,7 +86,7 @@ def _ask_and_run(
     progress: Progress | None,
 ) -> Answer:
     start = time.monotonic()
-    settled: list[Terms | DealtTerms] = []
+    settled: list[AnyTerms] = []
 
     def agree(channel: _core.Channel) -> EngineOpener:
         settled.append(ask(channel, service, [tuple(value.shape) for value in inputs]))

@@ -18,7 +18,7 @@ from privml.program import Program
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
 from privml.session.preprocessing import Preprocessing
-from privml.session.session import Settings, dealt_engine, make_engine
+from privml.session.session import Settings, active_engine, dealt_engine, make_engine
 from privml.store.files import Position
 
 # Bounds what a client can make the server allocate.
@@ -87,16 +87,45 @@ class DealtTerms:
         return dealt_engine(self.settings, inputs_of(self.shapes), channels, rank, test_seed)
 
 
+@dataclass(frozen=True, slots=True)
+class ActiveTerms:
+    """``Terms`` of a session that is secure against a peer who deviates; ``stock`` is what the run draws."""
+
+    shapes: tuple[Shape, ...]
+    settings: Settings
+    stock: dict[str, Any]
+
+    @property
+    def source(self) -> str:
+        return f"made by {self.settings.ot}"
+
+    def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
+        """See ``open_session``."""
+        return active_engine(self.settings, channels, rank, test_seed)
+
+
+AnyTerms = Terms | DealtTerms | ActiveTerms
+
+
+def _active_terms(service: Service, shapes: Sequence[Shape]) -> ActiveTerms:
+    settings = service.settings
+    stock = service.program.demand(*shapes, ring=settings.ring, truncation=settings.truncation)
+    return ActiveTerms(tuple(shapes), settings, stock)
+
+
 def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
     """What is said about the inputs in clear."""
     return {"inputs": [list(shape) for shape in shapes]}
 
 
-def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> Terms | DealtTerms:
+def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> AnyTerms:
     """Client: announces the shapes. InvalidInput with the server's reason when it refuses."""
     if service.settings.dealt:
         agree(channel, inputs_of(shapes), lambda theirs: (None, {}), "the server refuses the query")
         return DealtTerms(tuple(shapes), service.settings)
+    if service.settings.active:
+        agree(channel, inputs_of(shapes), lambda theirs: (None, {}), "the server refuses the query")
+        return _active_terms(service, shapes)
     wanted = {**inputs_of(shapes), **service.words()}
     start, verdict = agree(
         channel, wanted, lambda theirs: (_start(service, shapes, theirs), {}), "the server refuses the query"
@@ -108,13 +137,15 @@ def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> Te
     return _terms(service, tuple(shapes), start, ot, why)
 
 
-def grant(channel: _core.Channel, service: Service) -> Terms | DealtTerms:
+def grant(channel: _core.Channel, service: Service) -> AnyTerms:
     """Server: the client's shapes, answered with yes; InvalidInput, after telling the client, when they do not fit."""
 
-    def check(theirs: dict[str, Any]) -> tuple[Terms | DealtTerms, dict[str, Any]]:
+    def check(theirs: dict[str, Any]) -> tuple[AnyTerms, dict[str, Any]]:
         shapes = checked_shapes(theirs, service.program)
         if service.settings.dealt:
             return DealtTerms(shapes, service.settings), {}
+        if service.settings.active:
+            return _active_terms(service, shapes), {}
         start, ot = _start(service, shapes, theirs), service.settings.ot
         if start is not None or ot.decided:
             return _terms(service, shapes, start, ot, ""), {}

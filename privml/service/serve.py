@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from privml import _core
@@ -16,7 +16,7 @@ from privml.errors import ConfigError, PeerDisconnected
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import DealtTerms, Service, Shape, Terms, grant
+from privml.service.request import AnyTerms, Service, Shape, grant
 from privml.session.connect import accept, joining, listening, reaching_dealer, refuse_insecure
 from privml.session.lanes import Link
 from privml.session.ledger import Ledger
@@ -67,6 +67,7 @@ def serve(
     dealer: str | None = None,
     truncation: str = "auto",
     device: str = "cpu",
+    ring: int | None = None,
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
@@ -76,12 +77,13 @@ def serve(
     ``preprocessing``: the store that sessions take their correlations from. ``link_profile``: the link to the clients,
     which ``ot`` "auto" reckons with (default: that of ``network``). ``dealer``: the address of party 2 (see
     ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``; ``device``: where
-    this party of three computes, "cpu" or "cuda".
+    this party of three computes, "cpu" or "cuda". ``ring`` (64 or 32 bits) takes the engine ``active``, secure against
+    clients who deviate from the protocol.
     Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
-    settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device)
+    settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring)
     service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
     refuse_insecure(settings, None, listen, dealer)
     load_torch()
@@ -132,6 +134,7 @@ def settings_of(
     dealer: str | None = None,
     truncation: str = "auto",
     device: str = "cpu",
+    ring: int | None = None,
 ) -> Settings:
     """What all parties of a query must agree on. ConfigError when the store is not as secure as ``ot`` demands."""
     if preprocessing is not None and ot.security != preprocessing.ot.security:
@@ -139,9 +142,13 @@ def settings_of(
             f"ot.security={ot.security}, but the correlations of {preprocessing.store} are {preprocessing.ot.security}"
         )
     store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
-    engine = "twopc" if dealer is None else "threepc"
+    if ring is not None and dealer is not None:
+        raise ConfigError("three parties are not secure against one that deviates: leave out dealer or ring")
+    if ring is not None:
+        ot = replace(ot, security="malicious")
+    engine = "active" if ring is not None else "twopc" if dealer is None else "threepc"
     hashes = program.hash, program.formats_hash
-    return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device)
+    return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device, ring)
 
 
 def _answer(
@@ -152,7 +159,7 @@ def _answer(
     progress: Progress | None,
 ) -> Answered:
     start = time.monotonic()
-    settled: list[Terms | DealtTerms] = []
+    settled: list[AnyTerms] = []
 
     def agree(channel: _core.Channel) -> EngineOpener:
         settled.append(grant(channel, service))

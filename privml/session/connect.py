@@ -42,6 +42,7 @@ def connect(
     dealer: str | None = None,
     truncation: str = "auto",
     device: str = "cpu",
+    ring: int = 64,
     test_seed: int | None = None,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -57,15 +58,21 @@ def connect(
     listens. ``truncation``: see ``privml.engines.threepc.ThreePartyEngine``, the same at all parties.
     ``device``: where this party of ``threepc`` computes, "cpu" or "cuda"; the others may choose differently.
 
+    ``engine="active"``: secure against a peer who deviates from the protocol, always on transfers of malicious
+    security; ``ring``: 64 or 32, the bits of its ring; ``truncation``: see ``privml.engines.active.ActiveEngine``.
+
     Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
     PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
     """
     _check_places(rank, listen, connect, dealer, engine)
     program_hash, formats_hash = hashes_of(program)
-    choice, numerics = OtChoice(ot, k, security, refill), numerics or Numerics()
+    active = engine == "active"
+    choice = OtChoice(ot, k, "malicious" if active else security, refill)
+    numerics = numerics or (Numerics(bits=32, scale=8) if active and ring == 32 else Numerics())
     settings = Settings(
-        engine, choice, program_hash, formats_hash, numerics, threads, truncation=truncation, device=device
-    )
+        engine, choice, program_hash, formats_hash, numerics, threads, truncation=truncation, device=device,
+        ring=ring if active else None,
+    )  # fmt: skip
     refuse_insecure(settings, test_seed, listen, connect, dealer)
     load_torch()
     if rank == DEALER:

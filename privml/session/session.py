@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
+from privml.engines import active
+from privml.engines.active import ActiveEngine, checked_ring
 from privml.engines.base import Engine
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.engines.threepc import established
@@ -27,7 +29,7 @@ from privml.session.lanes import Joiner, Link, public_seed, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.version import VERSION
 
-ENGINES = ("twopc", "threepc")
+ENGINES = ("twopc", "threepc", "active")
 Result = TypeVar("Result")
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
@@ -42,8 +44,9 @@ WaitCallback = Callable[[float], None]
 class Settings:
     """What both parties must agree on. ``program`` and ``formats`` are hashes in hex or None; ``threads`` is the number
     of lanes; ``store`` names the store that correlations come from and ``when_empty`` what follows when they do not
-    suffice (see ``privml.session.preprocessing``). ``truncation``: see ``ThreePartyEngine``. They need not
-    agree on ``device`` (cpu or cuda)."""
+    suffice (see ``privml.session.preprocessing``). ``truncation``: see ``ThreePartyEngine`` and ``ActiveEngine``, whose
+    ``ring`` (64 or 32 bits) says also how many bits the keys of its checks have: as many. They need not agree on
+    ``device`` (cpu or cuda)."""
 
     engine: str = "twopc"
     ot: OtChoice = DEFAULT_OT
@@ -55,6 +58,7 @@ class Settings:
     when_empty: str | None = None
     truncation: str = "auto"
     device: str = "cpu"
+    ring: int | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
@@ -63,6 +67,22 @@ class Settings:
         kernels_for(self.device)  # says what is missing before anybody waits
         if self.dealt and (self.threads > 1 or self.store is not None):
             raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
+        if self.active:
+            self._check_active()
+
+    def _check_active(self) -> None:
+        ring = checked_ring(self.ring)
+        if self.ot.provider != "ideal" and self.ot.security != "malicious":
+            raise ConfigError("engine=active needs ot.security=malicious")
+        if self.threads > 1 or self.ot.in_background or self.store is not None:
+            raise ConfigError("engine=active has one lane: leave out threads, ot.refill and stores of transfers")
+        if self.numerics.bits > ring:
+            raise ConfigError(f"numerics of {self.numerics.bits} bits do not fit engine.ring={ring}")
+
+    @property
+    def active(self) -> bool:
+        """Whether the parties are secure against one that deviates from the protocol."""
+        return self.engine == "active"
 
     @property
     def dealt(self) -> bool:
@@ -84,6 +104,7 @@ class Settings:
         return Hello(
             VERSION, rank, self.engine, ot.provider, ot.k, ot.security, role, self.program, self.formats, numerics,
             self.threads, ot.refill, self.store, self.when_empty,
+            truncation=self.truncation if self.active else None, ring=self.ring,
         )  # fmt: skip
 
 
@@ -127,7 +148,9 @@ def open_session(
         common = public_seed(token) if test_seed is None else test_seed
         if settings.ot.provider == "ideal" and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
-        if opener is None:
+        if opener is None and settings.active:
+            opener = partial(active_engine, settings)
+        elif opener is None:
             ordinary = partial(make_engine, settings.ot, settings.threads)
             opener = partial(dealt_engine, settings, {}) if settings.dealt else ordinary
         engine = opener(link.channels, rank, test_seed)
@@ -153,6 +176,14 @@ def make_engine(
     if not ot.decided:
         raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
     return connected(channels, rank, ot, threads, test_seed)
+
+
+def active_engine(
+    settings: Settings, channels: Sequence[_core.Channel], rank: int, test_seed: int | None
+) -> ActiveEngine:
+    """An engine that is secure against a peer who deviates."""
+    assert settings.ring is not None
+    return active.established(channels[0], rank, settings.ot, settings.ring, settings.truncation, test_seed)
 
 
 def dealt_engine(

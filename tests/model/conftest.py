@@ -15,9 +15,13 @@ ENGINES = {
     "additive": lambda **numerics: Session(AdditiveEngine(), privml.Numerics(**numerics)),
     "twopc": lambda **numerics: privml.local("twopc", ot="ideal", **numerics),
     "threepc": lambda **numerics: privml.local("threepc", truncation="exact", **numerics),
+    "active": lambda **numerics: privml.local("active", ot="ideal", truncation="exact", **numerics),
 }
 # What an engine must agree with bit for bit, where that is not the plain engine as it is.
-ORACLES = {"threepc": lambda **numerics: privml.local("plain", like="threepc", **numerics)}
+ORACLES = {
+    "threepc": lambda **numerics: privml.local("plain", like="threepc", **numerics),
+    "active": lambda **numerics: privml.local("plain", like="active", **numerics),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +29,7 @@ def one_thread():
     torch.set_num_threads(1)
 
 
-UNBUILT = ["twopc", "threepc"] if importlib.util.find_spec("privml._core") is None else []
+UNBUILT = ["twopc", "threepc", "active"] if importlib.util.find_spec("privml._core") is None else []
 SKIP = pytest.mark.skip(reason="the C++ core is not built; run `make build`")
 
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Python names of the actively secure protocols on arrays of shares.
+#include "bindings/active_values.h"
+#include "spdz2k/bit_and.h"
+#include "spdz2k/bits_to_ring.h"
+#include "spdz2k/equality.h"
+#include "spdz2k/most_significant_bit.h"
+#include "spdz2k/multiply.h"
+#include "spdz2k/truncation.h"
+
+namespace privml::bindings {
+namespace {
+
+using spdz2k::CostMeter;
+using spdz2k::Session;
+
+// out = protocol(session, operands..., out) on arrays that the operands' loads have made; `In` and
+// `Out` say which kind of share they are.
+template <class Out, class Protocol, class Cost, class... In>
+py::tuple mapped(ActiveSession& session, ShareResult out, const Protocol& protocol,
+                 const Cost& cost, const In&... operands) {
+  session.run(
+      [&]<class R>(Session<R>& s) {
+        auto share = Out::template fresh<R>(out.size());
+        [&](const auto&... loaded) {
+          protocol.template operator()<R>(s, Out::template span<R>(share), loaded...);
+        }(operands.template load<R>()...);
+        out.store(spdz2k::ShareView<std::remove_cvref_t<decltype(share.value[0])>>(share));
+      },
+      cost);
+  return out.tuple();
+}
+
+struct ToNumbers {
+  template <class R>
+  static spdz2k::WordShares<R> fresh(i64 n) {
+    return spdz2k::WordShares<R>(n);
+  }
+  template <class R>
+  static spdz2k::WordSpan<R> span(spdz2k::WordShares<R>& share) {
+    return share;
+  }
+};
+
+struct ToBits {
+  template <class R>
+  static spdz2k::BitShares<R> fresh(i64 n) {
+    return spdz2k::BitShares<R>(n);
+  }
+  template <class R>
+  static spdz2k::BitSpan<R> span(spdz2k::BitShares<R>& share) {
+    return share;
+  }
+};
+
+void expect_alike(const ShareArrays& a, const ShareArrays& b) {
+  expect(a.shape == b.shape, "a and b: shapes differ");
+}
+
+py::tuple multiply(ActiveSession& session, const Components& a, const Components& b) {
+  const Numbers x(session, a, "a"), y(session, b, "b");
+  expect_alike(x, y);
+  return mapped<ToNumbers>(
+      session, number_result(session, x.shape),
+      []<class R>(Session<R>& s, auto out, const auto& left, const auto& right) {
+        spdz2k::multiply<R>(s, left, right, out);
+      },
+      [&]<class R>(CostMeter& meter) { spdz2k::cost_multiply<R>(meter, x.size()); }, x, y);
+}
+
+py::tuple bit_and(ActiveSession& session, const Components& a, const Components& b) {
+  const Bits x(a, "a"), y(b, "b");
+  expect_alike(x, y);
+  return mapped<ToBits>(
+      session, bit_result(x.shape),
+      []<class R>(Session<R>& s, auto out, const auto& left, const auto& right) {
+        spdz2k::and_bits<R>(s, left, right, out);
+      },
+      [&]<class R>(CostMeter& meter) { spdz2k::cost_and_bits<R>(meter, x.size()); }, x, y);
+}
+
+py::tuple bits_to_ring(ActiveSession& session, const Components& a) {
+  const Bits x(a, "a");
+  return mapped<ToNumbers>(
+      session, number_result(session, x.shape),
+      []<class R>(Session<R>& s, auto out, const auto& in) { spdz2k::bits_to_ring<R>(s, in, out); },
+      [&]<class R>(CostMeter& meter) { spdz2k::cost_bits_to_ring<R>(meter, x.size()); }, x);
+}
+
+py::tuple less_than_zero(ActiveSession& session, const Components& a, int bits) {
+  const Numbers x(session, a, "a");
+  return mapped<ToBits>(
+      session, bit_result(x.shape),
+      [&]<class R>(Session<R>& s, auto out, const auto& in) {
+        spdz2k::most_significant_bit<R>(s, in, bits, out);
+      },
+      [&]<class R>(CostMeter& meter) {
+        spdz2k::cost_most_significant_bit<R>(meter, x.size(), bits);
+      },
+      x);
+}
+
+py::tuple equal_zero(ActiveSession& session, const Components& a, int bits) {
+  const Numbers x(session, a, "a");
+  return mapped<ToBits>(
+      session, bit_result(x.shape),
+      [&]<class R>(Session<R>& s, auto out, const auto& in) {
+        spdz2k::equal_zero_bits<R>(s, in, bits, out);
+      },
+      [&]<class R>(CostMeter& meter) { spdz2k::cost_equal_zero_bits<R>(meter, x.size(), bits); },
+      x);
+}
+
+spdz2k::TruncationKind kind_of(const std::string& name) {
+  using enum spdz2k::TruncationKind;
+  if (name == "probable") return probable;
+  if (name == "exact_low") return exact_low;
+  if (name == "exact_high") return exact_high;
+  if (name == "exact") return exact;
+  if (name == "bounded") return bounded;
+  throw InvalidArgument("truncate: no kind " + name);
+}
+
+py::tuple truncate(ActiveSession& session, const Components& a, int bits, int shift,
+                   const std::string& kind, bool is_signed) {
+  const Numbers x(session, a, "a");
+  const spdz2k::Truncation how{bits, shift, kind_of(kind), is_signed};
+  return mapped<ToNumbers>(
+      session, number_result(session, x.shape),
+      [&]<class R>(Session<R>& s, auto out, const auto& in) {
+        spdz2k::truncate<R>(s, in, how, out);
+      },
+      [&]<class R>(CostMeter& meter) { spdz2k::cost_truncate<R>(meter, x.size(), how); }, x);
+}
+
+}  // namespace
+
+void define_active_protocols(py::module_& m) {
+  m.def("multiply", &multiply, "session"_a, "a"_a, "b"_a, "Elementwise products mod 2^k.");
+  m.def("bit_and", &bit_and, "session"_a, "a"_a, "b"_a);
+  m.def("bits_to_ring", &bits_to_ring, "session"_a, "a"_a, "Shared bits as numbers.");
+  m.def("less_than_zero", &less_than_zero, "session"_a, "a"_a, "bits"_a,
+        "The highest of `bits` bits, as a shared bit.");
+  m.def("equal_zero", &equal_zero, "session"_a, "a"_a, "bits"_a,
+        "Whether the lowest `bits` bits are zero, as a shared bit.");
+  m.def("truncate", &truncate, "session"_a, "a"_a, "bits"_a, "shift"_a, "kind"_a = "exact",
+        "is_signed"_a = true,
+        "floor(x / 2^shift) of numbers of `bits` bits, up to the error of the kind: probable, "
+        "exact_low, exact_high, exact or bounded.");
+}
+
+}  // namespace privml::bindings

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// One party's actively secure session as Python holds it: runs protocols without the interpreter
+// lock, or only meters them.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "bindings/arrays.h"
+#include "bindings/lane.h"
+#include "spdz2k/cost.h"
+#include "spdz2k/session.h"
+
+namespace privml::bindings {
+
+// A protocol that fails ends the session: keys are wiped, the channel is closed, and later calls
+// throw the same kind of error. Wrong arguments, refused before a byte is sent, leave it alive.
+class ActiveSession {
+ public:
+  // `ring` is k: 32 or 64. The OT provider makes the correlations, against malicious peers; "ideal"
+  // (tests only) stands for an ideal supply, too, and needs a test seed.
+  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, const OtConfig& config);
+  // A meter.
+  ActiveSession(int rank, int ring, const OtConfig& config);
+
+  int rank() const { return rank_; }
+  int ring() const { return ring_; }
+  bool metering() const { return meter_ != nullptr; }
+  // How many arrays of words a number's share consists of: low (and high) words of share and MAC.
+  int components() const { return ring_ == 64 ? 4 : 2; }
+
+  // protocol.template operator()<R>(session), on a meter cost.template operator()<R>(meter).
+  template <class Protocol, class Cost>
+  void run(const Protocol& protocol, const Cost& cost) {
+    with_ring([&]<class R>() {
+      if (metering()) return book([&] { cost.template operator()<R>(*meter_); });
+      call([&] { protocol.template operator()<R>(session<R>()); });
+    });
+  }
+  // What needs no message; nothing on a meter.
+  template <class Work>
+  void run_locally(const Work& work) {
+    if (metering()) return;
+    with_ring([&]<class R>() { call([&] { work.template operator()<R>(session<R>()); }); });
+  }
+
+  // Makes what is missing of a demand now.
+  void reserve(const spdz2k::Demand& demand);
+  // Everything drawn so far.
+  spdz2k::Demand drawn() const;
+
+  void close();
+  // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
+  // cots_as_receiver} as of the last finished call.
+  py::dict counters() const;
+
+ private:
+  template <class R>
+  struct Side {
+    std::unique_ptr<spdz2k::Session<R>> session;
+    std::unique_ptr<spdz2k::Supply<R>> supply;
+  };
+  class Occupied;
+
+  template <class Function>
+  void with_ring(Function&& function) {
+    if (ring_ == 64) return function.template operator()<spdz2k::Ring64>();
+    function.template operator()<spdz2k::Ring32>();
+  }
+  template <class R>
+  spdz2k::Session<R>& session() {
+    return *std::get<Side<R>>(side_).session;
+  }
+  template <class R>
+  void open(const OtConfig& config);
+  void call(const std::function<void()>& protocol);
+  void book(const std::function<void()>& cost);
+  void expect_open();
+  void fail(const std::exception_ptr& error);
+  void wipe();
+
+  int rank_, ring_;
+  std::shared_ptr<Channel> channel_;
+  std::unique_ptr<Lane> lane_;
+  std::variant<Side<spdz2k::Ring64>, Side<spdz2k::Ring32>> side_;
+  std::unique_ptr<spdz2k::CostMeter> meter_;
+  std::atomic<bool> busy_ = false, closed_ = false;
+  mutable std::mutex mutex_;  // guards what follows
+  std::string cause_;         // why the session ended
+  bool aborted_ = false;      // by SecurityAbort
+  spdz2k::Demand drawn_;
+};
+
+}  // namespace privml::bindings

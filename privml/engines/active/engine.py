@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The actively secure two-party engine: authenticated shares in Z_2^(k+s), protocols of the compiled core.
+
+A share of a number is (low words[, high words]) of this party's share and of its MAC, of a bit one word each; the value
+of a number are the lowest k bits of the shares' sum, that of a bit the lowest. Values of rings below k bits lie in the
+low bits; what their high bits are is unknown and looked at by nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+
+from privml import _core
+from privml.engines import ring
+from privml.engines.active import numbers
+from privml.engines.active.lookup import lookup_many
+from privml.engines.active.numbers import array, arrays, on_halves, tensors
+from privml.engines.active.windows import Window, convolution
+from privml.engines.base import Engine, Operand, Share
+from privml.engines.composed.maxima import argmax_last, max_last
+from privml.engines.correlations import Correlations
+from privml.errors import ConfigError
+from privml.formats import FixedPoint
+
+BOTH = -1
+RINGS = (64, 32)
+TRUNCATIONS = ("auto", "probabilistic", "faithful", "exact")
+# An operation whose truncations go wrong with at most this probability takes the probabilistic protocol by itself; a
+# session may do 4096 of them before it fails with probability 2^-20.
+_NEGLIGIBLE = 2.0**-32
+_protocols = _core.spdz2k
+
+
+class ActiveEngine(Engine):
+    """One party's engine on an open ``_core.ActiveSession`` (or on a meter, which returns zeros).
+
+    A peer that deviates ends in SecurityAbort, here or at the latest when a value is revealed; after that every call
+    raises it. ``truncation``: "exact" rounds down always, as ``plain``; "faithful" may be one unit of the last place
+    above; "probabilistic" costs least and goes wrong by far with probability |x| / 2^k; "auto" is probabilistic where
+    that is negligible and faithful elsewhere. ``failure``: the sum of these probabilities so far.
+    """
+
+    name = "active"
+    parties = 2
+    trivial_inputs = False
+    stays_wide = True
+
+    def __init__(self, session: _core.ActiveSession, truncation: str = "auto") -> None:
+        if truncation not in TRUNCATIONS:
+            raise ConfigError(f"truncation must be one of {', '.join(TRUNCATIONS)} here, got {truncation!r}")
+        self.session, self.rank, self.truncation = session, session.rank, truncation
+        self.ring, self.components = session.ring, session.components
+        self.floors = truncation == "exact"
+        self.failure = 0.0
+
+    def close(self) -> None:
+        self.session.close()
+
+    def counters(self) -> dict[str, Any]:
+        """See ``privml.session.ledger.Snapshot``; ``truncation_failure``: the probability that any truncation so far
+        went wrong, at most."""
+        return {**self.session.counters(), "truncation_failure": self.failure}
+
+    def drawn(self) -> dict[str, Any]:
+        """Numbers of correlations drawn so far, by kind."""
+        return self.session.drawn()
+
+    def reserve(self, correlations: Correlations | dict[str, Any]) -> None:
+        if isinstance(correlations, dict):
+            self.session.reserve(correlations)
+
+    # ---- in and out
+    def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
+        if bits > self.ring:
+            raise ConfigError(f"a value of {bits} bits does not fit the ring of {self.ring}: choose fewer, or ring=64")
+        return tensors(_protocols.input(self.session, self._mine(value, shape, owner), list(shape), owner))
+
+    def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
+        return tensors(_protocols.input_bits(self.session, self._mine(value, shape, owner), list(shape), owner))
+
+    def _mine(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Any:
+        if self.rank != owner or value is None:
+            return None
+        return array(value.to(torch.int64).expand(tuple(shape)))
+
+    def public(self, value: torch.Tensor, bits: int) -> Share:
+        if value.dtype is not torch.uint8:
+            return tensors(_protocols.public_numbers(self.session, array(value)))
+        zeros = (torch.zeros(value.shape, dtype=torch.int64),) * 2
+        return self._with_bits(zeros, value)
+
+    def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
+        bits = min(bits, self.ring)
+        value = _protocols.reveal(self.session, arrays(a), bits, BOTH if to is None else to)
+        return None if value is None else ring.wrap(torch.from_numpy(value), bits)
+
+    def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
+        value = _protocols.reveal_bits(self.session, arrays(a), BOTH if to is None else to)
+        return None if value is None else torch.from_numpy(value)
+
+    # ---- linear, local
+    def add(self, a: Share, b: Share, bits: int) -> Share:
+        return on_halves(numbers.add, a, b)
+
+    def negate(self, a: Share, bits: int) -> Share:
+        return on_halves(numbers.negate, a)
+
+    def subtract(self, a: Share, b: Share, bits: int) -> Share:
+        return on_halves(numbers.subtract, a, b)
+
+    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        constants = torch.as_tensor(value, dtype=torch.int64)
+        shape = torch.broadcast_shapes(a[0].shape, constants.shape)
+        wide = tuple(c.expand(shape) for c in a)
+        return tensors(_protocols.add_public(self.session, arrays(wide), array(constants.expand(shape))))
+
+    def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
+        return on_halves(lambda x: numbers.multiply_public(x, factor), a)
+
+    def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share:
+        return on_halves(lambda x: numbers.total(x, dims, keepdim), a) if dims else a
+
+    def additive(self, function: Callable[..., torch.Tensor], *shares: Share) -> Share:
+        if len(shares[0]) < self.components or self.ring < 64:  # what carries out of a word is lost
+            return super().additive(function, *shares)
+        return on_halves(partial(numbers.additive, function), *shares)
+
+    def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
+        return on_halves(lambda x: numbers.matmul_public(x, b, left), a)
+
+    def conv2d_public(
+        self,
+        x: Share,
+        w: torch.Tensor,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        bits: int,
+    ) -> Share:
+        def products(rows: Share, columns: Share) -> Share:
+            return on_halves(lambda c: numbers.matmul_public(c, rows[0], left=True), columns)
+
+        return convolution(x, (w,), Window(stride, padding, dilation, groups), products)
+
+    # ---- products
+    def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        return self._call("multiply", self._wide(a, out_bits), self._wide(b, out_bits))
+
+    def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        return self._matmul(self._wide(a, out_bits), self._wide(b, out_bits))
+
+    def _matmul(self, a: Share, b: Share) -> Share:
+        (*batch, rows, inner), columns = a[0].shape, b[0].shape[-1]
+        if b[0].shape[-2] != inner or list(b[0].shape[:-2]) != batch:
+            raise ValueError(f"matmul: shapes {tuple(a[0].shape)} and {tuple(b[0].shape)} do not fit")
+        shape = (*batch, rows, columns, inner)
+        left = tuple(c.unsqueeze(-2).expand(shape) for c in a)
+        right = tuple(c.transpose(-1, -2).unsqueeze(-3).expand(shape) for c in b)
+        return self.sum(self._call("multiply", left, right), [-1], False, self.ring)
+
+    def conv2d(
+        self,
+        x: Operand,
+        w: Operand,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        groups: int,
+        out_bits: int,
+    ) -> Share:
+        image, kernel = self._wide(x, out_bits), self._wide(w, out_bits)
+        return convolution(image, kernel, Window(stride, padding, dilation, groups), self._matmul)
+
+    def _wide(self, a: Operand, out_bits: int) -> Share:
+        """An operand in the ring of the product."""
+        if a.bits >= min(out_bits, self.ring):
+            return a.share
+        return self.extend(a.share, a.bits, out_bits, a.signed, a.nonnegative)
+
+    # ---- width and scale
+    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        bits = min(bits, self.ring)
+        shift = min(shift, bits - 1)
+        if shift == 0:
+            return a
+        if self._probabilistic(a, bits, bound):
+            return self._shifted(a, bits, shift, "probable")
+        if self.floors:
+            return self._shifted(a, bits, shift, "exact")
+        small = (bits >= 63 or (bound is not None and bound <= 1 << (bits - 2))) and shift <= bits - 2
+        return self._shifted(a, bits, shift, "bounded" if small else "exact_high")
+
+    def _shifted(self, a: Share, bits: int, shift: int, kind: str, signed: bool = True) -> Share:
+        """x / 2^shift for the number x of ``bits`` bits, in the whole ring."""
+        return self._call("truncate", a, bits, shift, kind, signed)
+
+    def _probabilistic(self, a: Share, bits: int, bound: int | None) -> bool:
+        limit = 1 << (bits - 1) if bound is None else bound
+        failure = min(1.0, a[0].numel() * limit / 2.0**bits)
+        if self.truncation == "probabilistic" or (self.truncation == "auto" and failure <= _NEGLIGIBLE):
+            self.failure += failure
+            return True
+        return False
+
+    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+        return self._exact().truncate(a, bits, shift, nonnegative, bound)
+
+    def _exact(self) -> ActiveEngine:
+        """The same party, rounding down always."""
+        return self if self.floors else ActiveEngine(self.session, "exact")
+
+    def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
+        bits = min(bits, self.ring)
+        if shift == 0:
+            return a
+        return self._shifted(a, bits, shift, "exact_low" if self.floors else "probable")  # higher bits do not matter
+
+    def extend(
+        self,
+        a: Share,
+        bits: int,
+        to_bits: int,
+        signed: bool = True,
+        nonnegative: bool = False,
+        bound: int | None = None,
+    ) -> Share:
+        if min(to_bits, self.ring) <= bits:
+            return a
+        # 2 x of a bit more, shifted back: no fraction falls away.
+        double, signed = self.multiply_public(a, 2, self.ring), signed or nonnegative
+        small = signed and bound is not None and bound <= 1 << (bits - 2)
+        return self._shifted(double, bits + 1, 1, "bounded" if small else "exact_high", signed)
+
+    def divide_public(
+        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+    ) -> Share:
+        self._need_wide("a quotient by a public number")
+        # only exact steps give an exact quotient
+        return super(ActiveEngine, self._exact()).divide_public(a, bits, divisor, nonnegative, bound)
+
+    def _need_wide(self, what: str) -> None:
+        if self.ring < 64:
+            raise ConfigError(f"{what} needs the ring of 64 bits: open the session with ring=64")
+
+    # ---- bits
+    def less_than_zero(self, a: Share, bits: int) -> Share:
+        return self._call("less_than_zero", a, min(bits, self.ring))
+
+    def equal_zero(self, a: Share, bits: int) -> Share:
+        return self._call("equal_zero", a, min(bits, self.ring))
+
+    def xor(self, a: Share, b: Share) -> Share:
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+
+    def logical_not(self, a: Share) -> Share:
+        return self._with_bits(a, torch.ones(a[0].shape, dtype=torch.uint8))
+
+    def _with_bits(self, a: Share, constants: torch.Tensor) -> Share:
+        return tensors(_protocols.add_public_bits(self.session, arrays(a), array(constants)))
+
+    def logical_and(self, a: Share, b: Share) -> Share:
+        return self._call("bit_and", a, b)
+
+    def bits_to_ring(self, a: Share, bits: int) -> Share:
+        return self._call("bits_to_ring", a)
+
+    def select(self, bit: Share, a: Share, bits: int) -> Share:
+        return self._call("multiply", self.bits_to_ring(bit, bits), a)
+
+    # ---- compositions
+    def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
+        return max_last(self, a, bits, one_hot)
+
+    def argmax_last(self, a: Share, bits: int) -> Share:
+        return argmax_last(self, a, bits)
+
+    def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return tuple(c[0] for c in self.lookup_many(table[None], index, in_bits, out_bits))
+
+    def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
+        return lookup_many(self, tables, index, in_bits)
+
+    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        from privml.engines.composed import function
+
+        self._need_wide(f"the function {name}")
+        return function(self, name, a, source, target)
+
+    def random_bits(self, shape: Sequence[int]) -> Share:
+        """Bits that nobody knows, as numbers."""
+        return tensors(_protocols.random_bits(self.session, list(shape)))
+
+    def open(self, a: Share, bits: int) -> torch.Tensor:
+        """The low bits in clear, unchecked until something is revealed: for masked values inside protocols."""
+        return torch.from_numpy(_protocols.open(self.session, arrays(a), bits))
+
+    def _call(self, name: str, *args: Any) -> Share:
+        passed = (arrays(a) if isinstance(a, tuple) else a for a in args)
+        return tensors(getattr(_protocols, name)(self.session, *passed))

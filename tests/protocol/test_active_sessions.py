@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Actively secure sessions between two ends of a socket: what must agree, what is refused, queries."""
+
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+import privml
+from privml.engines.correlations import OtChoice
+from privml.errors import ConfigError, HandshakeMismatch
+from privml.service.query import query
+from privml.service.serve import serve
+
+IDEAL = OtChoice("ideal")
+
+
+@pytest.fixture
+def address():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"
+
+
+def run(address, first, second):
+    def party(rank, settings):
+        side = {"listen": address} if rank == 0 else {"connect": address}
+        with privml.connect(rank, **side, engine="active", deadline=20.0, **{"ot": "ideal", **settings}) as session:
+            x = privml.share(torch.tensor([1.5, -2.0, 3.0]) if rank == 1 else None, owner=1, shape=(3,))
+            w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
+            return privml.reveal(torch.relu(x * w), to=1), session
+
+    with ThreadPoolExecutor(2) as executor:
+        return [executor.submit(party, rank, settings) for rank, settings in enumerate((first, second))]
+
+
+@pytest.mark.parametrize("settings", [{}, {"ring": 32, "numerics": privml.Numerics(bits=32, scale=8)}])
+def test_both_parties_run_one_program(address, settings):
+    server, client = (f.result() for f in run(address, settings, settings))
+    assert server[0] is None and client[0].tolist() == [3.0, 0.0, 0.0]
+    ours, theirs = (s.ledger.snapshot() for s in (server[1], client[1]))
+    assert ours.online.sent == theirs.online.received > 0
+
+
+@pytest.mark.parametrize(("other", "named"), [
+    ({"ring": 32, "numerics": privml.Numerics(bits=32, scale=16)}, "numerics"), ({"truncation": "exact"}, "truncation"),
+])  # fmt: skip
+def test_settings_must_agree(address, other, named):
+    for future in run(address, {}, other):
+        with pytest.raises(HandshakeMismatch, match=f"{named} is "):
+            future.result()
+
+
+def test_rings_must_agree(address):
+    numerics = privml.Numerics(bits=32, scale=8)
+    for future in run(address, {"numerics": numerics}, {"ring": 32, "numerics": numerics}):
+        with pytest.raises(HandshakeMismatch, match=r"ring is (64|32) here and (64|32) at the peer"):
+            future.result()
+
+
+@pytest.mark.parametrize(("settings", "why"), [
+    ({"ring": 16}, "ring"), ({"ring": 32, "numerics": privml.Numerics()}, "do not fit"), ({"threads": 2}, "one lane"),
+    ({"ot": "ideal", "listen": "0.0.0.0:0"}, "loopback"), ({"refill": "background"}, "one lane"),
+])  # fmt: skip
+def test_settings_that_are_refused(settings, why):
+    with pytest.raises(ConfigError, match=why):
+        privml.connect(0, **{"listen": "127.0.0.1:0", "engine": "active", **settings})
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(3)
+    module = Model().eval()
+    return module, privml.convert(module, calibration=torch.randn(20, 4), numerics={"bits": 64, "narrow": False})
+
+
+def test_a_query_is_answered_at_the_predicted_cost(model):
+    module, program = model
+    x = torch.randn(2, 4)
+    ports, listening = [], threading.Event()
+
+    def on_listening(port):
+        ports.append(port)
+        listening.set()
+
+    served = []
+    server = threading.Thread(
+        target=serve, args=(program, "127.0.0.1:0"),
+        kwargs={"ot": IDEAL, "ring": 64, "queries": 1, "log": lambda text: None, "on_listening": on_listening,
+                "on_answer": served.append},
+    )  # fmt: skip
+    server.start()
+    assert listening.wait(20)
+    answer = query(program, f"127.0.0.1:{ports[0]}", x, ot=IDEAL, ring=64)
+    server.join(20)
+    assert (answer.outputs[0] - module(x)).abs().max() < 1e-2 and served[0].source == "made by ideal (malicious)"
+    predicted = program.active_cost((2, 4), ot=IDEAL).snapshot()
+    measured = answer.ledger.snapshot()
+    for phase in ("setup", "preprocess", "online"):
+        one, other = getattr(measured, phase), getattr(predicted, phase)
+        assert (one.sent, one.received, one.depth) == (other.sent, other.received, other.depth)
+    with privml.local("active", ot="ideal", bits=64, scale=program.numerics.scale) as session:
+        program.run(session, x)
+        assert session.engine.engines[0].drawn()["triples"] == program.demand((2, 4))["triples"] > 0
