@@ -53,14 +53,19 @@ def convert(
     calibration: torch.Tensor | Sequence[torch.Tensor] | None = None,
     numerics: Precision | Mapping[str, Any] | None = None,
     dynamic_batch: bool = True,
+    method: str = "predict",
+    tree_structure: str = "public",
     progress: Progress | None = None,
 ) -> Program:
-    """A program, with its weights, of a PyTorch module or an ONNX file (a path, or a ``onnx.ModelProto``).
+    """A program, with its weights, of a PyTorch module, an ONNX file (a path, or a ``onnx.ModelProto``) or a fitted
+    estimator or pipeline of scikit-learn (with the extra ``sklearn``).
 
     ``example_inputs``: one batch per input, for tracing (default: the first calibration sample). ``calibration``:
     inputs like those to come, on which ranges are measured and formats chosen (default: the example inputs); values
     larger than ``margin`` times what they reach would wrap. ``numerics``: see ``Precision``. ``dynamic_batch``: let the
-    first dimension vary where the model allows it.
+    first dimension vary where the model allows it. ``method``: what an estimator computes, ``predict``,
+    ``predict_proba`` or ``decision_function``. ``tree_structure``: of trees in ONNX files and estimators, what all
+    parties know: "public" (shape and features) or "hidden" (depth and number alone).
 
     ``program.choice`` holds the formats' measured error and the overflow report. Raises UnsupportedOperator (all
     operators at once), InvalidInput, OverflowDetected, ConfigError, and CorruptFile for a broken ONNX file.
@@ -78,7 +83,7 @@ def convert(
             progress(steps.index(step), len(steps) - 1, step)
 
     report("load")
-    module = model if isinstance(model, torch.nn.Module) else _onnx_module(model)
+    module = _module_of(model, examples, data or examples, method, tree_structure)
     report("trace")
     graph_module = verify(export(module, examples, dynamic_batch), after="export")
     for rewrite in passes:
@@ -87,7 +92,7 @@ def convert(
     report("choose formats")
     graph_module, choice = choose_formats(graph_module, data or examples, precision)
     verify(graph_module, formats=True, after="choose_formats")
-    program = Program.of(graph_module, choice.precision.numerics)
+    program = Program.of(graph_module, choice.precision.numerics, getattr(module, "labels", None) or ())
     program.choice = choice
     if choice.error > precision.tolerance:
         warnings.warn(
@@ -106,7 +111,16 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [torch.as_tensor(v) for v in value] if isinstance(value, (list, tuple)) else [torch.as_tensor(value)]
 
 
-def _onnx_module(model: Any) -> torch.nn.Module:
+def _module_of(
+    model: Any, examples: Sequence[torch.Tensor], data: Sequence[torch.Tensor], method: str, tree_structure: str
+) -> torch.nn.Module:
+    if isinstance(model, torch.nn.Module):
+        return model
     from privml.frontend.onnx import OnnxModule
+    from privml.frontend.scikit_learn import is_estimator, onnx_of, require_agreement
 
-    return OnnxModule(model)
+    if not is_estimator(model):
+        return OnnxModule(model, tree_structure=tree_structure)
+    module = OnnxModule(onnx_of(model, examples, method), tree_structure=tree_structure)
+    require_agreement(model, method, module, data[0])
+    return module

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import fx
 
@@ -63,9 +64,9 @@ class Program:
             self.weights = dict(weights)
 
     @staticmethod
-    def of(module: fx.GraphModule, numerics: Numerics) -> Program:
-        """From a graph to which formats were assigned."""
-        return Program(*body_of(module, numerics))
+    def of(module: fx.GraphModule, numerics: Numerics, labels: Sequence[Sequence[str] | None] = ()) -> Program:
+        """From a graph to which formats were assigned; ``labels``: of each output the strings that it indexes."""
+        return Program(*body_of(module, numerics, labels))
 
     # ---- what it is
     @cached_property
@@ -92,6 +93,21 @@ class Program:
     def outputs(self) -> tuple[TensorSpec, ...]:
         output = next(node for node in reversed(self.graph.nodes) if node.op == "output")
         return tuple(_spec(node, None) for node in output.args[0])
+
+    @cached_property
+    def labels(self) -> tuple[tuple[str, ...] | None, ...]:
+        """For each output the strings that its numbers are indices of, None where they are what they are."""
+        known = self.body.get("labels") or [None] * len(self.outputs)
+        return tuple(None if names is None else tuple(names) for names in known)
+
+    def decode(self, outputs: Any) -> Any:
+        """Revealed outputs (a tensor or a tuple of several), those that index strings as NumPy arrays of these."""
+        if isinstance(outputs, torch.Tensor):
+            return self.decode((outputs,))[0]
+        return tuple(
+            value if names is None or value is None else np.array(names)[value.numpy()]
+            for value, names in zip(outputs, self.labels, strict=True)
+        )
 
     @cached_property
     def weight_specs(self) -> tuple[TensorSpec, ...]:

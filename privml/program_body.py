@@ -2,7 +2,8 @@
 """A program's graph as plain data (strings, numbers, lists, objects) and back.
 
 The body is an object of ``numerics`` (bits, scale, exp, and for floats floating and dot), ``constants`` (name -> dtype,
-shape, base64 of the little-endian elements), ``nodes`` in the order of execution, and ``outputs`` (names of nodes). A
+shape, base64 of the little-endian elements), ``nodes`` in the order of execution, ``outputs`` (names of nodes), and
+where outputs are indices of strings ``labels`` (for each output a list of them, or null). A
 node has ``name``, ``kind`` (``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's
 name), for calls ``target`` (an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null
 where it varies) and ``dtype``; secrets also ``layer`` and ``format``, possibly ``request``, ``working`` and ``fixed``.
@@ -16,7 +17,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -57,8 +58,10 @@ def formats_of(body: Mapping[str, Any]) -> Any:
 
 
 # ---- to plain data
-def body_of(module: fx.GraphModule, numerics: Numerics) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Body and weights of a graph with formats."""
+def body_of(
+    module: fx.GraphModule, numerics: Numerics, labels: Sequence[Sequence[str] | None] = ()
+) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Body and weights of a graph with formats; ``labels``: of each output the strings that it indexes."""
     weights: dict[str, torch.Tensor] = {}
     constants: dict[str, Any] = {}
     nodes, outputs = [], []
@@ -78,7 +81,10 @@ def body_of(module: fx.GraphModule, numerics: Numerics) -> tuple[dict[str, Any],
         numbers["floating"] = asdict(numerics.floating)
     if numerics.dot != "fused":
         numbers["dot"] = numerics.dot
-    return {"numerics": numbers, "constants": constants, "nodes": nodes, "outputs": outputs}, weights
+    body = {"numerics": numbers, "constants": constants, "nodes": nodes, "outputs": outputs}
+    if any(names is not None for names in labels):
+        body["labels"] = [None if names is None else list(names) for names in labels]
+    return body, weights
 
 
 def _encode_node(node: fx.Node) -> dict[str, Any]:
@@ -142,7 +148,7 @@ def graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor]
 
 
 def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor], Numerics]:
-    if set(body) != {"numerics", "constants", "nodes", "outputs"}:
+    if set(body) - {"labels"} != {"numerics", "constants", "nodes", "outputs"}:
         raise CorruptFile(f"a program's body has other parts than {sorted(body)}")
     numerics = _decode_numerics(body["numerics"])
     constants = {_matching(_PATH, name): _decode_constant(c) for name, c in body["constants"].items()}
@@ -158,8 +164,17 @@ def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor
     results = tuple(nodes[name] for name in body["outputs"])
     if not all(node.meta["secret"] and "shape" in node.meta for node in results):
         raise CorruptFile("an output of the program is no secret tensor")
+    if "labels" in body:
+        _check_labels(body["labels"], len(results))
     graph.output(results)
     return graph, constants, numerics
+
+
+def _check_labels(labels: Any, outputs: int) -> None:
+    given = [names for names in labels if names is not None]
+    lists = len(labels) == outputs and all(isinstance(names, list) and names for names in given)
+    if not lists or not all(isinstance(text, str) and len(text) <= 512 for names in given for text in names):
+        raise CorruptFile("the labels of the outputs are no lists of short strings, one for each output")
 
 
 def _decode_numerics(numbers: Mapping[str, Any]) -> Numerics:

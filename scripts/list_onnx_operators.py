@@ -53,8 +53,10 @@ NOTES = {
     "Shape": "public, and folded",
     "Size": "public, and folded",
     "SVMClassifier": "class probabilities for two classes only",
-    "TreeEnsemble": "thresholds and leaf values secret, shape of the trees and features public",
-    "TreeEnsembleClassifier": "as TreeEnsemble; integer labels",
+    "TreeEnsemble": "thresholds and leaf values secret; shape of the trees and features public, or with "
+    "tree_structure=hidden secret but for depth and number",
+    "TreeEnsembleClassifier": "as TreeEnsemble; string labels are looked up in clear",
+    "LinearClassifier": "string labels are looked up in clear",
     "TreeEnsembleRegressor": "as TreeEnsemble",
     "ZipMap": "dropped: the scores stay a tensor",
 }

@@ -80,6 +80,7 @@ class Engine(abc.ABC):
     trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
     stays_wide: bool = False  # a wide ring costs less than going from ring to ring: values stay where they are
     ot: tuple = ()  # what its correlations are made by, where it needs any
+    actively_secure: bool = False  # holds against parties that deviate from the protocol; their inputs are checked
     floors: bool = True  # truncations round down; False: to a neighbour at random, without bias
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
@@ -289,6 +290,11 @@ class Engine(abc.ABC):
     def expect_bound(self, a: Share, bound: int) -> None:  # noqa: B027 - secure engines cannot look
         """The caller relies on -bound <= value < bound. ``plain`` raises OverflowDetected where that fails."""
 
+    def assert_zero(self, a: Share, bits: int) -> None:  # noqa: B027 - see below
+        """Ends the session with SecurityAbort unless every value is zero mod 2^bits, before anything else is revealed.
+        An actively secure engine opens and checks them. Nothing happens on the others: their parties follow the
+        protocol, so that it would say nothing; they are not even asked, see ``actively_secure``."""
+
     # ---- bits
     @abc.abstractmethod
     def less_than_zero(self, a: Share, bits: int) -> Share:
@@ -329,6 +335,11 @@ class Engine(abc.ABC):
         spread = weights.view(*weights.shape, *[1] * (a[0].dim() - 1))
         rows = self.multiply_public(tuple(c.expand(spread.shape[0], *c.shape) for c in lifted), spread, bits)
         return self.sum(rows, [1], False, bits)
+
+    def select_rows(self, bits: Share, rows: Operand, out_bits: int) -> Share:
+        """The sum [n, m] of the rows [k, m] whose bits [n, k] are 1, mod 2^out_bits."""
+        lifted = Operand(self.bits_to_ring(bits, out_bits), out_bits, nonnegative=True)
+        return self.matmul(lifted, rows, out_bits)
 
     def inner(self, a: Share, b: Share, bits: int) -> Share:
         """The sum over the first dimension of products in Z_2^bits."""

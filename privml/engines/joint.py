@@ -34,6 +34,7 @@ class JointEngine(Engine):
         self.parties = len(self.engines)
         self.components = self.parties * engines[0].components
         self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
+        self.actively_secure = engines[0].actively_secure
         self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
         self.opened_together, self.composes = engines[0].opened_together, engines[0].composes
@@ -235,6 +236,12 @@ class JointEngine(Engine):
 
     def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
         return self._interactive("select_sum", bits, a, ring_bits)
+
+    def select_rows(self, bits: Share, rows: Operand, out_bits: int) -> Share:
+        return self._interactive("select_rows", bits, rows, out_bits)
+
+    def assert_zero(self, a: Share, bits: int) -> None:
+        self.threads.run(self._calls("assert_zero", a, bits))
 
     def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
         return self._interactive("weighted_bits", a, weights, bits)

@@ -264,6 +264,19 @@ class TwoPartyEngine(Engine):
     def select(self, bit: Share, a: Share, bits: int) -> Share:
         return self._call("multiplex", _array(bit), _array(a), bits)
 
+    def select_rows(self, bits: Share, rows: Operand, out_bits: int) -> Share:
+        """Of rows that one party knows: b = b0 xor b1 picks w as b0 w + b1 (1 - 2 b0) w when party 0 knows w, where b1
+        is a choice between two vectors; likewise with the parties exchanged. One correlation for each bit."""
+        if rows.owner is None:
+            return super().select_rows(bits, rows, out_bits)
+        owner, mine = rows.owner, bits[0].to(torch.int64)
+        value = self._known(rows).unsqueeze(0)
+        turned = value * (1 - 2 * mine).unsqueeze(-1) if self.rank == owner else value.expand(mine.shape[0], -1, -1)
+        choice = Operand((mine.unsqueeze(1),), 1, 1 - owner, False)
+        width = min(rows.bits + 1, out_bits)  # one more: of either sign
+        share = self.matmul(choice, Operand((turned,), width, owner), out_bits)[0].squeeze(1)
+        return (share + ring.matmul(mine, value[0], out_bits),) if self.rank == owner else (share,)
+
     # ---- what the core does better than the default compositions
     def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
         value, positive = _protocols.relu(self.session, _array(a), bits)

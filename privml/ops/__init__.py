@@ -4,6 +4,7 @@
 from privml.ops import (
     activation,
     averaging,
+    choices,
     compare,
     convolution,
     creation,
@@ -33,6 +34,7 @@ from privml.ops import (
 __all__ = [
     "activation",
     "averaging",
+    "choices",
     "compare",
     "convolution",
     "creation",

@@ -24,8 +24,11 @@ from privml.passes.rings import Rings, assign_rings
 from privml.passes.scales import Scales, assign_scales, early_products, operand_scale, weight_of
 from privml.sharing import reveal
 
-# Samples on which a candidate's error is measured.
+# Samples on which a candidate's error is measured; labels tell less each.
 _MEASURED = 32
+_MEASURED_LABELS = 512
+# What labels are computed finer with than the calibration data's labels need: others lie closer to a border.
+_SPARE_BITS = 2
 _SCALES = range(5, 21)
 _WEIGHT_BITS = range(6, 21)
 
@@ -157,6 +160,14 @@ def choose_formats(
         tried = (replace(best, weight_bits=bits) for bits in _WEIGHT_BITS if bits < weight_bits)
         found, smaller_error = _first_good(module, data, ranges, expected, tried, precision.tolerance, best)
         best, error = found, smaller_error if found is not best else error
+    if only_labels(expected):
+        finer = replace(
+            best,
+            scale=min(best.scale + _SPARE_BITS, precision.bits - 3) if precision.scale is None else best.scale,
+            weight_bits=min(best.weight_bits + _SPARE_BITS, weight_bits),
+        )
+        found, finer_error = _first_good(module, data, ranges, expected, [finer], precision.tolerance, best)
+        best, error = (found, finer_error) if found is finer else (best, error)
     rings, plan = _write(module, ranges, best)
     return module, Choice(best, error, _report(rings, plan, ranges, best.margin))
 
@@ -188,22 +199,33 @@ def _first_good(
     return best, least
 
 
+def only_labels(outputs: Sequence[torch.Tensor]) -> bool:
+    """Whether no output is a real number."""
+    return not any(x.dtype.is_floating_point for x in outputs)
+
+
 def _measure(
     module: fx.GraphModule, data: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], precision: Precision
 ) -> float:
-    """The largest error of the plain engine's outputs, relative to the largest output."""
+    """The largest error of the plain engine's outputs, relative to the largest output; where no output is a real number
+    the part of them that differs."""
     inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
-    few = chunks(inputs, [x[:_MEASURED] if x.dim() else x for x in data])[0]
+    labels = only_labels(expected)
+    most = _MEASURED_LABELS if labels else _MEASURED
+    few = chunks(inputs, [x[:most] if x.dim() else x for x in data])
     session = Session(PlainEngine(), precision.numerics)
     values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     attributes = share_attributes(module.graph, session, values)
-    results = execute(module.graph, share_inputs(module.graph, session, few), attributes, session)
+    parts = [execute(module.graph, share_inputs(module.graph, session, part), attributes, session) for part in few]
     worst = 0.0
-    for result, clear in zip(results, expected, strict=True):
+    for results, clear in zip(zip(*parts, strict=True), expected, strict=True):
+        result = torch.cat([reveal(x) for x in results]) if results[0].dim() else reveal(results[0])
+        clear = clear[: result.shape[0]] if result.dim() else clear
         if clear.dtype.is_floating_point:
-            clear = clear[: result.shape[0]] if result.dim() else clear
             size = float(clear.abs().max()) or 1.0
-            worst = max(worst, float((reveal(result) - clear).abs().max()) / size)
+            worst = max(worst, float((result - clear).abs().max()) / size)
+        elif labels:
+            worst = max(worst, float((result != clear).double().mean()))
     return worst
 
 
@@ -295,6 +317,8 @@ def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) ->
     elif kind is Kind.SCALED:
         node.meta["working"] = FixedPoint(rings.of(("in", node)), plan.working)
         node.meta["request"] = node.meta["format"]
+    elif kind is Kind.SELECTION:
+        node.meta["working"] = node.meta["format"]
     elif kind is Kind.CARRIER and plan.truncates(node):
         node.meta["request"] = node.meta["format"]
     elif kind is Kind.FUNCTION:

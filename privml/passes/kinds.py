@@ -13,6 +13,7 @@ from torch import fx
 
 from privml.encoding import encode_factor
 from privml.graph import ARITHMETIC, attribute, tensor_of
+from privml.ops.choices import ONE_HOT_ROWS, SELECT_ROWS
 from privml.ops.quotients import whole_divisor
 
 aten = torch.ops.aten
@@ -22,7 +23,7 @@ class Kind(Enum):
     """PRODUCT: scales add, the result may stay untruncated. SCALED: product with a public factor, or division by one.
     CARRIER: keeps the scale, truncates on request. STRUCTURAL: keeps the scale, cannot truncate. COMPARISON: keeps
     nothing, takes any scale. FUNCTION: takes the working scale in a ring of any width and gives it in the ring asked
-    for. OTHER: takes and gives the working format."""
+    for. SELECTION: sums rows of its second operand, at its scale. OTHER: takes and gives the working format."""
 
     PRODUCT = auto()
     SCALED = auto()
@@ -30,6 +31,7 @@ class Kind(Enum):
     STRUCTURAL = auto()
     COMPARISON = auto()
     FUNCTION = auto()
+    SELECTION = auto()
     OTHER = auto()
 
 
@@ -52,7 +54,7 @@ STRUCTURAL = {
     aten.channel_shuffle.default, aten.upsample_nearest2d.vec, aten.upsample_nearest2d.default,
     aten.maximum.default, aten.minimum.default, aten.amax.default, aten.amin.default,
     aten.max_pool2d_with_indices.default, aten.adaptive_max_pool2d.default, aten.tril.default, aten.triu.default,
-    ARITHMETIC["getitem"],
+    ONE_HOT_ROWS, ARITHMETIC["getitem"],
 }  # fmt: skip
 _COMPARISONS = {
     aten.argmax.default, aten.argmin.default, aten.lt.Tensor, aten.lt.Scalar, aten.le.Tensor, aten.le.Scalar,
@@ -112,6 +114,8 @@ def kind_of(node: fx.Node, module: fx.GraphModule) -> Kind:
         return Kind.COMPARISON
     if not is_float(node):
         return Kind.OTHER
+    if target is SELECT_ROWS:
+        return Kind.SELECTION if is_secret(node.args[1]) else Kind.OTHER
     if target in _PRODUCTS:
         scaled = any(name in node.kwargs for name in ("alpha", "beta"))
         # A product with a public matrix encodes it at the working scale.

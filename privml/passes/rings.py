@@ -128,6 +128,8 @@ def _connect(
     seen = _seen(ranges, node) * margin
     if kind is Kind.PRODUCT:
         _require(rings, inside, node, plan.computed[node], seen + _bias_size(module, node))
+    elif kind is Kind.SELECTION:
+        _require(rings, inside, node, plan.computed[node], seen)
     elif kind is Kind.SCALED:
         _, count = factor_of(node, module)
         divides = divisor_of(node, module) is not None

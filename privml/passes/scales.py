@@ -17,6 +17,7 @@ from torch import fx
 
 from privml.formats import FixedPoint
 from privml.graph import attribute, calls
+from privml.ops.choices import ONE_HOT_ROWS
 from privml.passes.kinds import (
     SUMS,
     Kind,
@@ -34,7 +35,7 @@ from privml.passes.ranges import FINEST, Range
 # Weights are recognized through these.
 WEIGHT_VIEWS = (
     torch.ops.aten.t.default, torch.ops.aten.transpose.int, torch.ops.aten.permute.default,
-    torch.ops.aten.reshape.default, torch.ops.aten.unsqueeze.default,
+    torch.ops.aten.reshape.default, torch.ops.aten.unsqueeze.default, ONE_HOT_ROWS,
 )  # fmt: skip
 # Of a product: formats have scales below 64.
 LARGEST_SCALE = 62
@@ -108,6 +109,11 @@ def _assign(
         x = next(a for a in node.args if is_secret(a))
         carried = plan.scale.get(x, scale)
         computed = (carried if keeps_scale(node, module) else min(carried, scale)) + shift
+    elif kind is Kind.SELECTION:
+        weight = weight_of(node.args[1])
+        if weight is not None and weight not in plan.weights:
+            plan.weights[weight] = weight_format(attribute(module, weight.target), 64, scale)
+        computed = operand_scale(plan, node.args[1])
     elif kind in (Kind.CARRIER, Kind.STRUCTURAL):
         given = [plan.scale[a] for a in node.all_input_nodes if a in plan.scale]
         computed = max(given, default=scale)
@@ -197,8 +203,11 @@ def is_multiplied(node: fx.Node, plan: Scales, module: fx.GraphModule) -> bool:
 
 
 def weight_format(value: torch.Tensor, bits: int, limit: int) -> FixedPoint:
-    """The largest scale up to ``limit`` at which ``value`` fits ``bits`` bits, and just the bits it needs then."""
+    """The largest scale up to ``limit`` at which ``value`` fits ``bits`` bits, and just the bits it needs then; whole
+    numbers from 0 on (choices, labels) need no fraction."""
     largest = float(value.detach().double().abs().amax()) if value.numel() else 0.0
+    if 0 < largest < 2.0 ** (bits - 1) and not value.lt(0).any() and torch.equal(value, value.round()):
+        return FixedPoint(bits_for(largest, 0), 0, nonnegative=True)
     room = bits - 2 if largest == 0 else math.floor(math.log2(2.0 ** (bits - 1) / largest))
     scale = max(0, min(room, limit))
     if scale and bits_for(largest, scale) > bits:

@@ -145,7 +145,8 @@ def test_all_problems_are_reported_with_names_and_nearest_spelling():
         helper.make_node("MaxPol", ["x"], ["p"], name="first"),
         helper.make_node("Frobnicate", ["u"], ["f"], domain="com.acme", name="second"),
         helper.make_node("NonZero", ["p"], ["z"]),
-        helper.make_node("Relu", ["f"], ["y"]),
+        helper.make_node("Add", ["f", "z"], ["s"]),
+        helper.make_node("Relu", ["s"], ["y"]),
     ]
     proto = model(nodes)
     proto.opset_import.append(helper.make_opsetid("com.acme", 1))
@@ -158,6 +159,14 @@ def test_all_problems_are_reported_with_names_and_nearest_spelling():
     assert "Frobnicate (domain 'com.acme', node 'second')" in text
     assert "NonZero (domain 'ai.onnx', node producing 'z')" in text
     assert "supported in the ONNX domain: Abs, " in text and "Relu (" not in text
+
+
+def test_what_no_output_depends_on_is_left_out():
+    nodes = [helper.make_node("Frobnicate", ["x"], ["f"], domain="com.acme"), helper.make_node("Relu", ["x"], ["y"])]
+    proto = model(nodes)
+    proto.opset_import.append(helper.make_opsetid("com.acme", 1))
+    x = torch.randn(2, 3)
+    assert torch.equal(OnnxModule(proto)(x), x.relu())
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tree ensembles as tensors: one batched comparison, then the leaves reached, level by level.
+"""Tree ensembles as tensors: one batched comparison, then the leaves reached, as balanced products of the outcomes.
 
-Every inner node is compared whatever the path, so nothing depends on the data: a node is reached when its parent
-is and the comparison points to it. The shape of the trees and the features they look at are public; thresholds
-and leaf values are parameters.
+Every inner node is compared whatever the path, so nothing depends on the data: a leaf is reached when every comparison
+above it points to it. The shape of the trees and the features they look at are public (see ``complete`` for trees that
+hide them); thresholds and leaf values are parameters.
 """
 
 from __future__ import annotations
@@ -44,50 +44,121 @@ class Forest:
 
 
 @dataclass(slots=True)
-class Level:
-    """Positions in the reached nodes of one level: of leaves, and of inner nodes with their comparisons."""
+class Round:
+    """Products of one level of all paths: columns ``upper`` and ``lower`` of what is known so far; then the siblings of
+    some of them (``product``), which are what is left of the path above (``above``)."""
 
-    leaves: torch.Tensor
-    inner: torch.Tensor
-    comparisons: torch.Tensor
+    upper: torch.Tensor
+    lower: torch.Tensor
+    above: torch.Tensor
+    product: torch.Tensor
 
 
 @dataclass(slots=True)
 class Schedule:
     """``order``: the inner nodes in the order of their comparisons, grouped by mode; ``groups``: (mode, count);
-    ``leaves``: leaves in the order in which they are collected; ``features``, ``missing``: of each comparison its
-    feature, and whether NaN counts as true (None: nowhere)."""
+    ``rounds``: the products that give the paths; ``leaves``: the leaf at the end of each path; ``places``: the paths'
+    columns; ``bare``: whether some tree is a single leaf, which everything reaches; ``features``, ``missing``: of each
+    comparison its feature, and whether NaN counts as true (None: nowhere)."""
 
     order: list[int]
     groups: list[tuple[str, int]]
-    levels: list[Level]
+    rounds: list[Round]
     leaves: list[int]
+    places: torch.Tensor
+    bare: bool
     features: torch.Tensor
     missing: torch.Tensor | None
 
 
+# A step of a path: the comparison's column, and the outcome that leads on.
+Step = tuple[int, bool]
+Path = tuple[Step, ...]
+
+
 def schedule(forest: Forest) -> Schedule:
-    """Which comparisons are made, and what each level of all trees at once takes from them."""
+    """Which comparisons are made, and the products of all paths at once, balanced: a path of d steps takes log2(d)
+    rounds, and paths share the products of what they have in common."""
     order = sorted(range(len(forest.modes)), key=lambda i: (forest.modes[i], i))
     place = {node: i for i, node in enumerate(order)}
     modes = [forest.modes[i] for i in order]
     groups = [(mode, modes.count(mode)) for mode in sorted(set(modes))]
-    levels, leaves, frontier = [], [], list(forest.roots)
-    while frontier:
-        at_leaves = [i for i, node in enumerate(frontier) if node < 0]
-        at_inner = [i for i, node in enumerate(frontier) if node >= 0]
-        inner = [frontier[i] for i in at_inner]
-        leaves += [~frontier[i] for i in at_leaves]
-        levels.append(Level(torch.tensor(at_leaves), torch.tensor(at_inner), torch.tensor([place[n] for n in inner])))
-        frontier = [forest.children[n][0] for n in inner] + [forest.children[n][1] for n in inner]
+    ends = paths(forest, place)
+    rounds, columns = _balanced([path for _, path in ends], len(order))
+    places = torch.tensor([columns[path] for _, path in ends])
     features = torch.tensor([forest.features[i] for i in order])
     missing = torch.tensor([forest.missing[i] for i in order]) if any(forest.missing) else None
-    return Schedule(order, groups, levels, leaves, features, missing)
+    bare = any(not path for _, path in ends)
+    return Schedule(order, groups, rounds, [leaf for leaf, _ in ends], places, bare, features, missing)
 
 
-def compare(forest: Forest, plan: Schedule, x: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
-    """All comparisons, bool [n, nodes] in the order of the schedule; ``thresholds`` are in that order too."""
-    values = x.index_select(1, plan.features)
+def paths(forest: Forest, place: dict[int, int]) -> list[tuple[int, Path]]:
+    """(leaf, steps from its root) of every path; ``place``: the column of each inner node."""
+    found = []
+    for root in forest.roots:
+        pending: list[tuple[int, Path]] = [(root, ())]
+        while pending:
+            node, path = pending.pop()
+            if node < 0:
+                found.append((~node, path))
+                continue
+            yes, no = forest.children[node]
+            pending += [(no, (*path, (place[node], False))), (yes, (*path, (place[node], True)))]
+    return found
+
+
+def _halves(path: Path) -> tuple[Path, Path]:
+    """A path's first steps, the largest power of two of them, and the rest."""
+    cut = 1 << ((len(path) - 1).bit_length() - 1)
+    return path[:cut], path[cut:]
+
+
+def _balanced(ends: list[Path], nodes: int) -> tuple[list[Round], dict[Path, int]]:
+    """The rounds, and the column of each path. Columns 0 .. nodes - 1 are the comparisons, the next ones their
+    negations; an empty path (a tree of one leaf) has the column that comes last."""
+    needed: list[set[Path]] = []
+    pending = set(ends)
+    while pending:
+        path = pending.pop()
+        level = (len(path) - 1).bit_length()  # log2 of the length, rounded up
+        if len(path) < 2 or (level <= len(needed) and path in needed[level - 1]):
+            continue
+        needed += [set() for _ in range(level - len(needed))]
+        needed[level - 1].add(path)
+        pending.update(_halves(path))
+    columns: dict[Path, int] = {((node, yes),): node + (0 if yes else nodes) for node in range(nodes) for yes in _BOTH}
+    count, rounds = 2 * nodes, []
+    for level in needed:
+        siblings = [path for path in sorted(level) if _turned(path) in level and not path[-1][1]]
+        products = sorted(level - set(siblings))
+        index = {path: i for i, path in enumerate(products)}
+        halves = [_halves(path) for path in products]
+        rounds.append(
+            Round(
+                torch.tensor([columns[upper] for upper, _ in halves]),
+                torch.tensor([columns[lower] for _, lower in halves]),
+                torch.tensor([columns[path[:-1]] for path in siblings]),
+                torch.tensor([index[_turned(path)] for path in siblings]),
+            )
+        )
+        for path in (*products, *siblings):
+            columns[path], count = count, count + 1
+    columns[()] = count
+    return rounds, columns
+
+
+_BOTH = (True, False)
+
+
+def _turned(path: Path) -> Path:
+    """The path to the sibling, if a product with the last step alone makes this one; else one that nobody needs."""
+    upper, lower = _halves(path)
+    node, yes = path[-1]
+    return (*upper, (node, not yes)) if len(lower) == 1 else ()
+
+
+def compare(forest: Forest, plan: Schedule, values: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
+    """All comparisons, bool [n, nodes], of ``values`` [n, nodes] with ``thresholds``, in the order of the schedule."""
     parts, start = [], 0
     for mode, count in plan.groups:
         whole = count == len(plan.order)
@@ -112,23 +183,16 @@ def _member(forest: Forest, nodes: Sequence[int], columns: torch.Tensor) -> torc
 
 
 def reached(plan: Schedule, bits: torch.Tensor) -> torch.Tensor:
-    """bool [n, leaves]: the leaf that each sample reaches in each tree."""
-    collected = []
-    here: torch.Tensor | None = None  # at the roots everything is reached
-    for level in plan.levels:
-        if len(level.leaves):
-            if here is None:  # trees of a single leaf
-                collected.append(torch.ones(bits.shape[0], len(level.leaves), dtype=torch.bool))
-            else:
-                collected.append(here.index_select(1, level.leaves))
-        if not len(level.inner):
-            break
-        outcome = bits.index_select(1, level.comparisons)
-        if here is None:
-            yes, no = outcome, torch.logical_not(outcome)
-        else:
-            parent = here.index_select(1, level.inner)
-            yes = torch.logical_and(parent, outcome)
-            no = torch.logical_xor(parent, yes)
-        here = torch.cat([yes, no], 1)
-    return collected[0] if len(collected) == 1 else torch.cat(collected, 1)
+    """bool [n, paths]: the leaves that each sample reaches, one in each tree."""
+    if not plan.order:
+        return torch.ones(bits.shape[0], len(plan.leaves), dtype=torch.bool)
+    known = torch.cat([bits, torch.logical_not(bits)], 1)
+    for level in plan.rounds:
+        product = torch.logical_and(known.index_select(1, level.upper), known.index_select(1, level.lower))
+        parts = [known, product]
+        if len(level.above):
+            parts.append(torch.logical_xor(known.index_select(1, level.above), product.index_select(1, level.product)))
+        known = torch.cat(parts, 1)
+    if plan.bare:
+        known = torch.cat([known, torch.ones(bits.shape[0], 1, dtype=torch.bool)], 1)
+    return known.index_select(1, plan.places)

@@ -37,7 +37,11 @@ def linear_classifier(node: Node) -> Run:
     if one_score and name == "SOFTMAX":
         node.refuse("post_transform=SOFTMAX of a single score is not supported")
     rows = len(labels) if intercepts is None else len(intercepts)
-    node.parameter("coefficients", coefficients.reshape(rows, -1))
+    coefficients = coefficients.reshape(rows, -1)
+    if rows == len(labels) == 2 and not node.wants(1):  # the label is the sign of the difference
+        one_score, coefficients = True, coefficients[1:] - coefficients[:1]
+        intercepts = None if intercepts is None else intercepts[1:] - intercepts[:1]
+    node.parameter("coefficients", coefficients)
     if intercepts is not None:
         node.parameter("intercepts", intercepts)
 

@@ -159,6 +159,20 @@ def all_nodes(graph: Any) -> Iterator[onnx.NodeProto]:
                 yield from all_nodes(inner)
 
 
+def needed_values(graph: onnx.GraphProto) -> set[str]:
+    """Names of the values that the outputs of ``graph`` depend on; in graphs within its nodes, all that are read."""
+    needed = {output.name for output in graph.output}
+    for node in reversed(graph.node):
+        if any(name in needed for name in node.output):
+            needed.update(node.input)
+            for attribute in node.attribute:
+                for body in [attribute.g, *attribute.graphs] if attribute.type in (5, 10) else []:
+                    needed.update(output.name for output in body.output)
+                    for inner in all_nodes(body):
+                        needed.update(inner.input)
+    return needed - {""}
+
+
 def opset_of(model: onnx.ModelProto, domain: str = "") -> int | None:
     return next((o.version for o in model.opset_import if o.domain == domain), None)
 

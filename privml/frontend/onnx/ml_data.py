@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from onnx import numpy_helper
 
-from privml.frontend.onnx.scores import as_float, floats
+from privml.frontend.onnx.scores import as_float, floats, label_of
 from privml.frontend.onnx.table import ML, Node, Run, operator
 from privml.frontend.onnx.values import integers
 
@@ -42,13 +42,34 @@ def binarizer(node: Node) -> Run:
     return lambda x, threshold: (x > threshold).to(x.dtype)
 
 
-@operator("ArrayFeatureExtractor", domain=ML, static=(1,))
+@operator("ArrayFeatureExtractor", domain=ML)
 def array_feature_extractor(node: Node) -> Run:
-    def run(x: torch.Tensor, columns: np.ndarray) -> torch.Tensor:
-        picked = x.index_select(-1, torch.tensor(integers(columns)))
+    """Columns at public places, or an element of a public list at a secret place."""
+    table = node.value(0)
+    if table is not None and not node.inputs[1].static:
+        return _element(node, table.reshape(-1))
+    places = node.value(1)
+    if places is None:
+        node.refuse("the columns that it picks must be constant; secret ones would be revealed")
+    node.drop(1)
+
+    def run(x: torch.Tensor, _: None) -> torch.Tensor:
+        picked = x.index_select(-1, torch.tensor(integers(places)))
         return picked.reshape(1, -1) if x.dim() == 1 else picked
 
     return run
+
+
+def _element(node: Node, table: np.ndarray) -> Run:
+    """As shape [1, n] of an index of n elements, as ONNX wants it."""
+    node.drop(0)
+    if table.dtype.kind in "OUS":
+        node.labels[0] = [v.decode() if isinstance(v, bytes) else str(v) for v in table]
+        return lambda _, index: index.reshape(1, -1)
+    labels = [v.item() for v in table]
+    if not all(float(v).is_integer() for v in labels):
+        node.refuse("it looks up fractions at secret places; only whole numbers and strings can be")
+    return lambda _, index: label_of(index.reshape(1, -1), [int(v) for v in labels])
 
 
 @operator("FeatureVectorizer", domain=ML)

@@ -16,14 +16,16 @@ import torch
 from torch import nn
 
 from privml.context import node
-from privml.errors import InvalidInput
+from privml.errors import ConfigError, InvalidInput
 from privml.frontend.onnx import rules  # noqa: F401 - fills the table
 from privml.frontend.onnx.load import load
 from privml.frontend.onnx.plan import Constant, Plan, Step, make_plan
 from privml.frontend.onnx.values import TORCH_TYPES, Value, to_tensor
 
+# What of decision trees is known to all: their shape and the features they look at, or depth and number alone.
+TREE_STRUCTURES = ("public", "hidden")
 # Names that neither a parameter nor an input of a model can have.
-_ATTRIBUTES = {"compute", "input_names", "onnx_names", "operators", "output_names", "public_constants"}
+_ATTRIBUTES = {"compute", "input_names", "labels", "onnx_names", "operators", "output_names", "public_constants"}
 
 
 class Operator(nn.Module):
@@ -75,13 +77,15 @@ class OnnxModule(nn.Module):
 
     ``fixed``: inputs (or initializers) whose value is known to all and becomes a constant. ``shapes``: input name
     -> sizes, None where a size may vary, in place of what the file declares. ``public``: names of float
-    initializers that are no secret and stay constants.
+    initializers that are no secret and stay constants. ``tree_structure``: "public" (shape and features of trees are
+    known to all, thresholds and leaves are not) or "hidden" (only depth and number are).
 
     Float initializers become parameters, batch-norm statistics buffers; single numbers in Constant nodes, masks
     with infinities and integers are constants of the architecture. ``onnx_names`` maps parameter and buffer
     names to ONNX's; ``public_constants`` lists the floating-point numbers that stay in the clear, with their
-    shapes. ``forward`` takes the remaining inputs in the model's order (``input_names``) or by keyword,
-    and returns a tensor, or a tuple of several. Models of opsets before TARGET_OPSET are brought to it.
+    shapes; ``labels`` has for each output the strings that its numbers index, None for numbers. ``forward`` takes
+    the remaining inputs in the model's order (``input_names``) or by keyword, and returns a tensor, or a tuple of
+    several. Models of opsets before TARGET_OPSET are brought to it.
 
     Raises CorruptFile for what is not a valid model, UnsupportedOperator listing all nodes that cannot be
     converted, InvalidInput for unknown names in ``fixed`` or ``shapes``.
@@ -94,12 +98,15 @@ class OnnxModule(nn.Module):
         fixed: Mapping[str, Any] | None = None,
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         public: Iterable[str] = (),
+        tree_structure: str = "public",
     ) -> None:
         super().__init__()
+        if tree_structure not in TREE_STRUCTURES:
+            raise ConfigError(f"tree_structure must be one of {', '.join(TREE_STRUCTURES)}, got {tree_structure!r}")
         fixed = fixed or {}
-        plan = make_plan(load(source, fixed, shapes or {}), {*public, *fixed})
+        plan = make_plan(load(source, fixed, shapes or {}), {*public, *fixed}, tree_structure)
         self.input_names = [name for name, _ in plan.inputs]
-        self.output_names = plan.output_names
+        self.output_names, self.labels = plan.output_names, plan.labels
         self.onnx_names: dict[str, str] = {}
         self.public_constants = plan.public
         self._inputs = plan.inputs

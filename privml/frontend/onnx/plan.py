@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 from privml.errors import UnsupportedOperator
 from privml.frontend.onnx import control
-from privml.frontend.onnx.load import Loaded, opset_of
+from privml.frontend.onnx.load import Loaded, needed_values, opset_of
 from privml.frontend.onnx.refused import REASONS
 from privml.frontend.onnx.static import RANDOM, folder, shape_array
 from privml.frontend.onnx.table import ML, TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
@@ -27,6 +27,8 @@ from privml.frontend.onnx.values import (
     type_name,
 )
 
+# Operators that leave strings what they are, whatever their shape.
+_SAME_STRINGS = ("Reshape", "Squeeze", "Unsqueeze", "Flatten")
 _QUANTIZED = {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT4, TensorProto.UINT4}
 
 
@@ -59,11 +61,13 @@ class Plan:
     buffers: dict[str, np.ndarray] = field(default_factory=dict)
     public: dict[str, tuple[int, ...]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    labels: list[list[str] | None] = field(default_factory=list)
 
 
-def make_plan(loaded: Loaded, public: Iterable[str]) -> Plan:
-    """The plan of a loaded model; UnsupportedOperator lists every node that cannot be converted."""
-    planner = Planner(loaded.model, frozenset(public))
+def make_plan(loaded: Loaded, public: Iterable[str], tree_structure: str = "public") -> Plan:
+    """The plan of a loaded model; UnsupportedOperator lists every node that cannot be converted. Nodes that no output
+    depends on are left out."""
+    planner = Planner(loaded.model, frozenset(public), tree_structure)
     graph = loaded.model.graph
     scope: dict[str, Value] = {}
     for name, array in loaded.arrays.items():
@@ -73,7 +77,7 @@ def make_plan(loaded: Loaded, public: Iterable[str]) -> Plan:
         planner.check_type(f"input {info.name!r}", value.element, info)
         scope[info.name] = value
         planner.plan.inputs.append((info.name, value))
-    planner.nodes(graph.node, scope, graph.value_info)
+    planner.nodes([n for n in graph.node if any(o in planner.needed for o in n.output)], scope, graph.value_info)
     plan = planner.plan
     for output in graph.output:
         plan.output_names.append(output.name)
@@ -81,6 +85,7 @@ def make_plan(loaded: Loaded, public: Iterable[str]) -> Plan:
             plan.problems.append(f"output {output.name!r} is computed nowhere")
         elif output.name in planner.maps or planner.check_type(f"output {output.name!r}", 0, output):
             plan.outputs.append(planner.operand(scope[output.name]))
+            plan.labels.append(scope[output.name].labels)
     if plan.problems:
         raise UnsupportedOperator(_report(plan.problems, loaded.model))
     return plan
@@ -108,7 +113,9 @@ def _declared(info: onnx.ValueInfoProto) -> Value:
 class Planner:
     """Goes through the nodes in order; ``scope`` maps names to values, also inside unrolled bodies."""
 
-    def __init__(self, model: onnx.ModelProto, public: frozenset[str]) -> None:
+    def __init__(self, model: onnx.ModelProto, public: frozenset[str], tree_structure: str = "public") -> None:
+        self.tree_structure = tree_structure
+        self.needed = needed_values(model.graph)
         self.plan = Plan()
         self.opsets = model.opset_import
         self.opset = opset_of(model) or 0
@@ -254,7 +261,13 @@ class Planner:
         if rule is None:
             raise Refusal(_unknown(proto))
         attributes = {a.name: _decoded(helper.get_attribute_value(a)) for a in proto.attribute}
-        node = Node(proto, list(operands), [bool(name) for name in proto.output], attributes)
+        wanted = [name in self.needed for name in proto.output]
+        node = Node(proto, list(operands), wanted, attributes, tree_structure=self.tree_structure)
+        spoken = next((v.labels for v in operands if v is not None and v.labels), None)
+        if spoken is not None:
+            if proto.op_type not in _SAME_STRINGS:
+                raise Refusal("it computes with strings; labels can only be given out")
+            node.labels[0] = spoken
         for index in rule.static:
             if node.has(index) and not operands[index].static:
                 raise Refusal(
@@ -277,10 +290,13 @@ class Planner:
         late = [
             i for i, v in enumerate(operands) if v is not None and v.static and v.array is None and i not in rule.static
         ]
-        for name in proto.output:
-            if name:
+        for index, name in enumerate(proto.output):
+            if name and index not in node.labels:
                 self.check_type(f"{describe(proto)}: result {name!r}", declared.get(name, Value("")).element)
         self._step(proto, run, sources, scope, declared, False, late)
+        for index, labels in node.labels.items():
+            if proto.output[index]:
+                scope[proto.output[index]].labels = labels
 
     def _build(self, rule: Rule, node: Node) -> Run:
         try:

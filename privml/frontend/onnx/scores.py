@@ -26,14 +26,10 @@ def post_transform(node: Node) -> tuple[str, Transform]:
 
 
 def class_labels(node: Node, integers: str) -> list[int]:
-    """The class labels, which must be integers where the label is wanted; indices stand for strings else."""
+    """The class labels as integers; strings are computed as their index, and looked up once it is revealed."""
     strings = node.attribute("classlabels_strings")
     if strings:
-        if node.wants(0):
-            node.refuse(
-                "string labels are not supported: a tensor holds numbers; give the model integer labels, or "
-                "remove its label output and keep the scores"
-            )
+        node.labels[0] = list(strings)
         return list(range(len(strings)))
     labels = node.attribute(integers)
     if not labels:

@@ -77,14 +77,14 @@ def _pairs(coefficients: np.ndarray, counts: list[int]) -> np.ndarray:
     return np.stack(columns, 1)
 
 
-def _votes(classes: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(matrix [pairs, classes], constant [classes]) that count the votes of decisions that are positive."""
+def _votes(decisions: torch.Tensor, classes: int) -> torch.Tensor:
+    """How many of the decisions [n, pairs], between classes i < j and positive for i, each class has won."""
     pairs = [(i, j) for i in range(classes) for j in range(i + 1, classes)]
-    matrix, constant = torch.zeros(len(pairs), classes), torch.zeros(classes)
-    for row, (i, j) in enumerate(pairs):
-        matrix[row, i], matrix[row, j] = 1.0, -1.0
-        constant[j] += 1.0
-    return matrix, constant
+    won = {pair: place for place, pair in enumerate(pairs)} | {(j, i): len(pairs) + p for p, (i, j) in enumerate(pairs)}
+    columns = [won[i, j] for i in range(classes) for j in range(classes) if i != j]
+    first = (decisions > 0).to(torch.int64)  # small integers: the votes are compared in a narrow ring
+    votes = torch.cat([first, 1 - first], 1).index_select(1, torch.tensor(columns))
+    return votes.reshape(-1, classes, classes - 1).sum(-1)
 
 
 @operator("SVMClassifier", domain=ML)
@@ -108,7 +108,6 @@ def svm_classifier(node: Node) -> Run:
     if probability:
         node.parameter("prob_a", a)
         node.parameter("prob_b", b)
-    matrix, constant = _votes(classes)
 
     def run(x: torch.Tensor, vectors: Any, weight: Any, rho: Any, *sigmoid: Any) -> Any:
         decisions = kernel(as_float(x).float(), vectors) @ weight + rho
@@ -117,11 +116,9 @@ def svm_classifier(node: Node) -> Run:
             first = torch.sigmoid(-(decisions * slope + shift))
             label = binary_label((decisions <= 0).squeeze(-1), labels)
             return label, transform(torch.cat([first, 1 - first], -1))
-        votes = (decisions > 0).float() @ matrix + constant
-        label = label_of(votes.argmax(-1), labels)
         if classes == 2:
-            return label, two_columns(decisions, name)
-        return label, transform(decisions)
+            return binary_label((decisions <= 0).squeeze(-1), labels), two_columns(decisions, name)
+        return label_of(_votes(decisions, classes).argmax(-1), labels), transform(decisions)
 
     return run
 

@@ -74,7 +74,9 @@ def nearest(domain: str, name: str) -> list[str]:
 
 @dataclass(slots=True)
 class Node:
-    """A node as a rule sees it: attributes, what is known of its operands, which results are wanted."""
+    """A node as a rule sees it: attributes, what is known of its operands, which results are wanted. ``labels``: for
+    results that are strings the list that the numbers computed in their place index. ``tree_structure``: public or
+    hidden."""
 
     proto: onnx.NodeProto
     inputs: list[Value | None]
@@ -83,6 +85,8 @@ class Node:
     read: set[str] = field(default_factory=set)
     parameters: list[tuple[str, np.ndarray]] = field(default_factory=list)
     taken: list[Value] = field(default_factory=list)
+    labels: dict[int, list[str]] = field(default_factory=dict)
+    tree_structure: str = "public"
 
     @property
     def op_type(self) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from onnx import numpy_helper
 
-from privml.frontend.onnx.forest import COMPARE, MEMBER, Forest, Schedule, compare, reached, schedule
+from privml.frontend.onnx.forest import COMPARE, MEMBER, Forest, compare, reached, schedule
+from privml.frontend.onnx.hidden_trees import choose, hide
 from privml.frontend.onnx.linear_models import two_columns
 from privml.frontend.onnx.scores import as_float, binary_label, class_labels, floats, label_of, post_transform
 from privml.frontend.onnx.table import ML, Node, Run, operator
@@ -101,39 +102,45 @@ def _members(node: Node, modes: list[str]) -> dict[int, list[float]]:
 
 def _evaluation(node: Node, forest: Forest, aggregate: str, base: Any) -> Evaluate:
     """Registers the parameters and returns the function that sums up the leaves reached."""
+    hidden = node.tree_structure == "hidden"
+    if hidden:
+        forest, selection = hide(node, forest)
     plan = schedule(forest)
-    targets = forest.leaf_weights.shape[1]
-    weights = forest.leaf_weights[plan.leaves]
-    per_tree = aggregate in ("MIN", "MAX")
     trees = sorted(set(forest.trees))
-    if per_tree:
-        if targets > 1:
-            node.refuse(f"aggregate_function={aggregate} of more than one target is not supported")
-        spread = np.zeros((len(weights), len(trees)), weights.dtype)
-        spread[np.arange(len(weights)), [trees.index(forest.trees[leaf]) for leaf in plan.leaves]] = weights[:, 0]
-        weights = spread
+    weights = forest.leaf_weights[plan.leaves]
+    if aggregate in ("MIN", "MAX"):
+        weights = _by_tree(node, weights[:, 0], [trees.index(forest.trees[leaf]) for leaf in plan.leaves], len(trees))
     if plan.order:
-        thresholds = forest.thresholds[plan.order]
-        node.parameter("thresholds", thresholds)
+        if hidden:
+            node.parameter("selection", selection[plan.order])
+        node.parameter("thresholds", forest.thresholds[plan.order])
     node.parameter("leaf_weights", weights)
     if base is not None and len(base):
         node.parameter("base_values", base)
 
     def run(x: torch.Tensor, *parameters: torch.Tensor) -> torch.Tensor:
         rest = list(parameters)
-        scores = _leaves(forest, plan, x, rest.pop(0) if plan.order else None, rest.pop(0))
+        bits = x.new_zeros(x.shape[0], 1, dtype=torch.bool)
+        if plan.order:
+            values = choose(x, rest.pop(0)) if hidden else x.index_select(1, plan.features)
+            bits = compare(forest, plan, values, rest.pop(0))
+        scores = torch.ops.privml.select_rows(reached(plan, bits), rest.pop(0))
         if aggregate == "AVERAGE":
             scores = scores / len(trees)
-        elif per_tree:
+        elif aggregate in ("MIN", "MAX"):
             scores = (scores.amin if aggregate == "MIN" else scores.amax)(1, keepdim=True)
         return scores + rest[0] if rest else scores
 
     return run
 
 
-def _leaves(forest: Forest, plan: Schedule, x: torch.Tensor, thresholds: Any, weights: Any) -> torch.Tensor:
-    bits = compare(forest, plan, x, thresholds) if plan.order else x.new_zeros(x.shape[0], 1, dtype=torch.bool)
-    return reached(plan, bits).to(weights.dtype) @ weights
+def _by_tree(node: Node, weights: np.ndarray, tree_of: list[int], trees: int) -> np.ndarray:
+    """The leaves' weights [leaves], each in the column of its tree."""
+    if node.attribute("n_targets", 1) > 1:
+        node.refuse("the minimum or maximum (aggregate_function) of more than one target is not supported")
+    spread = np.zeros((len(weights), trees), weights.dtype)
+    spread[np.arange(len(weights)), tree_of] = weights
+    return spread
 
 
 @operator("TreeEnsembleRegressor", domain=ML)
@@ -173,6 +180,8 @@ def tree_ensemble_classifier(node: Node) -> Run:
         forest.leaf_weights = forest.leaf_weights[:, list(ids)]
         if base is not None and len(base) == 2:
             node.refuse("two base_values for a single score; give the one of the second class")
+    if len(forest.roots) == 1 and not node.wants(1):
+        return _labels_of_leaves(node, forest, base, labels, (0.5 if all_positive else 0.0) if one_score else None)
     evaluate = _evaluation(node, forest, "SUM", base)
 
     def run(x: torch.Tensor, *parameters: torch.Tensor) -> Any:
@@ -185,3 +194,13 @@ def tree_ensemble_classifier(node: Node) -> Run:
         return label, two_columns(scores, name)
 
     return run
+
+
+def _labels_of_leaves(node: Node, forest: Forest, base: Any, labels: list[int], threshold: float | None) -> Run:
+    """A single tree of which only the label is wanted: each leaf has one, so no scores are compared. ``threshold``: of
+    a single score for the second class."""
+    scores = forest.leaf_weights + (0 if base is None else base)
+    chosen = scores.argmax(1) if threshold is None else (scores[:, 0] > threshold).astype(int)
+    forest.leaf_weights = np.array(labels)[chosen, None].astype(np.float32)
+    evaluate = _evaluation(node, forest, "SUM", None)
+    return lambda x, *parameters: evaluate(as_float(x), *parameters).squeeze(-1).to(torch.int64)

@@ -35,7 +35,8 @@ class Value:
     ``key``: its name at run time, unique also when a loop body is unrolled. ``element``: ONNX element type, 0
     if unknown. ``shape``: sizes, None where a size (or the whole shape) is unknown. ``array``: the value, when
     known at conversion. ``static``: a public number that is a NumPy array at run time, never a tensor.
-    ``weight``: numbers of the trained model went into ``array``, so as an operand it is a parameter.
+    ``weight``: numbers of the trained model went into ``array``, so as an operand it is a parameter. ``labels``: the
+    strings that its numbers stand for.
     """
 
     key: str
@@ -44,6 +45,7 @@ class Value:
     array: np.ndarray | None = None
     static: bool = False
     weight: bool = False
+    labels: list[str] | None = None
 
     @property
     def rank(self) -> int | None:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices among the rows of a matrix: by secret bits, and by rows that must have a single one.
+
+Two operators beside ATen's, which a model calls as ``torch.ops.privml.<name>``; without secrets they compute the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from privml.context import current_node
+from privml.dispatch import implements, implements_floating
+from privml.engines.base import Engine, Operand, Share
+from privml.errors import ConfigError
+from privml.formats import FixedPoint, Integer
+from privml.ops.linear import is_bits
+from privml.ops.ring_formats import ring_format
+from privml.ops.values import constant, engine_of, is_secret, join, operand
+from privml.tensor import SecretTensor
+
+_LIBRARY = torch.library.Library("privml", "DEF")
+_LIBRARY.define("select_rows(Tensor bits, Tensor rows) -> Tensor")
+_LIBRARY.define("one_hot_rows(Tensor x) -> Tensor")
+
+
+def _select_rows(bits: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """bool [n, k], [k, m] -> [n, m]: the sum of the rows whose bits are 1."""
+    return torch.matmul(bits.to(rows.dtype), rows)
+
+
+_LIBRARY.impl("select_rows", _select_rows, "CompositeExplicitAutograd")
+_LIBRARY.impl("one_hot_rows", torch.clone, "CompositeExplicitAutograd")
+SELECT_ROWS = torch.ops.privml.select_rows.default
+ONE_HOT_ROWS = torch.ops.privml.one_hot_rows.default
+
+
+@implements(SELECT_ROWS)
+def select_rows(bits: Any, rows: Any) -> SecretTensor:
+    """Without truncation: the result has the scale of ``rows``, in the ring that the node asks for."""
+    secret = is_secret(rows)
+    if not is_bits(bits) or (secret and not isinstance(rows.format, (FixedPoint, Integer))):
+        return _select_rows(bits, rows)
+    session, working = bits.session, current_node().working or bits.session.working
+    fmt = rows.format if secret else ring_format(working.bits, working.scale, rows.dtype.is_floating_point)
+    if secret:
+        placement, factor = join(bits.placement, rows.placement), operand(rows.share, fmt, rows.placement)
+    else:
+        placement = bits.placement
+        factor = Operand(constant(rows, rows.shape, fmt, engine_of(bits)), fmt.bits)
+    ring = working.bits if factor.owner is not None else max(working.bits, fmt.bits)
+    share = session.engine_for(placement).select_rows(bits.share, factor, ring)
+    to = ring_format(ring, fmt.scale, rows.dtype.is_floating_point, fmt.nonnegative)
+    return SecretTensor(share, to, placement, session, rows.dtype)
+
+
+class _Checked:
+    """Left on a matrix whose rows were found to have a single one."""
+
+
+@implements(ONE_HOT_ROWS)
+def one_hot_rows(x: SecretTensor) -> SecretTensor:
+    """``x`` itself; against an active adversary its owner first proves that each row has one 1 and zeros else.
+
+    c (1 - c) = 0 and a sum of 1 say so in any ring Z_2^k, for c and 1 - c are coprime. Semi-honest owners have nothing
+    to prove, and their engines compute nothing. A shared matrix is checked once, before any output is opened.
+    Source: Damgard et al., "New Primitives for Actively-Secure MPC over Rings", Fig. 14, steps 2 to 5.
+    """
+    engine = x.session.engine
+    if engine.actively_secure and not isinstance(x.aux, _Checked):
+        if x.format.scale != 0:
+            raise ConfigError(
+                "rows that hide a model's structure are checked as whole numbers: convert the model with "
+                "privml.convert, which shares them so, rather than calling it on secrets as it is"
+            )
+        _check(engine, x.share, x.format.bits)
+        x.aux = _Checked()
+    result = SecretTensor(x.share, x.format, x.placement, x.session, x.dtype)
+    result.aux = x.aux
+    return result
+
+
+def _check(engine: Engine, share: Share, bits: int) -> None:
+    rest = engine.add_public(engine.negate(share, bits), 1, bits)
+    engine.assert_zero(engine.multiply(Operand(share, bits), Operand(rest, bits), bits), bits)
+    total = engine.sum(share, [share[0].dim() - 1], False, bits)
+    engine.assert_zero(engine.add_public(total, -1, bits), bits)
+
+
+@implements_floating(SELECT_ROWS)
+def select_rows_of_floats(bits: Any, rows: Any) -> SecretTensor:
+    return _select_rows(bits, rows)
+
+
+@implements_floating(ONE_HOT_ROWS)
+def one_hot_rows_of_floats(x: SecretTensor) -> SecretTensor:
+    return x.clone()
