@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.paths import shipped_models
-from privml.cli.settings import ot_of
+from privml.cli.settings import ot_of, ring_of
 from privml.errors import ConfigError
 from privml.evaluation import cards, markdown, page
 from privml.evaluation.measure import Settings, evaluate
@@ -38,7 +38,9 @@ def measured(config: DictConfig, folder: Path) -> list[Record]:
             step(index, len(names), name)
             record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings)
             if record is None:
-                console.err.print(f"{name}: engine={config.engine.name} does not have its numbers; left out")
+                console.err.print(
+                    f"{name}: engine={config.engine.name} does not have its numbers or operators; left out"
+                )
                 continue
             save(record, folder)
             records.append(record)
@@ -73,6 +75,7 @@ def settings_of(config: DictConfig) -> Settings:
         patience=config.patience,
         threads=config.threads,
         truncation=config.engine.get("truncation", "auto"),
+        ring=ring_of(config),
         deadline=config.deadline,
     )
 

@@ -104,12 +104,15 @@ def _sent(record: Record) -> str:
 def forecasts(zoo: Zoo) -> str:
     runs = [record for record in zoo.runs if record.exact is not None]
     exact = sum(1 for record in runs if record.exact)
-    return (
-        "## Predicted and measured\n"
-        f"In {exact} of {len(runs)} runs every party sent and received exactly the bytes that the cost functions\n"
-        "predict, in every phase and at the predicted depth. The report draws the predicted time of the messages\n"
-        "alone beside the measured time."
-    )
+    text = f"""\
+## Predicted and measured
+In {exact} of {len(runs)} runs every party sent and received exactly the bytes that the cost functions predict, in every
+phase and at the predicted depth. """
+    told = [r for r in runs if r.predicted_seconds]
+    if not told:
+        return text + "The report draws the predicted time of the messages alone beside the measured time."
+    close = sum(1 for r in told if abs(r.predicted_seconds / r.measured.seconds - 1) <= 0.25)
+    return text + f"The time is predicted within a quarter for {close} of {len(told)}."
 
 
 def precision(zoo: Zoo) -> str:

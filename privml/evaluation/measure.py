@@ -9,7 +9,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 
 import privml
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.errors import ConfigError
+from privml.errors import ConfigError, UnsupportedOperator
 from privml.evaluation import answers
 from privml.evaluation.records import PHASES, Cost, Layer, Phase, Record
 from privml.program import Program
@@ -27,7 +27,10 @@ from privml.service.launch import Run, launch
 from privml.service.progress import Progress
 from privml.session.ledger import Ledger
 
-ENGINES = ("plain", "twopc", "threepc")
+ENGINES = ("plain", "twopc", "threepc", "active")
+# Those that compute with floats.
+FLOATING = ("plain", "twopc")
+Forecast = Callable[[Program, int], float | None]
 # Rows that the plain engine answers at once.
 CHUNK = 100
 
@@ -36,7 +39,7 @@ CHUNK = 100
 class Settings:
     """``rows``: of one query, fewer where more than ``largest`` bytes would be sent; a query that even then sends more,
     or whose messages take longer than ``patience`` seconds, is predicted but not run. ``numerics``: for all models in
-    place of their own. ``network``: name, delay_ms, bandwidth_mbps."""
+    place of their own. ``network``: name, delay_ms, bandwidth_mbps. ``ring``: of engine ``active``."""
 
     engine: str
     network: Mapping[str, Any]
@@ -47,7 +50,15 @@ class Settings:
     patience: float = 150.0
     threads: int = 1
     truncation: str = "auto"
+    ring: int | None = None
     deadline: float = 300.0
+
+    @property
+    def transfers(self) -> OtChoice | None:
+        """Those of the engine: none for three parties, and none but maliciously secure ones for ``active``."""
+        if self.engine == "active":
+            return replace(self.ot, security="malicious")
+        return self.ot if self.engine == "twopc" else None
 
 
 @dataclass(frozen=True)
@@ -63,23 +74,34 @@ class Prepared:
 
 
 def evaluate(
-    load: Callable[[str], Any], name: str, card: str, settings: Settings, progress: Progress | None = None
+    load: Callable[[str], Any],
+    name: str,
+    card: str,
+    settings: Settings,
+    progress: Progress | None = None,
+    forecast: Forecast | None = None,
 ) -> Record | None:
     """The record of model ``name``, which ``load`` gives (``models.load``) and ``card`` describes; None where the
-    engine does not have the model's numbers."""
+    engine does not have the model's numbers or operators. ``forecast``: seconds of a query of so many rows."""
     if settings.engine not in ENGINES:
         raise ConfigError(f"engine={settings.engine}: `privml evaluate` knows {', '.join(ENGINES)}")
     prepared = prepare(load, name, json.dumps(settings.numerics))
     if settings.engine == "plain":
         return _record(prepared, card, settings, len(prepared.inputs), prepared.plain, None, None)
-    if settings.engine == "threepc" and prepared.program.numerics.floating is not None:
+    if settings.engine not in FLOATING and prepared.program.numerics.floating is not None:
         return None
-    rows, predicted = affordable(prepared.program, settings, min(settings.rows, len(prepared.inputs)))
+    try:
+        rows, predicted = affordable(prepared.program, settings, min(settings.rows, len(prepared.inputs)))
+    except UnsupportedOperator:
+        return None
+    seconds = forecast(prepared.program, rows) if forecast else None
     waiting = messages_seconds(predicted[1], settings)
     if sent(predicted, PHASES) > settings.largest or waiting > settings.patience:
-        return _record(prepared, card, settings, rows, None, predicted, None)
-    run = _launch(prepared, settings, rows, progress)
-    return _record(prepared, card, settings, rows, run.outputs, predicted, run)
+        record = _record(prepared, card, settings, rows, None, predicted, None)
+    else:
+        run = _launch(prepared, settings, rows, progress)
+        record = _record(prepared, card, settings, rows, run.outputs, predicted, run)
+    return replace(record, predicted_seconds=seconds)
 
 
 @cache
@@ -110,6 +132,9 @@ def predictions(program: Program, settings: Settings, rows: int) -> list[Ledger]
     shapes = program.shapes(rows)
     if settings.engine == "threepc":
         return [program.dealt_cost(*shapes, truncation=settings.truncation, rank=rank) for rank in range(3)]
+    if settings.engine == "active":
+        how = {"ot": settings.transfers, "ring": settings.ring or 64, "truncation": settings.truncation}
+        return [program.active_cost(*shapes, **how, rank=rank) for rank in range(2)]
     return [program.cost(*shapes, ot=settings.ot, threads=settings.threads, rank=rank) for rank in range(2)]
 
 
@@ -137,13 +162,14 @@ def _launch(prepared: Prepared, settings: Settings, rows: int, progress: Progres
     return launch(
         prepared.program,
         prepared.inputs[:rows],
-        ot=settings.ot,
+        ot=settings.transfers or settings.ot,
         network=link,
         deadline=settings.deadline,
         threads=settings.threads,
         progress=progress,
         dealer=settings.engine == "threepc",
         truncation=settings.truncation,
+        ring=settings.ring,
     )
 
 
@@ -168,7 +194,7 @@ def _record(
         learned=model.learned,
         numbers=numbers(program),
         engine=settings.engine,
-        ot=settings.ot.tag if settings.engine == "twopc" else "",
+        ot=settings.transfers.tag if settings.transfers else "",
         network=dict(settings.network),
         rows=rows,
         threads=settings.threads,

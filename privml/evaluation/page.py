@@ -37,6 +37,7 @@ def document(records: Sequence[Record]) -> str:
         time_scatter=time_scatter(zoo, classes),
         histogram=charts.histogram,
         engines=engines(zoo),
+        foretold=foretold(zoo),
     )
 
 
@@ -150,14 +151,22 @@ def bytes_scatter(zoo: Zoo, classes: dict[str, str]) -> str:
 
 
 def time_scatter(zoo: Zoo, classes: dict[str, str]) -> str:
+    """Against the predicted time of the whole query, where every run has one, else against that of its messages."""
+    runs = [record for record in zoo.runs if record.measured and record.messages_seconds is not None]
+    whole = foretold(zoo)
     points = []
-    for record in zoo.runs:
-        if record.measured and record.messages_seconds:
-            text = f"{record.title}, {words.way(record)}, {record.network['name']}: "
-            text += f"{words.duration(record.messages_seconds)} predicted, "
-            text += f"{words.duration(record.measured.seconds)} measured"
-            points.append(charts.Point(record.messages_seconds, record.measured.seconds, classes[record.way], text))
-    return charts.scatter(points, "predicted, messages alone", "measured", words.duration) if points else ""
+    for record in runs:
+        predicted = record.predicted_seconds if whole else record.messages_seconds
+        text = f"{record.title}, {words.way(record)}, {record.network['name']}: "
+        text += f"{words.duration(predicted)} predicted, {words.duration(record.measured.seconds)} measured"
+        points.append(charts.Point(predicted, record.measured.seconds, classes[record.way], text))
+    across = "predicted" if whole else "predicted, messages alone"
+    return charts.scatter(points, across, "measured", words.duration) if points else ""
+
+
+def foretold(zoo: Zoo) -> bool:
+    """Whether the time of every measured run was predicted."""
+    return all(record.predicted_seconds for record in zoo.runs if record.measured)
 
 
 def engines(zoo: Zoo) -> list[dict[str, Any]]:

@@ -85,7 +85,8 @@ class Record:
     """``predicted``: from the cost functions; ``measured``: None where the query was not run, being too large.
     ``exact``: whether both agree at every party and phase, in each direction and in depth. ``differing``: outputs that
     are not those of the plain engine, which computes with the same formats; ``layers``: of the measured run if there is
-    one. ``messages_seconds``: predicted time of the messages alone."""
+    one. ``messages_seconds``: predicted time of the messages alone; ``predicted_seconds``: of the whole query on this
+    machine, where it was asked for."""
 
     model: str
     title: str
@@ -107,6 +108,7 @@ class Record:
     outputs: int
     messages_seconds: float | None
     layers: tuple[Layer, ...] = ()
+    predicted_seconds: float | None = None
     peak_memory: tuple[int, ...] = ()
     about: Mapping[str, Any] = field(default_factory=dict)
 

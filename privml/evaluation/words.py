@@ -21,7 +21,7 @@ _PARTIES = {
     "plain": "in the clear",
     "threepc": "three parties",
     "twopc": "two parties",
-    "active": "two parties, active",
+    "active": "two parties, even malicious",
 }
 
 
@@ -67,10 +67,13 @@ def same(answers: Answers | None) -> str:
 
 
 def way(record: Record) -> str:
-    """three parties; two parties, silent OT"""
-    name = _PARTIES.get(record.engine, record.engine)
-    provider, _, rest = record.ot.partition("-")
-    return ", ".join(part for part in (name, _TRANSFERS.get(provider, provider), rest.replace("k", "k = ")) if part)
+    """three parties; two parties, SoftSpoken OT, k = 4"""
+    provider, *further = record.ot.split("-")
+    parts = [_PARTIES.get(record.engine, record.engine), _TRANSFERS.get(provider, provider)]
+    parts += [f"k = {part[1:]}" if part[:1] == "k" else part for part in further]
+    if record.engine == "active" and "malicious" in parts:
+        parts.remove("malicious")  # the only transfers that it takes
+    return ", ".join(part for part in parts if part)
 
 
 def protects(record: Record) -> str:
