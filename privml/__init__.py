@@ -15,6 +15,7 @@ __all__ = [
     "Program",
     "SecretTensor",
     "Session",
+    "Tls",
     "__version__",
     "compile_step",
     "connect",
@@ -32,6 +33,7 @@ __all__ = [
 
 # Loaded on first use: sessions without programs, and plain sessions without the compiled core, start faster.
 _LAZY = {
+    "Tls": ("privml.session.identity", "Tls"),
     "Program": ("privml.program", "Program"),
     "compile_step": ("privml.step", "compile_step"),
     "connect": ("privml.session.connect", "connect"),

@@ -46,5 +46,9 @@ class ProtocolError(PrivmlError, RuntimeError):
     """The other party sent bytes that the protocol does not allow."""
 
 
+class IdentityError(PrivmlError, ConnectionError):
+    """A party's certificate is missing, expired, of another authority or for another name; both sides are told."""
+
+
 class SecurityAbort(PrivmlError, RuntimeError):
     """A consistency or MAC check failed: the session is dead and its keys are wiped."""

@@ -10,6 +10,7 @@ missing=()
 command -v g++ >/dev/null || missing+=(g++)
 command -v make >/dev/null || missing+=(make)
 [ -e /usr/include/sodium.h ] || [ -e /usr/local/include/sodium.h ] || missing+=(libsodium-dev)
+[ -e /usr/include/openssl/ssl.h ] || [ -e /usr/local/include/openssl/ssl.h ] || missing+=(libssl-dev)
 [ -e /usr/include/gtest/gtest.h ] || [ -e /usr/local/include/gtest/gtest.h ] || missing+=(libgtest-dev)
 "$PYTHON" -c 'import venv, ensurepip, sysconfig, os, sys; sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Python.h")))' \
   2>/dev/null || missing+=(python3-venv python3-dev)

@@ -22,6 +22,11 @@ struct ProtocolError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// The peer is not who it should be, or refuses this party (Python: IdentityError).
+struct IdentityError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 // A consistency or MAC check failed (Python: SecurityAbort).
 struct SecurityAbort : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -39,6 +39,8 @@ void translate_exceptions() {
       raise("PeerDisconnected", error);
     } catch (const ProtocolError& error) {
       raise("ProtocolError", error);
+    } catch (const IdentityError& error) {
+      raise("IdentityError", error);
     } catch (const SecurityAbort& error) {
       raise("SecurityAbort", error);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of channels. Waiting calls run without the interpreter lock.
 #include <pybind11/functional.h>
+#include <pybind11/stl.h>
 
 #include <cmath>
 
@@ -73,6 +74,9 @@ void define_channel(py::module_& m) {
             return data.array;
           },
           "count"_a, "Exactly `count` bytes as a uint8 array.")
+      .def_property_readonly("peer_name", &Channel::peer_name,
+                             "The name that the peer has proved by a certificate, once something "
+                             "was read or sent; empty without TLS.")
       .def("set_depth", &Channel::set_depth, Release(), "depth"_a,
            "Sends what is queued and sets the depth clock, for sessions of several channels.")
       .def("flush", &Channel::flush, Release())
@@ -88,6 +92,17 @@ void define_channel(py::module_& m) {
       });
 }
 
+void define_identity(py::module_& m) {
+  py::class_<TlsIdentity>(m, "TlsIdentity",
+                          "A party's certificate, and whom it talks to under TLS 1.3.")
+      .def(py::init<const std::string&, const std::string&, const std::string&,
+                    std::vector<std::string>>(),
+           "authority"_a, "certificate"_a, "key"_a, "peers"_a,
+           "PEM files; names that a peer may prove (none: any). ValueError naming a wrong file.")
+      .def("expecting", &TlsIdentity::expecting, "peers"_a, "The same with other peers.")
+      .def_property_readonly("peers", &TlsIdentity::peers);
+}
+
 void define_listener(py::module_& m) {
   py::class_<TcpListener>(
       m, "TcpListener", "A listening socket; port 0 takes any free port. ValueError if it cannot.")
@@ -95,13 +110,14 @@ void define_listener(py::module_& m) {
       .def_property_readonly("port", &TcpListener::port)
       .def(
           "accept",
-          [](TcpListener& listener, double deadline, double delay_ms, double bandwidth_mbps) {
+          [](TcpListener& listener, double deadline, double delay_ms, double bandwidth_mbps,
+             const TlsIdentity* identity) {
             const auto limit = duration(deadline);
             py::gil_scoped_release without_interpreter;
             return std::shared_ptr<Channel>(
-                shaped(listener.accept(limit), delay_ms, bandwidth_mbps));
+                shaped(listener.accept(limit, identity), delay_ms, bandwidth_mbps));
           },
-          "deadline"_a, "delay_ms"_a = 0.0, "bandwidth_mbps"_a = 0.0)
+          "deadline"_a, "delay_ms"_a = 0.0, "bandwidth_mbps"_a = 0.0, "identity"_a = nullptr)
       .def("close", &TcpListener::close);
 }
 
@@ -109,6 +125,7 @@ void define_listener(py::module_& m) {
 
 void define_network(py::module_& m) {
   define_channel(m);
+  define_identity(m);
   define_listener(m);
   m.def(
       "memory_pair",
@@ -123,7 +140,7 @@ void define_network(py::module_& m) {
       "connect_tcp",
       [](const std::string& host, int port, double deadline,
          const std::optional<std::function<void()>>& on_wait, double delay_ms,
-         double bandwidth_mbps) {
+         double bandwidth_mbps, const TlsIdentity* identity) {
         const auto limit = duration(deadline);
         std::function<void()> hook;
         if (on_wait) {
@@ -134,10 +151,10 @@ void define_network(py::module_& m) {
         }
         py::gil_scoped_release without_interpreter;
         return std::shared_ptr<Channel>(
-            shaped(connect_tcp(host, port, limit, hook), delay_ms, bandwidth_mbps));
+            shaped(connect_tcp(host, port, limit, hook, identity), delay_ms, bandwidth_mbps));
       },
       "host"_a, "port"_a, "deadline"_a, "on_wait"_a = py::none(), "delay_ms"_a = 0.0,
-      "bandwidth_mbps"_a = 0.0,
+      "bandwidth_mbps"_a = 0.0, "identity"_a = nullptr,
       "Tries until the deadline; on_wait is called if nobody is there yet.");
 }
 

@@ -43,6 +43,9 @@ class Channel {
   virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
   // Closes both directions; a read in another thread ends with PeerDisconnected.
   virtual void close() = 0;
+  // The name that the peer has proved by a certificate, once something was read or sent; empty on
+  // channels without TLS.
+  virtual std::string peer_name() const { return {}; }
 };
 
 using ChannelPair = std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>;

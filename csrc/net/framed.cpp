@@ -24,6 +24,12 @@ u64 now_ns() {
                           std::chrono::nanoseconds{1});
 }
 
+// Whether the first bytes are those of a handshake or an alert of TLS.
+bool tls_record(u32 first) {
+  const u32 kind = first & 0xff;
+  return (kind == 0x15 || kind == 0x16) && (first >> 8 & 0xff) == 0x03;
+}
+
 }  // namespace
 
 FramedChannel::FramedChannel(std::unique_ptr<Transport> transport)
@@ -99,10 +105,13 @@ void FramedChannel::read(MutableBytes bytes) {
 size_t FramedChannel::receive_frame(MutableBytes bytes) {
   Header header;
   transport_->receive({reinterpret_cast<u8*>(&header), sizeof header}, deadline_);
-  if (header.length == 0 || header.length > kFramePayload)
-    throw ProtocolError("the peer sent a frame of impossible length " +
-                        std::to_string(header.length) +
-                        "; is it a privml party of the same version?");
+  if (header.length == 0 || header.length > kFramePayload) {
+    throw ProtocolError(tls_record(header.length)
+                            ? "the peer speaks TLS and this party does not; give it a certificate"
+                            : "the peer sent a frame of impossible length " +
+                                  std::to_string(header.length) +
+                                  "; is it a privml party of the same version?");
+  }
   traffic_.framing += sizeof header;
   const size_t n = std::min<size_t>(bytes.size(), header.length);
   transport_->receive(bytes.first(n), deadline_);

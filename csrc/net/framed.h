@@ -28,6 +28,8 @@ class Transport {
   virtual void receive(MutableBytes bytes, std::chrono::milliseconds deadline) = 0;
   // May be called by any thread.
   virtual void close() = 0;
+  // See Channel.
+  virtual std::string peer_name() const { return {}; }
 };
 
 class FramedChannel final : public Channel {
@@ -42,6 +44,7 @@ class FramedChannel final : public Channel {
   void set_depth(i64 depth) override;
   void set_deadline(std::chrono::milliseconds deadline) override { deadline_ = bounded(deadline); }
   void close() override { transport_->close(); }
+  std::string peer_name() const override { return transport_->peer_name(); }
 
   // Incoming frames arrive `delay` after the link has carried them at `bits_per_second` (0:
   // unlimited). Both parties must run on one machine, since the clocks are compared.

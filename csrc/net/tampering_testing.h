@@ -51,6 +51,7 @@ class TamperingChannel final : public Channel {
   void set_depth(i64 depth) override { inner_->set_depth(depth); }
   void set_deadline(std::chrono::milliseconds deadline) override { inner_->set_deadline(deadline); }
   void close() override { inner_->close(); }
+  std::string peer_name() const override { return inner_->peer_name(); }
 
   // The size of every message written so far, and whether the flip has happened: a test that flips
   // nothing proves nothing.

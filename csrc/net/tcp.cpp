@@ -81,8 +81,8 @@ int try_connect(const addrinfo& address, Clock::time_point end) {
   return -1;
 }
 
-std::unique_ptr<Channel> channel_over(int socket) {
-  return std::make_unique<FramedChannel>(std::make_unique<TcpTransport>(socket));
+std::unique_ptr<Channel> channel_over(int socket, const TlsIdentity* identity, TlsRole role) {
+  return std::make_unique<FramedChannel>(std::make_unique<TcpTransport>(socket, identity, role));
 }
 
 const char* advice(int reason) {
@@ -129,11 +129,11 @@ TcpListener::~TcpListener() { ::close(socket_); }
 
 void TcpListener::close() { shutdown(socket_, SHUT_RDWR); }
 
-std::unique_ptr<Channel> TcpListener::accept(Milliseconds deadline) {
+std::unique_ptr<Channel> TcpListener::accept(Milliseconds deadline, const TlsIdentity* identity) {
   const auto end = Clock::now() + bounded(deadline);
   while (true) {
     const int s = accept4(socket_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (s >= 0) return channel_over(s);
+    if (s >= 0) return channel_over(s, identity, TlsRole::listening);
     switch (errno) {
       case EINVAL:  // shut down
         throw PeerDisconnected("the listener on port " + std::to_string(port_) + " was closed");
@@ -154,14 +154,16 @@ std::unique_ptr<Channel> TcpListener::accept(Milliseconds deadline) {
 }
 
 std::unique_ptr<Channel> connect_tcp(const std::string& host, int port, Milliseconds deadline,
-                                     const std::function<void()>& on_wait) {
+                                     const std::function<void()>& on_wait,
+                                     const TlsIdentity* identity) {
   const auto end = Clock::now() + bounded(deadline);
   bool waiting = false;
   while (true) {
     {
       const Addresses addresses(host, port, false);
       for (const addrinfo* a = addresses.first; a != nullptr; a = a->ai_next)
-        if (const int s = try_connect(*a, end); s >= 0) return channel_over(s);
+        if (const int s = try_connect(*a, end); s >= 0)
+          return channel_over(s, identity, TlsRole::connecting);
     }
     if (Clock::now() >= end)
       throw PeerDisconnected("nobody answers at " + with_port(host, port) + " after " +

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "net/channel.h"
+#include "net/tls.h"
 
 namespace privml {
 
@@ -18,9 +19,11 @@ class TcpListener {
   TcpListener& operator=(const TcpListener&) = delete;
 
   int port() const { return port_; }
-  // The next connection; throws PeerDisconnected when none comes within the deadline or after
-  // close().
-  std::unique_ptr<Channel> accept(std::chrono::milliseconds deadline);
+  // The next connection, under TLS with `identity`, whose handshake is part of the channel's first
+  // read or write, so that a silent caller keeps nobody waiting here; throws PeerDisconnected when
+  // none comes within the deadline or after close().
+  std::unique_ptr<Channel> accept(std::chrono::milliseconds deadline,
+                                  const TlsIdentity* identity = nullptr);
   // Wakes a waiting accept().
   void close();
 
@@ -30,9 +33,11 @@ class TcpListener {
 };
 
 // Connects to a listener, trying again until `deadline` has passed; `on_wait` is called once, when
-// the first attempt found nobody there. Throws PeerDisconnected naming the address.
+// the first attempt found nobody there; TLS as in accept(). Throws PeerDisconnected naming the
+// address.
 std::unique_ptr<Channel> connect_tcp(const std::string& host, int port,
                                      std::chrono::milliseconds deadline,
-                                     const std::function<void()>& on_wait = {});
+                                     const std::function<void()>& on_wait = {},
+                                     const TlsIdentity* identity = nullptr);
 
 }  // namespace privml

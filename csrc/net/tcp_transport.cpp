@@ -7,11 +7,9 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
@@ -27,7 +25,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr size_t kReadAhead = size_t{8} << 10;
 constexpr size_t kDrain = size_t{256} << 10;
 
-std::string peer_name(int socket) {
+std::string peer_address(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   char host[NI_MAXHOST] = "?";
@@ -39,11 +37,10 @@ std::string peer_name(int socket) {
   return with_port(host, service);
 }
 
-void drop_front(iovec (&parts)[2], size_t n) {
-  for (iovec& part : parts) {
-    const size_t taken = std::min(n, part.iov_len);
-    part.iov_base = static_cast<u8*>(part.iov_base) + taken;
-    part.iov_len -= taken;
+void drop_front(Bytes (&parts)[2], size_t n) {
+  for (Bytes& part : parts) {
+    const size_t taken = std::min(n, part.size());
+    part = part.subspan(taken);
     n -= taken;
   }
 }
@@ -60,7 +57,10 @@ int remaining_milliseconds(Clock::time_point end) {
   return static_cast<int>(std::clamp<i64>(left, 0, 1 << 30));
 }
 
-TcpTransport::TcpTransport(int socket) : socket_(socket), peer_(peer_name(socket)) {
+TcpTransport::TcpTransport(int socket, const TlsIdentity* identity, TlsRole role)
+    : socket_(socket),
+      stream_(identity == nullptr ? make_plain_stream(socket) : identity->stream(socket, role)),
+      peer_(peer_address(socket)) {
   const int on = 1;
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
@@ -69,19 +69,16 @@ TcpTransport::TcpTransport(int socket) : socket_(socket), peer_(peer_name(socket
 TcpTransport::~TcpTransport() { ::close(socket_); }
 
 void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
-  iovec parts[2] = {{const_cast<u8*>(header.data()), header.size()},
-                    {const_cast<u8*>(payload.data()), payload.size()}};
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = 2;
+  Bytes parts[2] = {header, payload};
   auto end = Clock::now() + deadline;
-  while (parts[0].iov_len + parts[1].iov_len > 0) {
+  prepare(end, deadline);
+  while (parts[0].size() + parts[1].size() > 0) {
     if (closed_) throw_gone();
-    const ssize_t n = sendmsg(socket_, &message, MSG_NOSIGNAL);
+    const i64 n = stream_->send_some(parts[0], parts[1]);
     if (n > 0) {
       drop_front(parts, static_cast<size_t>(n));
       end = Clock::now() + deadline;
-    } else if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+    } else if (n == 0) {
       // The peer may be sending too and read only afterwards: what arrives meanwhile is put aside,
       // so neither waits for the other.
       if (fill_aside(kDrain)) {
@@ -89,7 +86,7 @@ void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
       } else {
         wait_for(POLLIN | POLLOUT, end, deadline);
       }
-    } else if (n < 0 && errno != EINTR) {
+    } else {
       throw_gone();
     }
   }
@@ -97,11 +94,12 @@ void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
 
 void TcpTransport::receive(MutableBytes bytes, Milliseconds deadline) {
   const auto end = Clock::now() + deadline;
+  prepare(end, deadline);
   while (!bytes.empty()) {
     if (closed_) throw_gone();
     size_t n = take_aside(bytes);
     if (n == 0 && bytes.size() >= kReadAhead) {
-      const i64 received = receive_some(bytes);
+      const i64 received = stream_->receive_some(bytes);
       if (received < 0) throw_gone();
       n = static_cast<size_t>(received);
     } else if (n == 0 && fill_aside(kReadAhead)) {
@@ -117,14 +115,12 @@ void TcpTransport::close() {
   shutdown(socket_, SHUT_RDWR);
 }
 
-// 0 where nothing has arrived, -1 where nothing more will.
-i64 TcpTransport::receive_some(MutableBytes bytes) {
-  while (true) {
-    const ssize_t n = recv(socket_, bytes.data(), bytes.size(), 0);
-    if (n > 0) return n;
-    if (n == 0) return -1;
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
-    if (errno != EINTR) return -1;
+void TcpTransport::prepare(TimePoint end, Milliseconds deadline) {
+  while (!ready_) {
+    if (closed_) throw_gone();
+    const short events = stream_->prepare();
+    ready_ = events == 0;
+    if (!ready_) wait_for(events, end, deadline);
   }
 }
 
@@ -137,7 +133,7 @@ bool TcpTransport::fill_aside(size_t at_most) {
   }
   const size_t before = aside_.size();
   aside_.resize(before + at_most);
-  const i64 n = receive_some({aside_.data() + before, at_most});
+  const i64 n = stream_->receive_some({aside_.data() + before, at_most});
   aside_.resize(before + static_cast<size_t>(std::max<i64>(n, 0)));
   if (n < 0) throw_gone();
   return n > 0;

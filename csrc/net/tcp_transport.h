@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connected TCP socket as a Transport.
+// A connected TCP socket as a Transport, plain or under TLS.
 #pragma once
 
 #include <atomic>
 #include <string>
 
 #include "net/framed.h"
+#include "net/tls.h"
 
 namespace privml {
 
 class TcpTransport final : public Transport {
  public:
-  // Owns the connected `socket`.
-  explicit TcpTransport(int socket);
+  // Owns the connected `socket`. With `identity` under TLS, whose handshake is part of the first
+  // send or receive: it throws IdentityError when the peer is not who it should be.
+  explicit TcpTransport(int socket, const TlsIdentity* identity = nullptr,
+                        TlsRole role = TlsRole::connecting);
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
@@ -20,17 +23,20 @@ class TcpTransport final : public Transport {
   void send(Bytes header, Bytes payload, std::chrono::milliseconds deadline) override;
   void receive(MutableBytes bytes, std::chrono::milliseconds deadline) override;
   void close() override;
+  std::string peer_name() const override { return stream_->peer_name(); }
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  i64 receive_some(MutableBytes bytes);
+  void prepare(TimePoint end, std::chrono::milliseconds deadline);
   bool fill_aside(size_t at_most);
   size_t take_aside(MutableBytes bytes);
   void wait_for(short events, TimePoint end, std::chrono::milliseconds deadline);
   [[noreturn]] void throw_gone() const;
 
   int socket_;
+  std::unique_ptr<SocketStream> stream_;
+  bool ready_ = false;
   std::string peer_;
   std::atomic<bool> closed_{false};
   AlignedVector<u8> aside_;  // received ahead of what was asked for

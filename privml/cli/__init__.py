@@ -15,11 +15,15 @@ VERBS = {
     "deal": "party 2, for three parties: help a server and its clients without learning anything",
     "query": "party 1: own the input, learn the scores",
     "preprocess": "make correlations of many queries ahead of time, into a store at each party",
+    "certs": "certificates of the parties: init, issue, show",
     "run": "all parties on this machine, for trying things out",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "bench": "throughput and bytes of a suite of operators",
     "evaluate": "the zoo: secure inference beside the clear, as records, cards and a page",
 }
+
+# Verbs whose first word says what to do.
+ACTION_VERBS = ("certs",)
 
 
 def usage() -> str:
@@ -41,10 +45,19 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"privml {privml.__version__}")
         return
     verb, *rest = arguments
+    if verb in ACTION_VERBS and rest and "=" not in rest[0] and not rest[0].startswith("-"):
+        rest[0] = f"action={rest[0]}"
     if verb not in VERBS:
         print(f"privml: unknown verb '{verb}'\n\n{usage()}", file=sys.stderr)
         sys.exit(2)
     run_verb(verb, rest[1:] if verb == "evaluate" and rest[:1] == ["zoo"] else rest)
+
+
+def without_core_dumps() -> None:
+    """A process that holds shares and keys leaves no image of its memory behind when it dies."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def run_verb(verb: str, overrides: list[str]) -> None:
@@ -56,6 +69,7 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     action = importlib.import_module(f"privml.cli.{verb}").run
 
     def application(config: DictConfig) -> None:
+        without_core_dumps()
         with console.clean_errors():
             settings.check(config)
             action(config)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.settings import identity_of
 from privml.program import Program
 from privml.service.deal import deal
 
@@ -16,6 +17,7 @@ def run(config: DictConfig) -> None:
         config.listen,
         truncation=config.truncation,
         device=config.device,
+        **identity_of(config),
         deadline=config.deadline,
         sessions=config.sessions,
         log=console.teller(config.quiet),

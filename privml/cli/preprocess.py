@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.query import Waiting
-from privml.cli.settings import ot_of
+from privml.cli.settings import identity_of, ot_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.preprocess import Made, Order, preprocess
@@ -37,6 +37,7 @@ def run(config: DictConfig) -> None:
             on_listening=on_listening,
             on_wait=None if config.server is None else Waiting(config.server, config.quiet),
             progress=step,
+            **identity_of(config),
         )
     if not config.quiet:
         console.out.print(report(made))

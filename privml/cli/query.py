@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
-from privml.cli.settings import ot_of, ring_of, truncation_of
+from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of
 from privml.errors import ConfigError
@@ -41,6 +41,7 @@ def run(config: DictConfig) -> None:
             truncation=truncation_of(config),
             device=config.device,
             ring=ring_of(config),
+            **identity_of(config),
         )
     save(answer.outputs, config.out)
     if config.ledger is not None:

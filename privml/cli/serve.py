@@ -8,7 +8,7 @@ import contextlib
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.settings import ot_of, ring_of, truncation_of
+from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.cli.stores import preprocessing_of
 from privml.program import WEIGHTS_OWNER, Program
 from privml.service.choose_ot import LinkProfile
@@ -37,5 +37,6 @@ def run(config: DictConfig) -> None:
             truncation=truncation_of(config),
             device=config.device,
             ring=ring_of(config),
+            **identity_of(config),
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
         )

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from omegaconf import DictConfig, OmegaConf
 
 from privml.engines.active import RINGS
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER
+from privml.session.handshake import DEALER
+from privml.session.identity import Tls
 
 _TRUTH = "true or false"
 _TEXT = "text"
@@ -44,6 +49,10 @@ SETTINGS: dict[str, tuple[str, int]] = {
 }
 
 
+# Who plays which party in a service.
+RANKS = {"server": WEIGHTS_OWNER, "client": INPUT_OWNER, "dealer": DEALER}
+
+
 def check(config: DictConfig) -> None:
     """Raises ConfigError that names the first setting that is missing or of another type than its verb reads."""
     for name in config:
@@ -77,6 +86,19 @@ def ring_of(config: DictConfig) -> int | None:
 def truncation_of(config: DictConfig) -> str:
     """Of engine=active its own setting, else that for three parties."""
     return config.engine.truncation if config.engine.name == "active" else config.truncation
+
+
+def identity_of(config: DictConfig) -> dict[str, Any]:
+    """``tls`` and ``insecure`` as the services take them."""
+    chosen = config.network.tls
+    files = {name: chosen[name] for name in ("authority", "certificate", "key")}
+    if not any(files.values()):
+        return {"tls": None, "insecure": bool(config.network.insecure)}
+    for name, file in files.items():
+        if file is None:
+            raise ConfigError(f"network.tls.{name} is missing: TLS needs authority, certificate and key")
+    names = OmegaConf.to_container(chosen.names, resolve=True)
+    return {"tls": Tls(**files, names={RANKS[role]: some for role, some in names.items() if some}), "insecure": False}
 
 
 def ot_of(config: DictConfig) -> OtChoice:

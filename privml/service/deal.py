@@ -16,6 +16,7 @@ from privml.service.serve import HELLO_SECONDS, one_line, settings_of
 from privml.session.connect import accept, listening, refuse_insecure
 from privml.session.deal import open_dealer
 from privml.session.dealer import Gathering, Lobby
+from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.ledger import Ledger
 from privml.session.session import Settings, load_torch
 from privml.sharing import reveal
@@ -73,6 +74,8 @@ def deal(
     deadline: float = 60.0,
     sessions: int = 0,
     network: Mapping[str, float] | None = None,
+    tls: Tls | None = None,
+    insecure: bool = False,
     log: Callable[[str], None] = print,
     on_listening: Callable[[int], None] | None = None,
     on_end: Callable[[Dealt], None] | None = None,
@@ -86,6 +89,7 @@ def deal(
     """
     settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation, device=device)
     refuse_insecure(settings, None, listen)
+    refuse_open(tls, insecure, listen)
     load_torch()
     running, ended = _Running(), []
 
@@ -103,14 +107,14 @@ def deal(
         if on_end is not None:
             on_end(dealt)
 
-    lobby, begun = Lobby(HELLO_SECONDS, log), 0
+    lobby, link, begun = Lobby(HELLO_SECONDS, log, tls), link_to(network, tls, 0, 1), 0
     with listening(listen) as listener, ThreadPoolExecutor(MOST_SESSIONS, "session") as workers:
         if on_listening is not None:
             on_listening(listener.port)
         log(f"dealing on port {listener.port}, program {program.hash[:12]}")
         try:
             while sessions == 0 or begun < sessions:
-                gathering = lobby.admit(accept(listener, None, lambda waited: lobby.expire(), network))
+                gathering = lobby.admit(accept(listener, None, lambda waited: lobby.expire(), link))
                 if gathering is None:
                     continue
                 if not running.enter(gathering):

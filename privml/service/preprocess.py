@@ -19,6 +19,7 @@ from privml.program import Program
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
 from privml.session.connect import accept, listening, reach, refuse_insecure
+from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Link
 from privml.session.ledger import Snapshot
 from privml.session.session import (
@@ -84,6 +85,8 @@ def preprocess(
     on_listening: Callable[[int], None] | None = None,
     on_wait: WaitCallback | None = None,
     progress: Progress | None = None,
+    tls: Tls | None = None,
+    insecure: bool = False,
 ) -> Made:
     """Fills this party's store: the server's half with ``listen``, the client's with ``server`` (both "host:port").
 
@@ -98,6 +101,8 @@ def preprocess(
     settings = Settings("twopc", order.ot, order.program.hash, order.program.formats_hash, order.program.numerics)
     address = listen or server or ""
     refuse_insecure(settings, None, address)
+    refuse_open(tls, insecure, address)
+    away = link_to(None, tls, 1 - rank)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
@@ -105,9 +110,9 @@ def preprocess(
         with listening(listen) as listener:
             if on_listening is not None:
                 on_listening(listener.port)
-            link = Link(accept(listener, deadline, on_wait))
+            link = Link(accept(listener, deadline, on_wait, away))
     else:
-        link = Link(reach(address, deadline, on_wait))
+        link = Link(reach(address, deadline, on_wait, away))
     return interruptible(link, partial(_make, link, rank, order, settings, deadline, progress))
 
 

@@ -14,12 +14,14 @@ import torch
 from privml import _core
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import InvalidInput
-from privml.program import INPUT_OWNER, Program
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.inputs import checked_input
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Service, ask
 from privml.service.serve import settings_of
 from privml.session.connect import reach, reaching, reaching_dealer, refuse_insecure
+from privml.session.handshake import DEALER
+from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Joiner, Link
 from privml.session.ledger import Ledger
 from privml.session.preprocessing import Preprocessing
@@ -53,6 +55,8 @@ def query(
     truncation: str = "auto",
     device: str = "cpu",
     ring: int | None = None,
+    tls: Tls | None = None,
+    insecure: bool = False,
 ) -> Answer:
     """Asks the server at ``server`` ("host:port") for the outputs of ``inputs``: an array or tensor, or a tuple or list
     with one of them per input of the program. ``threads``: the session's lanes, as many as the server's.
@@ -69,11 +73,13 @@ def query(
         program, settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring), preprocessing
     )
     refuse_insecure(service.settings, None, server, dealer)
+    refuse_open(tls, insecure, server, dealer)
+    away = link_to(network, tls, WEIGHTS_OWNER)
     load_torch()
-    channel = reach(server, deadline, on_wait, network)
-    link, join = Link(channel), reaching(server, deadline, network)
+    channel = reach(server, deadline, on_wait, away)
+    link, join = Link(channel), reaching(server, deadline, away)
     if dealer is not None:
-        join = reaching_dealer(dealer, INPUT_OWNER, deadline, network)
+        join = reaching_dealer(dealer, INPUT_OWNER, deadline, link_to(network, tls, DEALER))
     return interruptible(link, partial(_ask_and_run, link, join, service, checked, deadline, progress))
 
 

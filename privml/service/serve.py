@@ -18,6 +18,8 @@ from privml.service.choose_ot import LinkProfile
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Service, Shape, grant
 from privml.session.connect import accept, joining, listening, reaching_dealer, refuse_insecure
+from privml.session.handshake import DEALER
+from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Link
 from privml.session.ledger import Ledger
 from privml.session.preprocessing import Preprocessing
@@ -68,6 +70,8 @@ def serve(
     truncation: str = "auto",
     device: str = "cpu",
     ring: int | None = None,
+    tls: Tls | None = None,
+    insecure: bool = False,
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
@@ -86,20 +90,22 @@ def serve(
     settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring)
     service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
     refuse_insecure(settings, None, listen, dealer)
+    refuse_open(tls, insecure, listen, dealer)
     load_torch()
     answered = 0
     waiting: deque[_core.Channel] = deque()  # clients that came while another one's session was being opened
     hello_deadline = min(deadline, HELLO_SECONDS)
     with listening(listen) as listener:
-        join = joining(listener, hello_deadline, network, waiting.append)
+        link_in = link_to(network, tls, INPUT_OWNER)
+        join = joining(listener, hello_deadline, link_in, waiting.append)
         if dealer is not None:
-            join = reaching_dealer(dealer, WEIGHTS_OWNER, hello_deadline, network)
+            join = reaching_dealer(dealer, WEIGHTS_OWNER, hello_deadline, link_to(network, tls, DEALER))
         if on_listening is not None:
             on_listening(listener.port)
         log(f"listening on port {listener.port}, program {program.hash[:12]}")
         while queries == 0 or answered < queries:
             greeted = bool(waiting)
-            link = Link(waiting.popleft() if greeted else accept(listener, None, network=network))
+            link = Link(waiting.popleft() if greeted else accept(listener, None, link=link_in))
             opener = partial(
                 open_session,
                 link.channels[0],

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,6 +15,7 @@ from privml.errors import ConfigError, PeerDisconnected
 from privml.session.address import parse_address
 from privml.session.dealer import reach_dealer
 from privml.session.handshake import DEALER
+from privml.session.identity import Tls, is_loopback, link_to, refuse_open
 from privml.session.lanes import Joiner, accept_lanes, open_lanes
 from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
 
@@ -43,6 +43,8 @@ def connect(
     truncation: str = "auto",
     device: str = "cpu",
     ring: int = 64,
+    tls: Tls | None = None,
+    insecure: bool = False,
     test_seed: int | None = None,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -54,6 +56,9 @@ def connect(
     each with a connection of its own; ``refill``: "background" makes correlations on further connections while the
     online phase runs. Both are the same at both parties.
 
+    ``tls``: this party's certificate and the names of the others; needed for every address beyond this machine unless
+    ``insecure`` allows to do without.
+
     ``engine="threepc"``: the parties 0 and 1 do as above and pass the address of party 2 as ``dealer``; party 2 only
     listens. ``truncation``: see ``privml.engines.threepc.ThreePartyEngine``, the same at all parties.
     ``device``: where this party of ``threepc`` computes, "cpu" or "cuda"; the others may choose differently.
@@ -61,8 +66,9 @@ def connect(
     ``engine="active"``: secure against a peer who deviates from the protocol, always on transfers of malicious
     security; ``ring``: 64 or 32, the bits of its ring; ``truncation``: see ``privml.engines.active.ActiveEngine``.
 
-    Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree,
-    PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml party.
+    Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree, IdentityError
+    when a certificate is refused, PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml
+    party.
     """
     _check_places(rank, listen, connect, dealer, engine)
     program_hash, formats_hash = hashes_of(program)
@@ -74,43 +80,45 @@ def connect(
         ring=ring if active else None,
     )  # fmt: skip
     refuse_insecure(settings, test_seed, listen, connect, dealer)
+    refuse_open(tls, insecure, listen, connect, dealer)
     load_torch()
     if rank == DEALER:
         from privml.session.deal import as_dealer
 
         with listening(listen) as listener:
-            return as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed)
-    join = None if dealer is None else reaching_dealer(dealer, rank, deadline, network)
+            return as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed, tls=tls)
+    join = None if dealer is None else reaching_dealer(dealer, rank, deadline, link_to(network, tls, DEALER))
+    link = link_to(network, tls, 1 - rank)
     if listen is not None:
         with listening(listen) as listener:
-            channel = accept(listener, deadline, on_wait, network)
-            join = join or joining(listener, deadline, network)
+            channel = accept(listener, deadline, on_wait, link)
+            join = join or joining(listener, deadline, link)
             return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
-    channel = reach(connect, deadline, on_wait, network)
-    join = join or reaching(connect, deadline, network)
+    channel = reach(connect, deadline, on_wait, link)
+    join = join or reaching(connect, deadline, link)
     return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
 
 
 def joining(
     listener: _core.TcpListener,
     deadline: float,
-    network: Mapping[str, float] | None = None,
+    link: Mapping[str, Any] | None = None,
     others: Callable[[_core.Channel], None] | None = None,
 ) -> Joiner:
     """How a listening party gets the further connections of a session; ``others`` as in ``accept_lanes``."""
-    connector = partial(accept, listener, network=network)
+    connector = partial(accept, listener, link=link)
     return lambda token, count: accept_lanes(connector, token, count, deadline, others)
 
 
-def reaching(address: str, deadline: float, network: Mapping[str, float] | None = None) -> Joiner:
+def reaching(address: str, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:
     """How a connecting party opens the further connections of a session."""
-    connector = partial(reach, address, network=network)
+    connector = partial(reach, address, link=link)
     return lambda token, count: open_lanes(connector, token, count, deadline)
 
 
-def reaching_dealer(address: str, rank: int, deadline: float, network: Mapping[str, float] | None = None) -> Joiner:
+def reaching_dealer(address: str, rank: int, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:
     """How party 0 or 1 opens its connections to the dealer at ``address``."""
-    connector = partial(reach, address, network=network)
+    connector = partial(reach, address, link=link)
     return lambda token, count: reach_dealer(connector, token, rank, deadline)
 
 
@@ -150,11 +158,12 @@ def accept(
     listener: _core.TcpListener,
     deadline: float | None,
     on_wait: WaitCallback | None = None,
-    network: Mapping[str, float] | None = None,
+    link: Mapping[str, Any] | None = None,
 ) -> _core.Channel:
-    """The next connection; ``deadline`` None waits for ever. Raises PeerDisconnected after the deadline."""
+    """The next connection, made with ``link`` (see ``link_to``); ``deadline`` None waits for ever.
+    Raises PeerDisconnected after the deadline."""
     return _in_slices(
-        lambda seconds: listener.accept(seconds, **(network or {})),
+        lambda seconds: listener.accept(seconds, **(link or {})),
         deadline,
         on_wait,
         f"nobody connected to port {listener.port}",
@@ -162,12 +171,12 @@ def accept(
 
 
 def reach(
-    address: str, deadline: float, on_wait: WaitCallback | None = None, network: Mapping[str, float] | None = None
+    address: str, deadline: float, on_wait: WaitCallback | None = None, link: Mapping[str, Any] | None = None
 ) -> _core.Channel:
     """A connection to a listening peer, tried until the deadline. Raises PeerDisconnected after it."""
     host, port = parse_address(address)
     return _in_slices(
-        lambda seconds: _core.connect_tcp(host, port, seconds, **(network or {})),
+        lambda seconds: _core.connect_tcp(host, port, seconds, **(link or {})),
         deadline,
         on_wait,
         f"nobody listens on {address}",
@@ -197,13 +206,6 @@ def refuse_insecure(settings: Settings, test_seed: int | None, *addresses: str |
         if address is None:
             continue
         host = parse_address(address)[0]
-        if (settings.ot.provider == "ideal" or test_seed is not None) and not _is_loopback(host):
+        if (settings.ot.provider == "ideal" or test_seed is not None) and not is_loopback(host):
             what = "ot=ideal" if settings.ot.provider == "ideal" else "test_seed"
             raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -15,6 +15,7 @@ from privml.session.agreement import Words, agree
 from privml.session.connect import accept
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
+from privml.session.identity import Tls, link_to
 from privml.session.lanes import public_seed
 from privml.session.session import Settings, WaitCallback, session_on
 
@@ -69,13 +70,14 @@ def gather(
     deadline: float,
     on_wait: WaitCallback | None = None,
     network: Mapping[str, float] | None = None,
+    tls: Tls | None = None,
 ) -> Gathering:
     """The connections of the first session that is complete. Raises PeerDisconnected after ``deadline`` seconds."""
     end, refused = time.monotonic() + deadline, []
-    lobby = Lobby(deadline, refused.append)
+    lobby, link = Lobby(deadline, refused.append, tls), link_to(network, tls, 0, 1)
     try:
         while True:
-            channel = accept(listener, max(end - time.monotonic(), 0.0), on_wait, network)
+            channel = accept(listener, max(end - time.monotonic(), 0.0), on_wait, link)
             complete = lobby.admit(channel)
             if complete is not None:
                 return complete
@@ -98,7 +100,8 @@ def as_dealer(
     on_wait: WaitCallback | None = None,
     network: Mapping[str, float] | None = None,
     test_seed: int | None = None,
+    tls: Tls | None = None,
 ) -> Session:
     """The session of the first two parties that come."""
-    gathering = gather(listener, deadline, on_wait, network)
+    gathering = gather(listener, deadline, on_wait, network, tls)
     return open_dealer(gathering, settings, nothing_told, deadline=deadline, test_seed=test_seed)

@@ -14,7 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from privml import _core
-from privml.errors import PeerDisconnected, ProtocolError
+from privml.errors import IdentityError, PeerDisconnected, ProtocolError
+from privml.session.identity import Tls, refuse_other_name
 from privml.session.lanes import Connector, close_all
 
 DEALER_MAGIC = b"privml\x00D"
@@ -65,10 +66,11 @@ class Gathering:
 
 class Lobby:
     """Where a dealer sorts connections into sessions. A session that is not complete after ``patience`` seconds is
-    closed. ``log`` takes a line about each connection that is refused or given up."""
+    closed. ``log`` takes a line about each connection that is refused or given up. ``tls``: whose names the parties
+    must prove."""
 
-    def __init__(self, patience: float, log: Callable[[str], None]) -> None:
-        self._patience, self._log = patience, log
+    def __init__(self, patience: float, log: Callable[[str], None], tls: Tls | None = None) -> None:
+        self._patience, self._log, self._tls = patience, log, tls
         self._waiting: dict[bytes, Gathering] = {}
 
     def admit(self, channel: _core.Channel) -> Gathering | None:
@@ -77,12 +79,13 @@ class Lobby:
         channel.set_deadline(_REQUEST_SECONDS)
         try:
             token, place = _request(channel)
+            refuse_other_name(channel, self._tls, place[0])
             if token not in self._waiting and len(self._waiting) >= _MOST_WAITING:
                 raise ProtocolError("too many sessions wait for their other party")
             gathering = self._waiting.setdefault(token, Gathering(token, time.monotonic()))
             if place in gathering.channels:
                 raise ProtocolError(f"connection {place[1]} of party {place[0]} is there already")
-        except (ProtocolError, PeerDisconnected) as error:
+        except (ProtocolError, PeerDisconnected, IdentityError) as error:
             self._log(f"a connection was refused: {error}")
             channel.close()
             return None

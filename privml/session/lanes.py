@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from privml import _core
-from privml.errors import PeerDisconnected, ProtocolError
+from privml.errors import IdentityError, PeerDisconnected, ProtocolError
 from privml.session.handshake import MAGIC, Hello
 
 LANE_MAGIC = b"privml\x00L"
@@ -133,7 +133,7 @@ def _take(
         if status == JOINED:
             return lane
         refused.append(f"lane {lane}: {_REFUSALS[status]}")
-    except (ProtocolError, PeerDisconnected) as error:
+    except (ProtocolError, PeerDisconnected, IdentityError) as error:
         refused.append(str(error))
     channel.close()
     return None

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates made, and a query under TLS, by the command line alone."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_cli import COMMAND, ENVIRONMENT, privml
+
+from models import load
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tls")
+    privml("convert", "model=lenet", "out=lenet", cwd=folder)
+    privml("certs", "init", cwd=folder)
+    for name in ("hospital-a", "lab-b", "stranger-c"):
+        privml("certs", "issue", f"name={name}", cwd=folder)
+    model = load("lenet")
+    np.save(folder / "digit.npy", model.preprocess(model.samples[:1]).numpy())
+    return folder
+
+
+def tls(name: str, role: str, peer: str) -> list[str]:
+    files = {"authority": "certs/authority.pem", "certificate": f"certs/{name}.pem", "key": f"certs/{name}.key"}
+    return [*(f"network.tls.{what}={file}" for what, file in files.items()), f"network.tls.names.{role}={peer}"]
+
+
+def test_a_query_between_certificates(folder: Path) -> None:
+    place = ["program=lenet/program", "weights=lenet/weights.safetensors", "listen=127.0.0.1:0", "queries=1"]
+    serve = [*COMMAND, "serve", *place, *tls("hospital-a", "client", "lab-b")]
+    with subprocess.Popen(serve, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            port = server.stdout.readline().split("port ")[1].split(",")[0]
+            ask = ["query", "program=lenet/program", f"server=127.0.0.1:{port}", "input=digit.npy"]
+            for identity, words in (
+                (tls("stranger-c", "server", "hospital-a"), "does not bear a name"),
+                (tls("lab-b", "server", "stranger-c"), "the peer's certificate is for hospital-a"),
+                ([], "PeerDisconnected"),
+            ):
+                refused = privml(*ask, *identity, cwd=folder, check=False)
+                assert refused.returncode == 1 and words in refused.stderr, refused.stderr
+            privml(*ask, "out=scores.npy", *tls("lab-b", "server", "hospital-a"), cwd=folder)
+            assert server.wait(60) == 0
+            log = server.stdout.read()
+        finally:
+            server.kill()
+    assert log.count("IdentityError") == 3 and "stranger-c" in log
+    assert np.load(folder / "scores.npy").shape == (1, 10)
+
+
+def test_certificates_are_shown(folder: Path) -> None:
+    shown = privml("certs", "show", "file=certs/lab-b.pem", cwd=folder).stdout
+    assert "lab-b" in shown and "364 days left" in shown
+    twice = privml("certs", "issue", "name=lab-b", cwd=folder, check=False)
+    assert twice.returncode == 1 and "there already" in twice.stderr
+    half = privml(
+        "query", "program=lenet/program", "server=127.0.0.1:1", "input=digit.npy", "network.tls.key=certs/lab-b.key",
+        cwd=folder, check=False,
+    )  # fmt: skip
+    assert half.returncode == 1 and "network.tls.authority is missing" in half.stderr
