@@ -8,18 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
 from test_cli import COMMAND, ENVIRONMENT, privml
 
 from models import load
+from privml.cli.paths import config_directory
+from privml.cli.settings import identity_of
+from privml.errors import ConfigError
+from privml.service.certificates import issue, make_authority
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tls")
     privml("convert", "model=lenet", "out=lenet", cwd=folder)
-    privml("certs", "init", cwd=folder)
+    make_authority(folder / "certs")
     for name in ("hospital-a", "lab-b", "stranger-c"):
-        privml("certs", "issue", f"name={name}", cwd=folder)
+        issue(folder / "certs", name)
     model = load("lenet")
     np.save(folder / "digit.npy", model.preprocess(model.samples[:1]).numpy())
     return folder
@@ -54,12 +59,16 @@ def test_a_query_between_certificates(folder: Path) -> None:
 
 
 def test_certificates_are_shown(folder: Path) -> None:
+    privml("certs", "init", "folder=mine", cwd=folder)
     shown = privml("certs", "show", "file=certs/lab-b.pem", cwd=folder).stdout
     assert "lab-b" in shown and "364 days left" in shown
     twice = privml("certs", "issue", "name=lab-b", cwd=folder, check=False)
     assert twice.returncode == 1 and "there already" in twice.stderr
-    half = privml(
-        "query", "program=lenet/program", "server=127.0.0.1:1", "input=digit.npy", "network.tls.key=certs/lab-b.key",
-        cwd=folder, check=False,
-    )  # fmt: skip
-    assert half.returncode == 1 and "network.tls.authority is missing" in half.stderr
+
+
+def test_half_an_identity_is_refused() -> None:
+    network = OmegaConf.load(config_directory() / "identity" / "default.yaml")
+    assert identity_of(OmegaConf.create({"network": network})) == {"tls": None, "insecure": False}
+    network.tls.key = "lab-b.key"
+    with pytest.raises(ConfigError, match="network.tls.authority is missing"):
+        identity_of(OmegaConf.create({"network": network}))
