@@ -106,10 +106,11 @@ def _traced(flat: Callable[..., Any], values: Sequence[Any]) -> fx.GraphModule:
             )
         with mode:
             fake.append(torch.empty(tuple(value.shape), dtype=value.dtype))
-    with warnings.catch_warnings(), torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH), mode:
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            module = make_fx(functionalize(flat, remove="mutations_and_views"))(*fake)
+            with torch.backends.mkldnn.flags(enabled=False), sdpa_kernel(SDPBackend.MATH), mode:
+                return make_fx(functionalize(flat, remove="mutations_and_views"))(*fake)
         except UnsupportedOperator:
             raise
         except Exception as error:
@@ -118,7 +119,6 @@ def _traced(flat: Callable[..., Any], values: Sequence[Any]) -> fx.GraphModule:
                 f"the step cannot be traced: {type(error).__name__}: {reason[0] if reason else ''}; it must branch on "
                 "no tensor's value and take everything secret as an argument"
             ) from error
-    return module
 
 
 def _refuse_unknown(graph: fx.Graph, secret: set[int]) -> None:

@@ -102,12 +102,12 @@ def split_gates(module: fx.GraphModule) -> fx.GraphModule:
         if node.target not in (aten.sigmoid_backward.default, aten.tanh_backward.default):
             continue
         grad, y = node.args
+        sigmoid = node.target is aten.sigmoid_backward.default
         with graph.inserting_before(node):
-            if node.target is aten.sigmoid_backward.default:
-                slope = graph.call_function(aten.mul.Tensor, (y, graph.call_function(aten.rsub.Scalar, (y, 1))))
-            else:
-                slope = graph.call_function(aten.rsub.Scalar, (graph.call_function(aten.mul.Tensor, (y, y)), 1))
+            inner = graph.call_function(*((aten.rsub.Scalar, (y, 1)) if sigmoid else (aten.mul.Tensor, (y, y))))
+            slope = graph.call_function(*((aten.mul.Tensor, (y, inner)) if sigmoid else (aten.rsub.Scalar, (inner, 1))))
             gradient = graph.call_function(aten.mul.Tensor, (grad, slope))
+        inner.meta, slope.meta = dict(y.meta), dict(y.meta)
         _take_over(node, gradient)
     return clean(module)
 
@@ -189,5 +189,6 @@ def secret_nodes(graph: fx.Graph, secret_inputs: set[int]) -> Iterator[fx.Node]:
 
 
 PASSES = (
-    drop_aliases, fold_public, split_log_softmax, split_gates, split_convolution_backward, pool_before_relu,
+    drop_aliases, fold_public, split_log_softmax, split_gates, split_convolution_backward,
+    pool_before_relu,
 )  # fmt: skip

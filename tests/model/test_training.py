@@ -234,3 +234,106 @@ def test_dropout_of_channels(open_session):
     with open_session():
         y = privml.reveal(F.dropout2d(privml.share(torch.ones(8, 16, 3, 3)), 0.25))
     assert (y.amax((2, 3)) == y.amin((2, 3))).all() and 0.5 < (y != 0).float().mean() < 0.95
+
+
+LOSSES = {
+    "cross_entropy": (F.cross_entropy, F.one_hot(torch.arange(6) % 4, 4).float()),
+    "class_numbers": (F.cross_entropy, torch.arange(6) % 4),
+    "mse": (F.mse_loss, F.one_hot(torch.arange(6) % 4, 4).float()),
+    "binary": (F.binary_cross_entropy_with_logits, F.one_hot(torch.arange(6) % 4, 4).float()),
+}
+
+
+def dense_net():
+    torch.manual_seed(2)
+    return nn.Sequential(nn.Linear(3, 5), nn.ReLU(), nn.Linear(5, 4))
+
+
+def fit(net, loss, x, y, make, schedule, steps=4):
+    optimizer = make(net.parameters())
+    scheduler = schedule(optimizer)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        value = loss(net(x), y)
+        value.backward()
+        optimizer.step()
+        scheduler.step()
+        losses.append(float(privml.reveal(value.detach()) if isinstance(value, privml.SecretTensor) else value))
+    return losses
+
+
+SCHEDULES = {
+    "step": lambda o: torch.optim.lr_scheduler.StepLR(o, 2, 0.5),
+    "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 4),
+    "one_cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.2, total_steps=5),
+}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_and_schedules_follow_clear_training(name, schedule, open_session):
+    """Model of one party, features of both, labels of the other: three owners' values in one loss."""
+    loss, y = LOSSES[name]
+    x = torch.randn(6, 3, generator=torch.Generator().manual_seed(1))
+    clear = dense_net()
+
+    def make(parameters):
+        return torch.optim.SGD(parameters, 0.2, momentum=0.9, weight_decay=1e-2)
+
+    expected = fit(clear, loss, x, y, make, SCHEDULES[schedule])
+    with open_session():
+        model = privml.secret(dense_net(), owner=0)
+        features = torch.cat([privml.share(x[:, :1], owner=0), privml.share(x[:, 1:], owner=1)], 1)
+        losses = fit(model, loss, features, privml.share(y, owner=1), make, SCHEDULES[schedule])
+        assert max(abs(a - b) for a, b in zip(losses, expected, strict=True)) < 5e-3 and losses[-1] != losses[0]
+        for mine, theirs in zip(model.parameters(), clear.parameters(), strict=True):
+            assert (privml.reveal(mine.detach()) - theirs).abs().max() < 5e-3
+
+
+def no_schedule(optimizer):
+    return torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
+def test_adaptive_optimizers_learn_with_the_formats_that_the_warning_names(kind, open_session, recwarn):
+    x, y = torch.randn(6, 3, generator=torch.Generator().manual_seed(1)), torch.arange(6) % 4
+    clear = dense_net()
+
+    def make(parameters):
+        return kind(parameters, lr=0.05, eps=1e-3)
+
+    expected = fit(clear, F.cross_entropy, x, y, make, no_schedule, 6)
+    with open_session(scale=24):
+        model = privml.secret(dense_net(), owner=0)
+        losses = fit(model, F.cross_entropy, privml.share(x, owner=1), privml.share(y, owner=1), make, no_schedule, 6)
+    assert expected[-1] < expected[0] - 0.05 and max(abs(a - b) for a, b in zip(losses, expected, strict=True)) < 0.01
+    assert not [w for w in recwarn if "will not learn" in str(w.message)]
+
+
+@pytest.mark.parametrize("scale, eps", [(16, 1e-3), (24, 1e-8)])
+def test_adam_with_formats_that_are_too_coarse_is_warned_of(scale, eps):
+    with privml.local("plain", scale=scale):
+        model = privml.secret(dense_net(), owner=0)
+        optimizer = torch.optim.Adam(model.parameters(), eps=eps)
+        model(privml.share(torch.ones(2, 3))).sum().backward()
+        with pytest.warns(UserWarning, match=r"scale=24 or more and pass eps=1e-3"):
+            optimizer.step()
+
+
+def test_adam_of_torch_as_it_is_learns_in_floating_point():
+    x, y = torch.randn(6, 3, generator=torch.Generator().manual_seed(1)), torch.arange(6) % 4
+    expected = fit(dense_net(), F.cross_entropy, x, y, lambda p: torch.optim.Adam(p, 0.05), no_schedule, 6)
+    with privml.local("plain", floating="float32"):
+        model = privml.secret(dense_net(), owner=0)
+        targets = privml.share(F.one_hot(y, 4).float(), owner=1)
+        losses = fit(
+            model,
+            F.cross_entropy,
+            privml.share(x, owner=1),
+            targets,
+            lambda p: torch.optim.Adam(p, 0.05),
+            no_schedule,
+            6,
+        )
+    assert max(abs(a - b) for a, b in zip(losses, expected, strict=True)) < 1e-3

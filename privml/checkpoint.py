@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Secret tensors on disk: each party writes its own shares into a file of its own, which alone tells nothing.
+
+A file is ``<folder>/party-<rank>/step-<number>.safetensors`` (mode 0600): the components of every share, ring elements
+as int64 and bits as uint8, and public tensors as they are. Its metadata says what the shares are of. Old contents or
+new ones are there, never a mixture, whenever the process is killed. Whoever has the files of as many parties as the
+engine needs to open a value has the values: keep them where the parties' other secrets are.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+from privml.context import Session
+from privml.errors import ConfigError, CorruptFile
+from privml.formats import Boolean, FixedPoint, Float, Integer, Owned
+from privml.sharing import reveal, share
+from privml.store.durable import FOLDER_MODE, replace, sync_folder
+from privml.tensor import SHARED, SecretTensor
+
+_FORMATS = {kind.__name__: kind for kind in (FixedPoint, Integer, Boolean, Float)}
+_FILE = re.compile(r"step-(\d{9})\.safetensors\Z")
+_VERSION = "1"
+# Steps that a party tells the others about, the newest; a file older than the last common one is removed.
+_TOLD = 4
+_LARGEST_RUN = 1 << 30
+
+
+def new_run(session: Session) -> int:
+    """A number that all parties know and no other run has: shares of different runs never belong together."""
+    mine = torch.tensor(secrets.randbelow(_LARGEST_RUN)) if session.rank in (None, 0) else None
+    return int(reveal(share(mine, 0, Integer(session.working.bits), shape=(), dtype=torch.int64, session=session)))
+
+
+def save_shares(
+    folder: str | Path, session: Session, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str = ""
+) -> None:
+    """Writes this party's file (in one process, every party's), waits until all have theirs, and removes the older ones
+    but one. ``settings``: what a run that goes on from here must have in common with this one.
+
+    Raises StoreError when the disk is full, OSError for other troubles of the file system.
+    """
+    for rank in _ranks(session):
+        place = _folder(folder, rank)
+        place.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
+        replace(place / f"step-{step:09d}.safetensors", _encoded(session, rank, step, run, tensors, settings))
+        sync_folder(place)
+    _meet(session)
+    for rank in _ranks(session):
+        for _, path in _files(_folder(folder, rank))[:-2]:
+            path.unlink()
+
+
+def newest_common(folder: str | Path, session: Session) -> tuple[int, int] | None:
+    """The newest (step, run) of which every party has a file, None if there is none; all parties call it."""
+    known: list[set[tuple[int, int]]] = []
+    for rank in _writers(session):
+        mine = None
+        if session.rank in (None, rank):
+            found = [(step, _metadata(path)["run"]) for step, path in _files(_folder(folder, rank))][-_TOLD:]
+            mine = torch.tensor(found + [(-1, -1)] * (_TOLD - len(found)))
+        told = share(mine, rank, Integer(session.working.bits), shape=(_TOLD, 2), dtype=torch.int64, session=session)
+        known.append({(step, run) for step, run in reveal(told).tolist() if step >= 0})
+    common = set.intersection(*known)
+    return max(common) if common else None
+
+
+def load_shares(
+    folder: str | Path, session: Session, step: int, run: int, settings: str = ""
+) -> dict[str, torch.Tensor]:
+    """What ``save_shares`` wrote at ``step``, as secrets of ``session``; the others load theirs.
+
+    Raises CorruptFile for a broken file, ConfigError for one of another engine, run or settings.
+    """
+    parts = []
+    for rank in _ranks(session):
+        path = _folder(folder, rank) / f"step-{step:09d}.safetensors"
+        about = _metadata(path)
+        expected = {"engine": session.engine.name, "run": run, "step": step, "rank": rank, "settings": settings}
+        for key, value in expected.items():
+            if about[key] != value:
+                raise ConfigError(f"{path} was written with {key}={about[key]!r}, this run has {value!r}; start afresh")
+        parts.append((path, about["tensors"]))
+    result: dict[str, torch.Tensor] = {}
+    files = [safe_open(path, "pt") for path, _ in parts]
+    for name, about in parts[0][1].items():
+        if about is None:
+            result[name] = files[0].get_tensor(f"{name}|0")
+            continue
+        components = tuple(file.get_tensor(f"{name}|{i}") for file in files for i in range(about["components"]))
+        fmt = dict(about["format"])
+        placement = SHARED if about["owner"] is None else Owned(about["owner"])
+        dtype = getattr(torch, about["dtype"])
+        result[name] = SecretTensor(components, _FORMATS[fmt.pop("type")](**fmt), placement, session, dtype)
+    return result
+
+
+def _ranks(session: Session) -> Sequence[int]:
+    """The parties whose files this process has."""
+    return _writers(session) if session.rank is None else (session.rank,)
+
+
+def _writers(session: Session) -> range:
+    """The parties that have files: one where a single component is the value (plain)."""
+    alone = session.rank is None and session.engine.components < session.parties
+    return range(1 if alone else session.parties)
+
+
+def _folder(folder: str | Path, rank: int) -> Path:
+    return Path(folder) / f"party-{rank}"
+
+
+def _files(place: Path) -> list[tuple[int, Path]]:
+    """Steps and files, oldest first."""
+    found = [(_FILE.match(path.name), path) for path in place.iterdir()] if place.is_dir() else []
+    return sorted((int(match[1]), path) for match, path in found if match)
+
+
+def _encoded(
+    session: Session, rank: int, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str
+) -> bytes:
+    engine, stored, about = session.engine, {}, {}
+    width = engine.components if session.rank is not None else engine.components // len(_writers(session))
+    first = 0 if session.rank is not None else rank * width
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, SecretTensor):
+            stored[f"{name}|0"], about[name] = tensor.detach().contiguous(), None
+            continue
+        mine = tensor.share[first : first + width]
+        for i, component in enumerate(mine):
+            stored[f"{name}|{i}"] = component.detach().cpu().clone(memory_format=torch.contiguous_format)
+        fmt = tensor.format
+        about[name] = {
+            "components": len(mine),
+            "format": {"type": type(fmt).__name__, **asdict(fmt)},
+            "owner": getattr(tensor.placement, "party", None),
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+        }
+    notes = {"engine": engine.name, "run": run, "step": step, "rank": rank, "settings": settings, "tensors": about}
+    return save(stored, {"privml_shares": _VERSION, "about": json.dumps(notes)})
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    try:
+        with safe_open(path, "pt") as file:
+            notes = file.metadata() or {}
+    except SafetensorError as error:
+        raise CorruptFile(f"{path}: not a safetensors file, or a truncated one: {error}") from None
+    if notes.get("privml_shares") != _VERSION:
+        raise CorruptFile(f"{path} holds no shares of this release of privml")
+    return json.loads(notes["about"])
+
+
+def _meet(session: Session) -> None:
+    """Returns when every party has come here."""
+    for rank in range(session.parties):
+        mine = torch.zeros(1, dtype=torch.int64) if session.rank in (None, rank) else None
+        reveal(share(mine, rank, Integer(session.working.bits), shape=(1,), dtype=torch.int64, session=session))
