@@ -16,6 +16,7 @@ VERBS = {
     "query": "party 1: own the input, learn the scores",
     "preprocess": "make correlations of many queries ahead of time, into a store at each party",
     "certs": "certificates of the parties: init, issue, show",
+    "doctor": "what this machine offers, and what to do about what is missing",
     "run": "all parties on this machine, for trying things out",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "bench": "throughput and bytes of a suite of operators",

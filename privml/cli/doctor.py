@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml doctor``: what this machine offers, and what to do about what is missing."""
+
+from __future__ import annotations
+
+import sys
+
+from omegaconf import DictConfig
+from rich.table import Table
+
+from privml.cli import console
+from privml.service.doctor import BROKEN, GOOD, LACKING, examine
+
+_COLOURS = {GOOD: "green", LACKING: "yellow", BROKEN: "red"}
+
+
+def run(config: DictConfig) -> None:
+    findings = examine()
+    table = Table("", "", "found", "what to do", title="privml doctor", title_justify="left")
+    for finding in findings:
+        table.add_row(finding.subject, f"[{_COLOURS[finding.state]}]{finding.state}[/]", finding.found, finding.advice)
+    console.out.print(table)
+    broken = [f.subject for f in findings if f.state == BROKEN]
+    if broken:
+        console.out.print(f"privml does not work here yet: {', '.join(broken)}")
+        sys.exit(1)
+    console.out.print("privml works here; what is missing is optional")
