@@ -48,8 +48,14 @@ def save_shares(
     """Writes this party's file (in one process, every party's), waits until all have theirs, and removes the older ones
     but one. ``settings``: what a run that goes on from here must have in common with this one.
 
-    Raises StoreError when the disk is full, OSError for other troubles of the file system.
+    Raises StoreError when the disk is full, OSError for other troubles of the file system, ConfigError for an engine
+    whose shares are authenticated under keys of their session, which no other session has.
     """
+    if not session.engine.portable:
+        raise ConfigError(
+            f"shares of the engine {session.engine.name} are good for their session alone, for their checks need its "
+            "keys; train without save_every, or on twopc or threepc"
+        )
     for rank in _ranks(session):
         place = _folder(folder, rank)
         place.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)

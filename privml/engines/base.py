@@ -81,6 +81,7 @@ class Engine(abc.ABC):
     stays_wide: bool = False  # a wide ring costs less than going from ring to ring: values stay where they are
     ot: tuple = ()  # what its correlations are made by, where it needs any
     actively_secure: bool = False  # holds against parties that deviate from the protocol; their inputs are checked
+    portable: bool = True  # shares are as good in another session of the same parties
     floors: bool = True  # truncations round down; False: to a neighbour at random, without bias
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)

@@ -45,6 +45,7 @@ class ActiveEngine(Engine):
     """
 
     name = "active"
+    portable = False  # codes are under keys of the session
     parties = 2
     trivial_inputs = False
     stays_wide = True
