@@ -11,22 +11,27 @@
 namespace privml::spdz2k {
 namespace {
 
+bool is_bounded(TruncationKind kind) {
+  return kind == TruncationKind::bounded || kind == TruncationKind::exact_bounded;
+}
+
 // What is added to x before and taken off the result after, so that there are no negative numbers.
 // The kinds that may err at the top need none: there a negative number is one near 2^width.
 u64 offset_of(const Truncation& how) {
-  if (how.kind == TruncationKind::bounded) return u64{1} << (how.width - 2);
+  if (is_bounded(how.kind)) return u64{1} << (how.width - 2);
   const bool exact = how.kind == TruncationKind::exact || how.kind == TruncationKind::exact_high;
   return exact && how.is_signed ? u64{1} << (how.width - 1) : 0;
 }
 
 bool compares_low(TruncationKind kind) {
-  return kind == TruncationKind::exact_low || kind == TruncationKind::exact;
+  return kind == TruncationKind::exact_low || kind == TruncationKind::exact ||
+         kind == TruncationKind::exact_bounded;
 }
 
 void expect_valid(const Truncation& how, int k) {
   expect(how.width >= 2 && how.width <= k, "truncate: width must be in 2..k");
   expect(how.shift >= 1 && how.shift < how.width, "truncate: shift must be in 1..width-1");
-  expect(how.kind != TruncationKind::bounded || how.shift <= how.width - 2,
+  expect(!is_bounded(how.kind) || how.shift <= how.width - 2,
          "truncate: shift must be in 1..width-2 for bounded values");
 }
 
@@ -40,7 +45,7 @@ struct Mask {
 
 template <class R>
 Mask<R> draw_mask(Session<R>& session, const Truncation& how, i64 n) {
-  const bool bounded = how.kind == TruncationKind::bounded;
+  const bool bounded = is_bounded(how.kind);
   const int shift = how.shift, above = how.width - shift - (bounded ? 1 : 0);
   Mask<R> mask{WordShares<R>(n), WordShares<R>(n), {}, BitShares<R>((shift + above) * n)};
   session.supply().edabits(shift, mask.whole, mask.bits.part(0, shift * n));
@@ -69,7 +74,7 @@ Carries<R> compare_mask(Session<R>& session, std::span<const u64> c, const Trunc
   const i64 n = std::ssize(c);
   const int shift = how.shift, above = how.width - shift;
   Carries<R> carries;
-  if (how.kind == TruncationKind::exact_low) {
+  if (how.kind == TruncationKind::exact_low || is_bounded(how.kind)) {
     BitShares<R> low(n);
     bit_greater_than<R>(session, c, mask.bits.part(0, shift * n), shift, low);
     carries.low.resize(n);
@@ -118,7 +123,10 @@ void truncate_part(Session<R>& session, WordView<R> x, const Truncation& how, Wo
   finish_opening(session, slots, how.width, c);
 
   Carries<R> carries;
-  if (how.kind == TruncationKind::bounded) {
+  if (how.kind != TruncationKind::probable && how.kind != TruncationKind::bounded) {
+    carries = compare_mask<R>(session, c, how, mask);
+  }
+  if (is_bounded(how.kind)) {
     // x + offset < 2^(width-1): c borrows where its highest bit is 1 and r's is 0.
     carries.high.resize(n);
     RecycledVector<u64> top(n);
@@ -126,8 +134,6 @@ void truncate_part(Session<R>& session, WordView<R> x, const Truncation& how, Wo
     negate(mask.top, carries.high);
     add_public(rank, alpha, carries.high, u64{1}, carries.high);
     multiply_public(carries.high, std::span<const u64>(top), carries.high);
-  } else if (how.kind != TruncationKind::probable) {
-    carries = compare_mask(session, c, how, mask);
   }
   // Constants are numbers of k bits: what they wrap around is lost above.
   for (u64& word : c) word = u64{0} - (word >> shift) - (offset >> shift);
@@ -153,12 +159,12 @@ template <class R>
 void cost_truncate(CostMeter& meter, i64 n, const Truncation& how) {
   const int shift = how.shift, above = how.width - shift;
   in_parts(n, kComparisons, [&](i64, i64 count) {
-    const bool bounded = how.kind == TruncationKind::bounded;
+    const bool bounded = is_bounded(how.kind);
     meter.demand.edabits[shift] += count;
     meter.demand.edabits[above - (bounded ? 1 : 0)] += count;
     if (bounded) meter.demand.bits += count;
     cost_open<R>(meter, count, how.width);
-    if (how.kind == TruncationKind::exact_low) {
+    if (how.kind == TruncationKind::exact_low || how.kind == TruncationKind::exact_bounded) {
       cost_bit_less_than<R>(meter, count, shift);
       cost_bits_to_ring<R>(meter, count);
     } else if (how.kind == TruncationKind::exact_high) {

@@ -11,6 +11,7 @@
 //   bounded      + v only, for -2^(width-2) <= x < 2^(width-2), always signed: since the highest
 //                bit of x + 2^(width-2) is 0, the highest bits of mask and difference say locally
 //                whether the difference borrowed.
+//   exact_bounded  none, for the same x.
 //   v            is 1 with the probability of the fraction that is cut off.
 // Method         c = r - x is opened for a random r = r_low + 2^shift r_high with shared bits:
 //                floor(x / 2^shift) = r_high - floor(c / 2^shift) - v' + 2^(width-shift) u, where
@@ -18,7 +19,8 @@
 // Leakage        none: c is uniform.
 // Cost           width opened bits, edabits(shift) and edabits(width - shift); bounded: the second
 //                of one bit less and a random bit; exact_low: a comparison of `shift` bits and a
-//                bit as a number; exact_high: one of `width` bits; exact: both at once, two bits.
+//                bit as a number; exact_high: one of `width` bits; exact: both at once, two bits;
+//                exact_bounded: bounded and exact_low.
 // Source         "New primitives", Figs. 9 and 10, with c = r - x in place of x - r and comparisons
 //                on the bits of r in place of a bit decomposition of x.
 #pragma once
@@ -28,7 +30,7 @@
 
 namespace privml::spdz2k {
 
-enum class TruncationKind { probable, exact_low, exact_high, exact, bounded };
+enum class TruncationKind { probable, exact_low, exact_high, exact, bounded, exact_bounded };
 
 struct Truncation {
   int width;
@@ -37,8 +39,8 @@ struct Truncation {
   bool is_signed = true;
 };
 
-// 1 <= shift < width <= k; bounded: shift <= width - 2. Throws InvalidArgument otherwise and where
-// lengths differ.
+// 1 <= shift < width <= k; bounded, exact_bounded: shift <= width - 2. Throws InvalidArgument
+// otherwise and where lengths differ.
 template <class R>
 void truncate(Session<R>& session, WordView<R> x, const Truncation& how, WordSpan<R> out);
 template <class R>

@@ -52,6 +52,7 @@ bool allowed(Kind kind, i64 error, u64 large, int k) {
   const bool small = error == 0 || error == 1;
   switch (kind) {
     case Kind::exact:
+    case Kind::exact_bounded:
       return error == 0;
     case Kind::exact_high:
     case Kind::bounded:
@@ -70,10 +71,11 @@ TYPED_TEST(Spdz2kTruncation, EveryKindMakesOnlyItsErrors) {
       R::k == 8 ? std::vector<int>{2, 3, 5, 8} : std::vector<int>{R::k - 9, R::k};
   for (const int width : widths) {
     for (int shift = 1; shift < width; shift += R::k == 8 ? 1 : width / 3) {
-      for (const Kind kind :
-           {Kind::probable, Kind::exact_low, Kind::exact_high, Kind::exact, Kind::bounded}) {
+      for (const Kind kind : {Kind::probable, Kind::exact_low, Kind::exact_high, Kind::exact,
+                              Kind::bounded, Kind::exact_bounded}) {
         for (const bool is_signed : {true, false}) {
-          if (kind == Kind::bounded && (shift > width - 2 || !is_signed)) continue;
+          const bool bounded = kind == Kind::bounded || kind == Kind::exact_bounded;
+          if (bounded && (shift > width - 2 || !is_signed)) continue;
           SCOPED_TRACE(::testing::Message() << "width " << width << ", shift " << shift << ", kind "
                                             << static_cast<int>(kind) << ", signed " << is_signed);
           Words x;
@@ -82,7 +84,7 @@ TYPED_TEST(Spdz2kTruncation, EveryKindMakesOnlyItsErrors) {
             for (const u64 word : values) {
               const i64 value = to_signed(word & low_mask(width), width);
               const i64 bound = i64{1} << (width - 2);
-              if (kind == Kind::bounded && (value < -bound || value >= bound)) continue;
+              if (bounded && (value < -bound || value >= bound)) continue;
               x.push_back(word);
             }
           }
@@ -152,6 +154,7 @@ void expect_flips_abort() {
     truncate<R>(session, a, {R::k, 8, Kind::exact}, a);
     truncate<R>(session, a, {R::k, 4, Kind::exact_low}, a);
     truncate<R>(session, a, {R::k, 4, Kind::bounded}, a);
+    truncate<R>(session, a, {R::k, 4, Kind::exact_bounded}, a);
     Words result(16);
     reveal<R>(session, a, R::k, kBothParties, result);
   });
