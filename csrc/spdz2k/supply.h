@@ -53,6 +53,10 @@ class Supply {
   // Everything handed out so far.
   const Demand& drawn() const { return drawn_; }
 
+ protected:
+  // For supplies that draw from themselves: what was handed out as if it had not been.
+  void forget_draws_since(const Demand& drawn) { drawn_ = drawn; }
+
  private:
   virtual void draw_masks(int owner, WordSpan<R> r, std::span<u64> clear) = 0;
   virtual void draw_randoms(WordSpan<R> r) = 0;

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spdz2k/preprocessing.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/error.h"
+#include "spdz2k/bit_triples.h"
+#include "spdz2k/check.h"
+#include "spdz2k/masks.h"
+#include "spdz2k/random_bit.h"
+#include "spdz2k/triple.h"
+
+namespace privml::spdz2k {
+namespace {
+
+// Books what happens while it lives under Phase::preprocess, but for what reserve() of the OT layer
+// books itself.
+class Booking {
+ public:
+  explicit Booking(Party& party)
+      : party_(party),
+        before_(party.channel.traffic()),
+        booked_(book()),
+        start_(std::chrono::steady_clock::now()) {}
+  ~Booking() {
+    const Traffic after = party_.channel.traffic();
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+    PhaseCount& now = book();
+    now.sent = booked_.sent + after.sent - before_.sent;
+    now.received = booked_.received + after.received - before_.received;
+    now.depth = booked_.depth + after.depth - before_.depth;
+    now.seconds = booked_.seconds + passed.count();
+  }
+  Booking(const Booking&) = delete;
+
+ private:
+  PhaseCount& book() { return party_.ledger.phases[static_cast<int>(Phase::preprocess)]; }
+  Party& party_;
+  Traffic before_;
+  PhaseCount booked_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+// Shares of one correlation: of numbers and of bits.
+struct Layout {
+  int words, bits;
+};
+
+Layout layout_of(Item item) {
+  switch (item.kind) {
+    case Kind::edabits:
+      return {1, item.width};
+    case Kind::bit_triples:
+      return {0, 3};
+    case Kind::triples:
+      return {3, 0};
+    case Kind::squares:
+      return {2, 0};
+    case Kind::bits:
+    case Kind::masks:
+    case Kind::randoms:
+      break;
+  }
+  return {1, 0};
+}
+
+bool only_words(const Step& step) {
+  return step.item.kind == Kind::masks || step.item.kind == Kind::randoms;
+}
+
+template <class W>
+void copy(ShareView<W> from, ShareSpan<W> to) {
+  std::copy(from.value.begin(), from.value.end(), to.value.begin());
+  std::copy(from.mac.begin(), from.mac.end(), to.mac.begin());
+}
+
+}  // namespace
+
+template <class R>
+PreprocessingSupply<R>::PreprocessingSupply(Session<R>& session, Party* party)
+    : session_(session), party_(party) {
+  session.set_supply(*this);
+  if (party == nullptr) return;
+  const Booking booking(*party);
+  authentication_ = std::make_unique<Authentication<R>>(session, *party);
+}
+
+template <class R>
+Shelf<R>& PreprocessingSupply<R>::shelf(Item item) {
+  const Layout layout = layout_of(item);
+  return shelves_.try_emplace(item, layout.words, layout.bits).first->second;
+}
+
+template <class R>
+Shelf<R>& PreprocessingSupply<R>::stocked(Item item, i64 n) {
+  Demand wanted;
+  count_of(wanted, item) = n;
+  reserve(wanted);
+  return shelf(item);
+}
+
+template <class R>
+Demand PreprocessingSupply<R>::stock() const {
+  Demand stock;
+  for (const auto& [item, shelf] : shelves_) count_of(stock, item) = shelf.available();
+  return stock;
+}
+
+template <class R>
+void PreprocessingSupply<R>::reserve(const Demand& demand) {
+  session_.require_alive();
+  const Demand there = stock();
+  const auto items = items_of(demand);
+  if (std::all_of(items.begin(), items.end(),
+                  [&](Item item) { return count_of(demand, item) <= count_of(there, item); })) {
+    return;
+  }
+  if (party_ == nullptr) {
+    throw InvalidArgument(
+        "this session makes no correlations, and those that it got from the store are used up");
+  }
+  const Booking booking(*party_);
+  const auto plan = [&] { return plan_production<R>(party_->correlation_bits, stock(), demand); };
+  std::vector<Step> steps = plan();
+  if (session_.openings.pending() > 0 && !std::all_of(steps.begin(), steps.end(), only_words)) {
+    // What the batches open is checked apart from what was opened before.
+    check(session_);
+    steps = plan();
+  }
+  const Demand drawn = this->drawn();
+  for (const Step& step : steps) make(step);
+  this->forget_draws_since(drawn);
+}
+
+template <class R>
+void PreprocessingSupply<R>::bits_from_own_squares(WordSpan<R> bits) {
+  WordShares<R> u(bits.size()), square(bits.size());
+  this->squares(u, square);
+  bits_from_squares<R>(session_, u, square, bits);
+  check(session_);
+}
+
+template <class R>
+void PreprocessingSupply<R>::make(const Step& step) {
+  const i64 n = step.n;
+  const Layout layout = layout_of(step.item);
+  // Made aside: nothing comes into stock before its checks have passed.
+  WordShares<R> words(layout.words * n);
+  BitShares<R> bits(layout.bits * n);
+  const auto word = [&](int column) { return words.part(column * n, n); };
+  const auto bit = [&](int column) { return bits.part(column * n, n); };
+  switch (step.item.kind) {
+    case Kind::edabits:
+      generate_edabits<R>(session_, *party_, step.method, step.item.width, word(0), bits);
+      break;
+    case Kind::bit_triples:
+      generate_bit_triples<R>(session_, *party_, bit(0), bit(1), bit(2));
+      break;
+    case Kind::bits:
+      bits_from_own_squares(word(0));
+      break;
+    case Kind::squares:
+      generate_squares<R>(*authentication_, word(0), word(1));
+      break;
+    case Kind::masks: {
+      WipedVector<u64> clear(step.item.width == session_.rank ? n : 0);
+      generate_masks<R>(*authentication_, step.item.width, word(0), clear);
+      break;
+    }
+    case Kind::randoms:
+      generate_randoms<R>(*authentication_, word(0));
+      break;
+    case Kind::triples:
+      generate_triples<R>(*authentication_, word(0), word(1), word(2));
+  }
+  Shelf<R>& to = shelf(step.item);
+  to.add(n);
+  for (int c = 0; c < layout.words; ++c) copy<Word>(word(c), to.added_words(c, n));
+  for (int c = 0; c < layout.bits; ++c) copy<typename R::BitWord>(bit(c), to.added_bits(c, n));
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_masks(int owner, WordSpan<R> r, std::span<u64> clear) {
+  Shelf<R>& from = stocked({Kind::masks, owner}, r.size());
+  copy<Word>(from.next_words(0, r.size()), r);
+  from.drop(r.size());
+  // The owner's share is the mask itself.
+  for (std::size_t i = 0; i < clear.size(); ++i) {
+    clear[i] = static_cast<u64>(low_bits(r.value[i], R::k));
+  }
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_randoms(WordSpan<R> r) {
+  Shelf<R>& from = stocked({Kind::randoms}, r.size());
+  copy<Word>(from.next_words(0, r.size()), r);
+  from.drop(r.size());
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_bits(WordSpan<R> b) {
+  Shelf<R>& from = stocked({Kind::bits}, b.size());
+  copy<Word>(from.next_words(0, b.size()), b);
+  from.drop(b.size());
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_squares(WordSpan<R> a, WordSpan<R> square) {
+  const i64 n = a.size();
+  Shelf<R>& from = stocked({Kind::squares}, n);
+  copy<Word>(from.next_words(0, n), a);
+  copy<Word>(from.next_words(1, n), square);
+  from.drop(n);
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_triples(WordSpan<R> a, WordSpan<R> b, WordSpan<R> c) {
+  const i64 n = c.size();
+  Shelf<R>& from = stocked({Kind::triples}, n);
+  copy<Word>(from.next_words(0, n), a);
+  copy<Word>(from.next_words(1, n), b);
+  copy<Word>(from.next_words(2, n), c);
+  from.drop(n);
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_bit_triples(BitSpan<R> x, BitSpan<R> y, BitSpan<R> z) {
+  using BitWord = typename R::BitWord;
+  const i64 n = z.size();
+  Shelf<R>& from = stocked({Kind::bit_triples}, n);
+  copy<BitWord>(from.next_bits(0, n), x);
+  copy<BitWord>(from.next_bits(1, n), y);
+  copy<BitWord>(from.next_bits(2, n), z);
+  from.drop(n);
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_edabits(int width, WordSpan<R> r, BitSpan<R> bits) {
+  const i64 n = r.size();
+  Shelf<R>& from = stocked({Kind::edabits, width}, n);
+  copy<Word>(from.next_words(0, n), r);
+  for (int j = 0; j < width; ++j) {
+    copy<typename R::BitWord>(from.next_bits(j, n), bits.part(j * n, n));
+  }
+  from.drop(n);
+}
+
+template <class R>
+void PreprocessingSupply<R>::take_out(Item item, i64 n, MutableBytes out) {
+  session_.require_alive();
+  shelf(item).take_bytes(n, out);
+}
+
+template <class R>
+void PreprocessingSupply<R>::put_in(Item item, i64 n, Bytes in) {
+  session_.require_alive();
+  shelf(item).put_bytes(n, in);
+}
+
+template <class R>
+void cost_preprocessing_setup(GenerationMeter& meter) {
+  cost_authentication_setup<R>(meter.wire);
+}
+
+template <class R>
+void cost_reserve(GenerationMeter& meter, Demand& stock, const Demand& wanted) {
+  for (const Step& step : plan_production<R>(meter.wire.correlation_bits, stock, wanted)) {
+    cost_step<R>(meter, step);
+    book_step<R>(step, stock);
+  }
+}
+
+#define PRIVML_INSTANTIATE(R)                                  \
+  template class PreprocessingSupply<R>;                       \
+  template void cost_preprocessing_setup<R>(GenerationMeter&); \
+  template void cost_reserve<R>(GenerationMeter&, Demand&, const Demand&);
+PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
+
+}  // namespace privml::spdz2k
