@@ -136,7 +136,7 @@ TEST(SilentVoleAttack, FlippedBits) {
     for (i64 message = before - 1; message < messages; ++message) {
       const i64 bits = 8 * clean.message_bytes[message];
       int detected = 0;
-      for (const i64 bit : {bits / 2, bits - 8 * kCoinTossBytes - 300}) {
+      for (const i64 bit : {bits / 3, bits - 8 * kCoinTossBytes - 300}) {
         if (bit < 0) continue;
         const auto run = privml::testing::run_tampered(config, dishonest,
                                                        privml::testing::Flip{message, bit}, work);
