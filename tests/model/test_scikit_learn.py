@@ -96,7 +96,8 @@ def converted():
 
 def answers(engine, program, x):
     numerics = program.numerics
-    with privml.local(engine, bits=numerics.bits, scale=numerics.scale, exp=numerics.exp) as session:
+    settings = {"ot": "ideal"} if engine == "active" else {}
+    with privml.local(engine, bits=numerics.bits, scale=numerics.scale, exp=numerics.exp, **settings) as session:
         return np.asarray(program.decode(privml.reveal(program.run(session, x)))).reshape(len(x))
 
 
@@ -108,7 +109,7 @@ def test_the_held_out_labels_are_scikit_learn_s(name, converted):
     assert (got != expected).sum() <= slack and len(np.unique(expected)) > 1
 
 
-@pytest.mark.parametrize("engine", ["twopc", "threepc"])
+@pytest.mark.parametrize("engine", ["twopc", "threepc", "active"])
 @pytest.mark.parametrize("name", CASES)
 def test_secure_engines_give_the_same_labels(name, engine, converted):
     program, x, _, _ = converted(name)
