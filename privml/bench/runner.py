@@ -29,12 +29,17 @@ def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
     Bytes are both directions summed; seconds are the slower side's, the median over the repeats after one
     warm-up; ``ops_per_second`` counts preprocessing and online together; depth is the longer of both views.
     """
+    return merge(task, both(PARTY, task, timeout))
+
+
+def both(script: Path, task: Mapping[str, Any], timeout: float) -> list[dict[str, Any]]:
+    """What the two parties of ``task``, each a process that runs ``script``, report."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    server = start(task, 0, "0", environment)
+    server = start(script, task, 0, "0", environment)
     first = server.stdout.readline()
     if not first.startswith("port "):
         raise BenchmarkFailed(f"party 0 did not start: {first + finish(server, 10)[1]}")
-    client = start(task, 1, first.split()[1], environment)
+    client = start(script, task, 1, first.split()[1], environment)
     reports = []
     for rank, process in enumerate((server, client)):
         output, errors = finish(process, timeout)
@@ -43,11 +48,13 @@ def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
                 other.kill()
             raise BenchmarkFailed(f"{task['operator']}: party {rank} failed:\n{errors.strip()}")
         reports.append(json.loads(output.strip().splitlines()[-1]))
-    return merge(task, reports)
+    return reports
 
 
-def start(task: Mapping[str, Any], rank: int, port: str, environment: Mapping[str, str]) -> subprocess.Popen:
-    command = [sys.executable, str(PARTY), str(rank), port, json.dumps(dict(task))]
+def start(
+    script: Path, task: Mapping[str, Any], rank: int, port: str, environment: Mapping[str, str]
+) -> subprocess.Popen:
+    command = [sys.executable, str(script), str(rank), port, json.dumps(dict(task))]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment)
 

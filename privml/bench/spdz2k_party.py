@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of a measurement of the actively secure engine: ``spdz2k_party.py rank port task-as-json``; prints one JSON
+line. Loads the compiled core alone."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from party import connect, difference, load, load_core, meet  # beside this script: no package, and so no torch
+
+HERE = Path(__file__).resolve().parent
+# Both parties' correlations of the online phase come from it: INSECURE, as a measurement may be.
+SEED = 20190519
+SHIFT = 16
+NOTHING = {"masks": (0, 0), "randoms": 0, "triples": 0, "squares": 0, "bits": 0, "bit_triples": 0, "edabits": {}}
+# Operations that are correlations alone.
+CORRELATIONS = {"triple": "triples", "bit_triple": "bit_triples", "random_bit": "bits"}
+
+Session = Any
+Action = Callable[[], None]
+
+
+def prepare(core: Any, session: Session, rank: int, task: dict[str, Any], n: int) -> Action:
+    """The operation on n numbers that are shared already, and the check of all that it opened."""
+    protocols, ring = core.spdz2k, session.ring
+    bits = min(int(task["params"].get("bits", ring)), ring)
+    values = np.random.default_rng(7).integers(-(2**30), 2**30, n) if rank == 0 else None
+    x, y = (protocols.input(session, values, [n], 0) for _ in range(2))
+    bit = protocols.less_than_zero(session, x, bits) if task["operator"] == "select" else None
+    session.check()
+    operations: dict[str, Callable[[], Any]] = {
+        "multiply": lambda: protocols.multiply(session, x, y),
+        "equal": lambda: protocols.equal_zero(session, x, bits),
+        "less_than": lambda: protocols.less_than_zero(session, x, bits),
+        "truncate": lambda: protocols.truncate(session, x, bits, SHIFT, "exact"),
+        "select": lambda: protocols.multiply(session, protocols.bits_to_ring(session, bit), x),
+    }
+
+    def action() -> None:
+        operations[task["operator"]]()
+        session.check()
+
+    return action
+
+
+def demand_of(core: Any, task: dict[str, Any], n: int) -> dict[str, Any]:
+    """What n operations draw."""
+    if task["operator"] in CORRELATIONS:
+        return {**NOTHING, CORRELATIONS[task["operator"]]: n}
+    meter = core.ActiveSession.meter(0, task["ring"], "ideal")
+    action = prepare(core, meter, 1, task, n)
+    before = meter.drawn()
+    action()
+    return difference_of(meter.drawn(), before)
+
+
+def difference_of(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    result = {name: after[name] - before[name] for name in after if isinstance(after[name], int)}
+    result["masks"] = tuple(a - b for a, b in zip(after["masks"], before["masks"], strict=True))
+    result["edabits"] = {w: c - before["edabits"].get(w, 0) for w, c in after["edabits"].items()}
+    return result
+
+
+def timed(channel: Any, session: Session, action: Action) -> dict[str, Any]:
+    meet(channel)
+    channel.set_depth(0)
+    session.check()  # of nothing: counters are those of the last call
+    before, start = session.counters(), time.perf_counter()
+    action()
+    after = session.counters()
+    meet(channel)
+    seconds = time.perf_counter() - start
+    phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
+    return {"seconds": seconds, "phases": phases}
+
+
+def main() -> None:
+    rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
+    core = load_core()
+    first, second = connect(core, rank, port, task["network"], 2)
+    report: dict[str, Any] = {"online": None}
+    if task["n"]:
+        session = core.ActiveSession(first, rank, task["ring"], "ideal", 0, SEED)
+        action = prepare(core, session, rank, task, task["n"])
+        action()
+        runs = [timed(first, session, action) for _ in range(task["repeats"])]
+        report["online"] = sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
+    session = core.ActiveSession(second, rank, task["ring"], task["provider"], task["k"])
+    demand = demand_of(core, task, task["made"])
+    session.reserve({**NOTHING, "masks": (1, 1)})  # what the first batch alone pays for
+    report["made"] = timed(second, session, lambda: session.reserve(demand))
+    report["demand"] = {name: count for name, count in demand.items() if count}
+    report["peak_rss_bytes"] = load("privml_memory", HERE.parent / "memory.py").peak_memory()
+    print(json.dumps(report), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml bench suite=spdz2k [op=multiply] [k=32] [network=gigabit]``: the actively secure engine in two processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from privml.bench import spdz2k
+from privml.cli import console
+from privml.cli.paths import shipped_models
+from privml.cli.settings import ot_of
+from privml.conversion import convert
+from privml.engines.active import RINGS
+from privml.errors import ConfigError
+from privml.service.launch import PartyReport, launch
+
+COLUMNS = [
+    "operator", "online n", "per second", "sent", "depth", "MP-SPDZ", "published",
+    "made n", "per second", "sent", "MP-SPDZ", "peak memory",
+]  # fmt: skip
+
+
+def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    task = task_of(config, name, row)
+    return network_record(task) if row["operator"] == "network" else spdz2k.measure(task)
+
+
+def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
+    if config.k not in RINGS:
+        raise ConfigError(f"suite spdz2k has k=64 and k=32, got {config.k}")
+    ot = ot_of(config)
+    if not ot.decided:
+        raise ConfigError("ot=auto chooses for a query; name the provider to measure")
+    return {
+        "suite": config.suite.name,
+        "op": name,
+        "operator": row["operator"],
+        "n": int(config.batch or config.n or row["n"]) if row["n"] else 0,
+        "made": int(config.made or row["made"]),
+        "params": row["params"],
+        "ring": int(config.k),
+        "provider": ot.provider,
+        "k": ot.k,
+        "network": OmegaConf.to_container(config.network),
+        "repeats": config.repeats,
+    }
+
+
+def network_record(task: dict[str, Any]) -> dict[str, Any]:
+    """A query to a shipped model between two processes, everything made for it and checked."""
+    model = shipped_models().load(task["params"]["model"])
+    numerics = {"bits": task["ring"], **task["params"]["numerics"]}
+    program = convert(model.module, calibration=model.preprocess(model.calibration), numerics=numerics)
+    inputs = model.preprocess(model.samples[: task["n"]])
+    network = {name: value for name, value in task["network"].items() if name != "name"}
+    ot = spdz2k.choice_of(task["provider"], task["k"])
+    run = launch(program, inputs, ot=ot, ring=task["ring"], network=network, deadline=600.0)
+    with torch.no_grad():
+        right = torch.equal(run.outputs[0].argmax(1), model.module(inputs).argmax(1))
+    if not right:
+        raise ConfigError(f"{task['op']}: the labels are not those of the clear model")
+    reports = [run.server, run.client]
+    online, made = (phase_of(task, reports, name) for name in ("online", "preprocess"))
+    return spdz2k.record_of(task, online, made, max(report.peak_rss_bytes for report in reports))
+
+
+def phase_of(task: dict[str, Any], reports: list[PartyReport], phase: str) -> dict[str, Any]:
+    totals = [{"seconds": r.ledger["total"][phase]["seconds"], "phases": r.ledger["total"]} for r in reports]
+    return spdz2k.rate(task["n"], totals, phase)
+
+
+def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
+    title = f"{config.suite.name}, k={config.k}, {records[0]['ot']}, {config.network.name}; bytes that a party sends"
+    rows = []
+    for record in records:
+        online, made = record["online"], record["made"]
+        rows.append([
+            record["op"], *(figures(online) if online else [""] * 3), str(online["depth"]) if online else "",
+            others(record["measured"]), others(record["published"]),
+            *figures(made), others(record["made_measured"]), console.size(record["peak_rss_bytes"]),
+        ])  # fmt: skip
+    return console.table(title, COLUMNS, rows)
+
+
+def figures(part: dict[str, Any]) -> list[str]:
+    rate = part["per_second"]
+    return [f"{part['n']:,}", f"{rate:,.0f}" if rate >= 10 else f"{rate:.3f}", f"{part['sent_per_op']:,.1f} B"]
+
+
+def others(figures: list[float | None] | None) -> str:
+    """[per second, bytes] of somebody else."""
+    if figures is None:
+        return ""
+    rate, sent = figures
+    return f"{rate:,.0f}/s" + ("" if sent is None else f", {sent:,.0f} B")
