@@ -117,6 +117,7 @@ spdz2k::TruncationKind kind_of(const std::string& name) {
   if (name == "exact_low") return exact_low;
   if (name == "exact_high") return exact_high;
   if (name == "exact") return exact;
+  if (name == "exact_bounded") return exact_bounded;
   if (name == "bounded") return bounded;
   throw InvalidArgument("truncate: no kind " + name);
 }
@@ -146,7 +147,7 @@ void define_active_protocols(py::module_& m) {
   m.def("truncate", &truncate, "session"_a, "a"_a, "bits"_a, "shift"_a, "kind"_a = "exact",
         "is_signed"_a = true,
         "floor(x / 2^shift) of numbers of `bits` bits, up to the error of the kind: probable, "
-        "exact_low, exact_high, exact or bounded.");
+        "exact_low, exact_high, exact, bounded or exact_bounded.");
 }
 
 }  // namespace privml::bindings

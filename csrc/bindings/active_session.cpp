@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "spdz2k/coin_toss.h"
 #include "spdz2k/ideal.h"
+#include "spdz2k/preprocessing.h"
 
 namespace privml::bindings {
 namespace {
@@ -25,6 +26,19 @@ py::dict dict_of(const PhaseCount& count) {
 void expect_malicious(const OtConfig& config) {
   expect(config.provider == "ideal" || config.security == "malicious",
          "an actively secure session needs transfers with malicious security");
+}
+
+// What this party has sent, received and waited for so far.
+PhaseCount seen_by(int rank, const CostMeter& meter) {
+  return {0, meter.bytes[rank], meter.bytes[1 - rank], meter.depth[rank]};
+}
+
+PhaseCount operator-(const PhaseCount& a, const PhaseCount& b) {
+  return {a.seconds - b.seconds, a.sent - b.sent, a.received - b.received, a.depth - b.depth};
+}
+
+PhaseCount operator+(const PhaseCount& a, const PhaseCount& b) {
+  return {a.seconds + b.seconds, a.sent + b.sent, a.received + b.received, a.depth + b.depth};
 }
 
 }  // namespace
@@ -59,31 +73,62 @@ ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int rin
 }
 
 ActiveSession::ActiveSession(int rank, int ring, const OtConfig& config)
-    : rank_(rank), ring_(ring), meter_(std::make_unique<spdz2k::CostMeter>()) {
+    : rank_(rank), ring_(ring) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
   expect(ring == 32 || ring == 64, "the ring has 32 or 64 bits");
   expect_malicious(config);
-  lane_ = std::make_unique<Lane>(rank, rcot_cost(config), false);
+  meter_ = std::make_unique<Meter>(
+      Meter{spdz2k::GenerationMeter(rcot_cost(config)), config.provider == "ideal"});
+  with_ring([&]<class R>() { begin_meter<R>(); });
+}
+
+template <class R>
+void ActiveSession::begin_meter() {
+  CostMeter& wire = meter_->all.wire;
+  cost_party_resources(wire);
+  wire.exchange(sizeof(spdz2k::Commitment), sizeof(spdz2k::Commitment));
+  meter_->setup = seen_by(rank_, wire);
+  if (meter_->ideal) return;
+  spdz2k::cost_preprocessing_setup<R>(meter_->all);
+  meter_->preprocess = seen_by(rank_, wire) - meter_->setup;
+}
+
+template <class R>
+void ActiveSession::book_reserve(const Demand& demand) {
+  if (meter_->ideal) return;
+  spdz2k::GenerationMeter& all = meter_->all;
+  const PhaseCount before = seen_by(rank_, all.wire);
+  const Demand drawn = all.session.demand;
+  spdz2k::cost_reserve<R>(all, meter_->stock, demand);
+  all.session.demand = drawn;
+  meter_->preprocess = meter_->preprocess + (seen_by(rank_, all.wire) - before);
 }
 
 template <class R>
 void ActiveSession::open(const OtConfig& config) {
   Party& party = lane_->party();
   Side<R> side;
+  const bool ideal = config.provider == "ideal";
   const Traffic before = channel_->traffic();
-  expect(config.provider == "ideal", "this release has correlations for tests only");
-  side.session = std::make_unique<spdz2k::Session<R>>(
-      rank_, *channel_, party.prg, spdz2k::ideal_key<R>(*config.test_seed, rank_));
-  side.supply = spdz2k::make_ideal_supply<R>(*config.test_seed, rank_);
-  side.session->set_supply(*side.supply);
+  if (ideal) {
+    expect(config.test_seed.has_value(), "ideal correlations need a seed");
+    side.session = std::make_unique<spdz2k::Session<R>>(
+        rank_, *channel_, party.prg, spdz2k::ideal_key<R>(*config.test_seed, rank_));
+    side.supply = spdz2k::make_ideal_supply<R>(*config.test_seed, rank_);
+    side.session->set_supply(*side.supply);
+  } else {
+    side.session = spdz2k::make_session<R>(party);
+  }
   channel_->flush();
   const Traffic after = channel_->traffic();
   PhaseCount& setup = party.ledger.phases[kSetup];
   setup.sent += after.sent - before.sent;
   setup.received += after.received - before.received;
   setup.depth += after.depth - before.depth;
+  if (!ideal)  // which books what it sends as preprocessing
+    side.supply = std::make_unique<spdz2k::PreprocessingSupply<R>>(*side.session, &party);
   side_ = std::move(side);
-  lane_->finish(0);
+  lane_->finish(party.ledger.phases[static_cast<int>(Phase::preprocess)].seconds);
 }
 
 void ActiveSession::call(const std::function<void()>& protocol) {
@@ -110,16 +155,18 @@ void ActiveSession::call(const std::function<void()>& protocol) {
   with_ring([&]<class R>() { drawn_ = std::get<Side<R>>(side_).supply->drawn(); });
 }
 
-void ActiveSession::book(const std::function<void()>& cost) {
+void ActiveSession::book(const std::function<void(spdz2k::CostMeter&)>& cost) {
   const Occupied occupied(*this);
-  cost();
+  meter_->all.online(cost);
   const std::lock_guard lock(mutex_);
-  drawn_ = meter_->demand;
+  drawn_ = meter_->all.session.demand;
 }
 
 void ActiveSession::reserve(const Demand& demand) {
-  run([&]<class R>(spdz2k::Session<R>& session) { session.supply().reserve(demand); },
-      [&]<class R>(spdz2k::CostMeter&) {});
+  with_ring([&]<class R>() {
+    if (metering()) return book_reserve<R>(demand);
+    call([&] { session<R>().supply().reserve(demand); });
+  });
 }
 
 Demand ActiveSession::drawn() const {
@@ -157,6 +204,7 @@ void ActiveSession::fail(const std::exception_ptr& error) {
 
 void ActiveSession::close() {
   closed_ = true;
+  if (metering()) return;
   lane_->close();
   if (busy_.exchange(true)) return;  // who uses it wipes it
   wipe();
@@ -170,16 +218,15 @@ void ActiveSession::wipe() {
 }
 
 py::dict ActiveSession::counters() const {
-  LaneCount count = lane_->count();
+  LaneCount count;
   if (metering()) {
-    const std::lock_guard lock(mutex_);
-    PhaseCount& setup = count.phases[kSetup];
-    setup.sent += i64{sizeof(spdz2k::Commitment)};
-    setup.received += i64{sizeof(spdz2k::Commitment)};
-    ++setup.depth;
-    const auto& [bytes, depth] = std::tie(meter_->bytes, meter_->depth);
-    count.phases[static_cast<int>(Phase::online)] = {0, bytes[rank_], bytes[1 - rank_],
-                                                     depth[rank_]};
+    const CostMeter& wire = meter_->all.wire;
+    const PhaseCount online = seen_by(rank_, wire) - meter_->setup - meter_->preprocess;
+    count.phases = {meter_->setup, meter_->preprocess, online};
+    count.cots_as_sender = wire.cots[rank_];
+    count.cots_as_receiver = wire.cots[1 - rank_];
+  } else {
+    count = lane_->count();
   }
   return py::dict("setup"_a = dict_of(count.phases[0]), "preprocess"_a = dict_of(count.phases[1]),
                   "online"_a = dict_of(count.phases[2]), "cots_as_sender"_a = count.cots_as_sender,

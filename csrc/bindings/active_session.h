@@ -12,7 +12,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/lane.h"
-#include "spdz2k/cost.h"
+#include "spdz2k/generation.h"
 #include "spdz2k/session.h"
 
 namespace privml::bindings {
@@ -37,7 +37,7 @@ class ActiveSession {
   template <class Protocol, class Cost>
   void run(const Protocol& protocol, const Cost& cost) {
     with_ring([&]<class R>() {
-      if (metering()) return book([&] { cost.template operator()<R>(*meter_); });
+      if (metering()) return book([&](auto& meter) { cost.template operator()<R>(meter); });
       call([&] { protocol.template operator()<R>(session<R>()); });
     });
   }
@@ -65,6 +65,12 @@ class ActiveSession {
     std::unique_ptr<spdz2k::Supply<R>> supply;
   };
   class Occupied;
+  struct Meter {
+    spdz2k::GenerationMeter all;
+    bool ideal;
+    spdz2k::Demand stock{};
+    PhaseCount setup{}, preprocess{};  // as this party sees them
+  };
 
   template <class Function>
   void with_ring(Function&& function) {
@@ -78,7 +84,11 @@ class ActiveSession {
   template <class R>
   void open(const OtConfig& config);
   void call(const std::function<void()>& protocol);
-  void book(const std::function<void()>& cost);
+  void book(const std::function<void(spdz2k::CostMeter&)>& cost);
+  template <class R>
+  void begin_meter();
+  template <class R>
+  void book_reserve(const spdz2k::Demand& demand);
   void expect_open();
   void fail(const std::exception_ptr& error);
   void wipe();
@@ -87,7 +97,7 @@ class ActiveSession {
   std::shared_ptr<Channel> channel_;
   std::unique_ptr<Lane> lane_;
   std::variant<Side<spdz2k::Ring64>, Side<spdz2k::Ring32>> side_;
-  std::unique_ptr<spdz2k::CostMeter> meter_;
+  std::unique_ptr<Meter> meter_;
   std::atomic<bool> busy_ = false, closed_ = false;
   mutable std::mutex mutex_;  // guards what follows
   std::string cause_;         // why the session ended

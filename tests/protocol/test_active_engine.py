@@ -115,6 +115,9 @@ def test_every_width_is_exact(engine, width):
     assert torch.equal(engine.reveal(a, width), x)
     assert torch.equal(engine.reveal_bits(engine.less_than_zero(a, width)), (x < 0).to(torch.uint8))
     assert torch.equal(engine.reveal_bits(engine.equal_zero(a, width)), (x == 0).to(torch.uint8))
+    if width >= 63:  # whose truncations take two bits to be left
+        x = x >> 2
+        a = engine.input(x, (n,), 0, width)
     for shift in {1, width // 2, width - 1}:
         assert torch.equal(engine.reveal(engine.truncate(a, width, shift), bits), x >> shift)
         assert torch.equal(engine.reveal(engine.floor(a, width, shift), bits), x >> shift)

@@ -85,7 +85,8 @@ def model():
     return module, privml.convert(module, calibration=torch.randn(20, 4), numerics={"bits": 64, "narrow": False})
 
 
-def test_a_query_is_answered_at_the_predicted_cost(model):
+@pytest.mark.parametrize("ot", [IDEAL, OtChoice()], ids=str)
+def test_a_query_is_answered_at_the_predicted_cost(model, ot):
     module, program = model
     x = torch.randn(2, 4)
     ports, listening = [], threading.Event()
@@ -97,19 +98,23 @@ def test_a_query_is_answered_at_the_predicted_cost(model):
     served = []
     server = threading.Thread(
         target=serve, args=(program, "127.0.0.1:0"),
-        kwargs={"ot": IDEAL, "ring": 64, "queries": 1, "log": lambda text: None, "on_listening": on_listening,
+        kwargs={"ot": ot, "ring": 64, "queries": 1, "log": lambda text: None, "on_listening": on_listening,
                 "on_answer": served.append},
     )  # fmt: skip
     server.start()
     assert listening.wait(20)
-    answer = query(program, f"127.0.0.1:{ports[0]}", x, ot=IDEAL, ring=64)
+    answer = query(program, f"127.0.0.1:{ports[0]}", x, ot=ot, ring=64)
     server.join(20)
-    assert (answer.outputs[0] - module(x)).abs().max() < 1e-2 and served[0].source == "made by ideal (malicious)"
-    predicted = program.active_cost((2, 4), ot=IDEAL).snapshot()
+    assert (answer.outputs[0] - module(x)).abs().max() < 1e-2 and "(malicious)" in served[0].source
+    predicted = program.active_cost((2, 4), ot=OtChoice(ot.provider, ot.k, "malicious")).snapshot()
     measured = answer.ledger.snapshot()
     for phase in ("setup", "preprocess", "online"):
         one, other = getattr(measured, phase), getattr(predicted, phase)
         assert (one.sent, one.received, one.depth) == (other.sent, other.received, other.depth)
+    assert (measured.cots_as_sender, measured.cots_as_receiver) == (
+        predicted.cots_as_sender,
+        predicted.cots_as_receiver,
+    )
     with privml.local("active", ot="ideal", bits=64, scale=program.numerics.scale) as session:
         program.run(session, x)
         assert session.engine.engines[0].drawn()["triples"] == program.demand((2, 4))["triples"] > 0

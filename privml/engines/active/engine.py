@@ -23,7 +23,7 @@ from privml.engines.active.windows import Window, convolution
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
-from privml.errors import ConfigError, SecurityAbort
+from privml.errors import ConfigError
 from privml.formats import FixedPoint
 
 BOTH = -1
@@ -49,7 +49,6 @@ class ActiveEngine(Engine):
     parties = 2
     trivial_inputs = False
     stays_wide = True
-    actively_secure = True
 
     def __init__(self, session: _core.ActiveSession, truncation: str = "auto") -> None:
         if truncation not in TRUNCATIONS:
@@ -103,12 +102,6 @@ class ActiveEngine(Engine):
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
         value = _protocols.reveal_bits(self.session, arrays(a), BOTH if to is None else to)
         return None if value is None else torch.from_numpy(value)
-
-    def assert_zero(self, a: Share, bits: int) -> None:
-        opened = self.reveal(a, bits)  # which checks all that was opened before it, and itself
-        if opened is not None and bool(opened.any()):
-            self.close()
-            raise SecurityAbort("an input is not what its owner had to prove that it is: the session ends")
 
     # ---- linear, local
     def add(self, a: Share, b: Share, bits: int) -> Share:
@@ -198,9 +191,10 @@ class ActiveEngine(Engine):
             return a
         if self._probabilistic(a, bits, bound):
             return self._shifted(a, bits, shift, "probable")
-        if self.floors:
-            return self._shifted(a, bits, shift, "exact")
+        # Of rings of 63 and 64 bits two are taken to be left.
         small = (bits >= 63 or (bound is not None and bound <= 1 << (bits - 2))) and shift <= bits - 2
+        if self.floors:
+            return self._shifted(a, bits, shift, "exact_bounded" if small else "exact")
         return self._shifted(a, bits, shift, "bounded" if small else "exact_high")
 
     def _shifted(self, a: Share, bits: int, shift: int, kind: str, signed: bool = True) -> Share:
