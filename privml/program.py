@@ -24,7 +24,7 @@ from privml.parallel import Plans, run_graph
 from privml.passes.cost import predict
 from privml.program_body import body_of, digest, formats_of, graph_of
 from privml.program_file import read_program, read_weights, write_program, write_weights
-from privml.session.ledger import Ledger
+from privml.session.ledger import Ledger, NodeCallback
 from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
@@ -188,7 +188,7 @@ class Program:
             if len(self._correlations) >= KEPT_COUNTS:  # clients choose the shapes
                 self._correlations.clear()
             engine = _meter(0, ot, threads)
-            predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
+            self.metered(engine, *shapes)
             counts = [engine.lane(index).counters() for index in range(threads)]
             first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
             self._correlations[key] = Correlations(first.from0, first.from1, tuple(further))
@@ -201,14 +201,20 @@ class Program:
         correlations made ahead, as ``serve`` and ``query`` do, the run, and the opening of the outputs."""
         engine = _meter(rank, ot, threads)
         engine.reserve(self.correlations(*shapes, ot=ot, threads=threads).stock)
-        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
+        return self.metered(engine, *shapes)
+
+    def metered(self, engine: Any, *shapes: Sequence[int], on_node: NodeCallback | None = None) -> Ledger:
+        """The ledger of one query on ``engine``, which counts; what it has reserved is its caller's. ``on_node``: see
+        ``Ledger``."""
+        return predict(
+            self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans, on_node=on_node
+        )
 
     def dealt_cost(self, *shapes: Sequence[int], truncation: str = "auto", rank: int = INPUT_OWNER) -> Ledger:
         """``cost`` between three parties; ``rank`` 2 is the dealer's view."""
         from privml.engines.threepc import meter  # programs load without the compiled core
 
-        engine = meter(rank, truncation)
-        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
+        return self.metered(meter(rank, truncation), *shapes)
 
     def demand(self, *shapes: Sequence[int], ring: int = 64, truncation: str = "auto") -> dict[str, Any]:
         """Exactly what one run on inputs of these shapes draws from an actively secure session, by kind."""

@@ -33,6 +33,7 @@ LaneClock later(const LaneClock& a, const LaneClock& b) {
                                   std::pair{b.depth[rank], b.preprocess[rank]});
     result.depth[rank] = longest.first;
     result.preprocess[rank] = longest.second;
+    result.seconds[rank] = std::max(a.seconds[rank], b.seconds[rank]);
   }
   return result;
 }
@@ -87,6 +88,7 @@ LaneClock Lane::clock() const {
   if (meter_) {
     now.depth = meter_->depth;
     now.preprocess = meter_->preprocess_depth;
+    now.seconds = meter_->link.now;
   } else if (resources_) {
     now.depth[rank_] = channel_->traffic().depth;
     now.preprocess[rank_] = resources_->party().ledger.phases[kPreprocess].depth;
@@ -99,6 +101,7 @@ void Lane::advance(const LaneClock& at_least) {
   if (meter_) {
     meter_->depth = now.depth;
     meter_->preprocess_depth = now.preprocess;
+    meter_->link.now = now.seconds;
   } else if (resources_) {
     channel_->set_depth(now.depth[rank_]);
     resources_->party().ledger.phases[kPreprocess].depth = now.preprocess[rank_];

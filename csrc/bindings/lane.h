@@ -15,10 +15,12 @@
 namespace privml::bindings {
 
 // What the depth clocks say, by rank: all hops of the longest path so far, and those of them that
-// made correlations. A connected lane knows its own party's only, a meter both.
+// made correlations. A connected lane knows its own party's only, a meter both, and the seconds
+// that its link has taken.
 struct LaneClock {
   std::array<i64, 2> depth{};
   std::array<i64, 2> preprocess{};
+  std::array<double, 2> seconds{};
 };
 
 // For each party the longer path.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of a session, and the pieces of it that concern correlations alone.
 #include <algorithm>
+#include <tuple>
 
 #include "base/buffer.h"
 #include "bindings/session.h"
@@ -58,13 +59,25 @@ void reserve_lanes(TwoPartySession& session, const std::vector<Stock>& stocks) {
       });
 }
 
-using ClockTuple = std::array<i64, 4>;
+using ClockTuple = std::tuple<i64, i64, i64, i64, double, double>;
 
 ClockTuple packed(const LaneClock& clock) {
-  return {clock.depth[0], clock.depth[1], clock.preprocess[0], clock.preprocess[1]};
+  return {clock.depth[0],      clock.depth[1],   clock.preprocess[0],
+          clock.preprocess[1], clock.seconds[0], clock.seconds[1]};
 }
 
-LaneClock unpacked(const ClockTuple& clock) { return {{clock[0], clock[1]}, {clock[2], clock[3]}}; }
+LaneClock unpacked(const ClockTuple& clock) {
+  const auto [depth0, depth1, preprocess0, preprocess1, seconds0, seconds1] = clock;
+  return {{depth0, depth1}, {preprocess0, preprocess1}, {seconds0, seconds1}};
+}
+
+// On every lane of a meter, by itself: lanes that wait for each other would be another schedule.
+void on_meters(TwoPartySession& session, const std::function<void(CostMeter&)>& change) {
+  expect(session.metering(), "this session is connected: its time is its own");
+  for (int lane = 0; lane < session.lanes(); ++lane) {
+    session.lane(lane).run([](Party&) {}, change);
+  }
+}
 
 }  // namespace
 
@@ -115,6 +128,24 @@ void define_session(py::module_& m) {
             session.advance(unpacked(at_least));
           },
           "at_least"_a, "What comes next on these lanes depends on what had that clock.")
+      .def(
+          "set_link",
+          [](TwoPartySession& session, double delay, double seconds_per_byte,
+             double seconds_per_correlation) {
+            expect(delay >= 0 && seconds_per_byte >= 0 && seconds_per_correlation >= 0,
+                   "set_link: nothing takes less than no time");
+            on_meters(session, [&](CostMeter& meter) {
+              meter.set_link(delay, seconds_per_byte, seconds_per_correlation);
+            });
+          },
+          "delay"_a, "seconds_per_byte"_a, "seconds_per_correlation"_a = 0.0,
+          "A meter's messages take time from here on; `clock` tells it after the depths, by rank.")
+      .def(
+          "compute",
+          [](TwoPartySession& session, double seconds) {
+            on_meters(session, [&](CostMeter& meter) { meter.link.compute(seconds); });
+          },
+          "seconds"_a, "Both parties of a meter compute for so long.")
       .def("close", &TwoPartySession::close)
       .def("counters", &TwoPartySession::counters,
            "Per phase seconds, sent, received, depth; and the correlations drawn.")

@@ -34,15 +34,19 @@ void CostMeter::message(int from, i64 count) {
   if (count == 0) return;
   bytes[from] += count;
   depth[1 - from] = std::max(depth[1 - from], depth[from] + 1);
+  link.now[1 - from] = std::max(link.now[1 - from], link.arrival(from, count, link.now[from]));
 }
 
 void CostMeter::exchange(i64 from_party0, i64 from_party1) {
   const std::array<i64, 2> before = depth;
+  const std::array<double, 2> sent_at = link.now;
   const std::array<i64, 2> counts{from_party0, from_party1};
   for (int from : {0, 1}) {
     if (counts[from] == 0) continue;
     bytes[from] += counts[from];
     depth[1 - from] = std::max(depth[1 - from], before[from] + 1);
+    link.now[1 - from] =
+        std::max(link.now[1 - from], link.arrival(from, counts[from], sent_at[from]));
   }
 }
 
@@ -64,13 +68,16 @@ void CostMeter::reserve(i64 sender0, i64 sender1) {
 void CostMeter::announce(i64 sender0, i64 sender1) {
   if (!refill) return make_missing(sender0, sender1);
   const std::array<i64, 2> own_depth = depth, own_preprocess = preprocess_depth;
+  const LinkClock own_link = std::exchange(link, refill->link);
   const i64 stock = available[0] + available[1];
-  follow(refill->depth, refill->preprocess);
+  follow(refill->depth, refill->preprocess, own_link.now);
   make_missing(sender0, sender1);
   if (available[0] + available[1] > stock) {
     refill->depth = depth;
     refill->preprocess = preprocess_depth;
+    refill->link = link;
   }
+  link = own_link;
   depth = own_depth;
   preprocess_depth = own_preprocess;
 }
@@ -78,6 +85,15 @@ void CostMeter::announce(i64 sender0, i64 sender1) {
 void CostMeter::begin_refill() {
   refill.emplace();
   refill->depth = depth;
+  refill->link = link;
+}
+
+void CostMeter::set_link(double delay, double seconds_per_byte, double seconds_per_correlation) {
+  for (LinkClock* each : {&link, refill ? &refill->link : &link}) {
+    each->delay = delay;
+    each->seconds_per_byte = seconds_per_byte;
+    each->seconds_per_correlation = seconds_per_correlation;
+  }
 }
 
 void CostMeter::make_missing(i64 sender0, i64 sender1) {
@@ -85,6 +101,7 @@ void CostMeter::make_missing(i64 sender0, i64 sender1) {
   const i64 missing1 = missing_correlations(sender1, available[1], rcot.granularity);
   for_each_extension(missing0, missing1, rcot.tile, [&](i64 count0, i64 count1) {
     const std::array<i64, 2> depth_before = depth, bytes_before = bytes;
+    link.compute(link.seconds_per_correlation * static_cast<double>(count0 + count1));
     extend_both(rcot, count0, count1);
     for (int party : {0, 1}) {
       preprocess_bytes[party] += bytes[party] - bytes_before[party];
@@ -95,13 +112,15 @@ void CostMeter::make_missing(i64 sender0, i64 sender1) {
       available[sender] += counts[sender];
       if (!refill || counts[sender] == 0) continue;
       refill->batches[sender].push_back(
-          {cots[sender] + available[sender], depth, preprocess_depth});
+          {cots[sender] + available[sender], depth, preprocess_depth, link.now});
     }
   });
 }
 
 // Goes on from the later clocks.
-void CostMeter::follow(const std::array<i64, 2>& other, const std::array<i64, 2>& preprocess) {
+void CostMeter::follow(const std::array<i64, 2>& other, const std::array<i64, 2>& preprocess,
+                       const std::array<double, 2>& seconds) {
+  link.follow(seconds);
   for (int party : {0, 1}) {
     const auto path = std::max(std::pair{depth[party], preprocess_depth[party]},
                                std::pair{other[party], preprocess[party]});
@@ -118,7 +137,7 @@ void CostMeter::wait_for_refill(const std::array<i64, 2>& wanted) {
     const auto& batches = refill->batches[sender];
     const auto batch = std::find_if(batches.begin(), batches.end(),
                                     [last](const auto& each) { return each.end >= last; });
-    follow(batch->depth, batch->preprocess);
+    follow(batch->depth, batch->preprocess, batch->seconds);
   }
 }
 

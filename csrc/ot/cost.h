@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "ot/link_clock.h"
 #include "ot/rcot.h"
 
 namespace privml {
@@ -18,8 +19,10 @@ struct RefillMeter {
   struct Batch {
     i64 end;  // correlations of its direction made up to here
     std::array<i64, 2> depth, preprocess;
+    std::array<double, 2> seconds;
   };
   std::array<i64, 2> depth{}, preprocess{};
+  LinkClock link;
   std::array<std::vector<Batch>, 2> batches;  // by the sender's rank
 };
 
@@ -36,6 +39,7 @@ struct CostMeter {
   std::array<i64, 2> cots{};              // drawn correlations, indexed by the sender's rank
   std::array<i64, 2> available{};         // stock of the two pools, indexed by the sender's rank
   std::optional<RefillMeter> refill;      // where a refill makes the correlations
+  LinkClock link;                         // of no delay until set_link()
 
   // One message: `from` writes, the other party reads it.
   void message(int from, i64 count);
@@ -51,11 +55,14 @@ struct CostMeter {
   void draw(int sender, i64 count);
   // From here on a refill makes the correlations.
   void begin_refill();
+  // From here on messages take time. Delay and computing in seconds, bytes of each direction.
+  void set_link(double delay, double seconds_per_byte, double seconds_per_correlation);
 
  private:
   // Makes what is missing for the wanted counts; all its messages are preprocessing.
   void make_missing(i64 sender0, i64 sender1);
-  void follow(const std::array<i64, 2>& other, const std::array<i64, 2>& preprocess);
+  void follow(const std::array<i64, 2>& other, const std::array<i64, 2>& preprocess,
+              const std::array<double, 2>& seconds);
   void wait_for_refill(const std::array<i64, 2>& wanted);
 };
 

@@ -208,6 +208,45 @@ TEST(Meter, CorrectionBytesPerCorrelation) {
   }
 }
 
+TEST(LinkClock, MessagesWaitForTheirDirectionAndTheirDelay) {
+  CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  meter.set_link(0.5, 0.001, 0);
+  meter.message(0, 100);
+  EXPECT_EQ(meter.link.now, (std::array<double, 2>{0, 0.1 + 0.5}));
+  // Party 0 sends again at once, party 1 when it has read; the directions do not disturb each
+  // other.
+  meter.exchange(200, 100);
+  EXPECT_DOUBLE_EQ(meter.link.now[1], 0.1 + 0.2 + 0.5);
+  EXPECT_DOUBLE_EQ(meter.link.now[0], 0.6 + 0.1 + 0.5);
+  meter.link.compute(2);
+  meter.message(1, 0);
+  EXPECT_DOUBLE_EQ(meter.link.now[1], 2.8);
+  EXPECT_DOUBLE_EQ(meter.link.now[0], 3.2);
+}
+
+TEST(LinkClock, WithoutALinkNothingTakesTime) {
+  CostMeter meter{rcot_cost(test_config("softspoken", 4))};
+  scenarios().back().cost(meter);
+  EXPECT_EQ(meter.link.now, (std::array<double, 2>{0, 0}));
+  EXPECT_GT(meter.depth[0], 0);
+}
+
+TEST(LinkClock, ARefillsCorrelationsTakeTimeBesideTheProtocols) {
+  const RcotCost rcot = rcot_cost(test_config("softspoken", 4));
+  const double making = 1e-6 * static_cast<double>(rcot.tile);
+  CostMeter beside{rcot}, within{rcot};
+  beside.begin_refill();
+  for (CostMeter* meter : {&beside, &within}) {
+    meter->set_link(0.25, 0, 1e-6);
+    meter->announce(rcot.tile, 0);
+  }
+  EXPECT_DOUBLE_EQ(within.link.now[0], making + 0.25);
+  EXPECT_EQ(beside.link.now[0], 0);
+  beside.link.compute(3 * making);
+  beside.draw(0, 1);  // made long ago
+  EXPECT_DOUBLE_EQ(beside.link.now[0], std::max(3 * making, making + 0.25));
+}
+
 // A change of these values is a change of the protocol on the wire.
 TEST(WireTrace, IsAFunctionOfTheTestSeeds) {
   const std::map<std::string, std::array<std::string, 2>> expected{

@@ -47,11 +47,24 @@ class TwoPartyEngine(Engine):
     def twin(self) -> TwoPartyEngine:
         return TwoPartyEngine(self.session.twin())
 
-    def clock(self) -> tuple[int, ...]:
+    def clock(self) -> tuple[float, ...]:
         return tuple(self.session.clock())
 
-    def advance(self, clock: Sequence[int]) -> None:
+    def advance(self, clock: Sequence[float]) -> None:
         self.session.advance(clock)
+
+    # ---- time, of meters alone
+    def set_link(self, delay: float, seconds_per_byte: float, seconds_per_correlation: float = 0.0) -> None:
+        """Messages take time from here on: one way, of each direction's bytes, and what they carry to be made."""
+        self.session.set_link(delay, seconds_per_byte, seconds_per_correlation)
+
+    def compute(self, seconds: float) -> None:
+        """Both parties compute for so long."""
+        self.session.compute(seconds)
+
+    def elapsed(self) -> float:
+        """Seconds that the messages and ``compute`` have taken, until the later party is there."""
+        return max(self.session.clock()[-2:])
 
     def close(self) -> None:
         self.session.close()

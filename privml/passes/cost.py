@@ -13,7 +13,7 @@ from privml.context import Numerics, Session
 from privml.execution import share_attributes, share_inputs
 from privml.graph import dtype_of, shape_of
 from privml.parallel import Plans, run_graph
-from privml.session.ledger import Ledger, Snapshot
+from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.sharing import reveal
 
 
@@ -26,15 +26,19 @@ def predict(
     reveal_to: int | None = 1,
     shapes: Sequence[Sequence[int]] | None = None,
     plans: Plans | None = None,
+    on_node: NodeCallback | None = None,
 ) -> Ledger:
     """The ledger, with an entry per layer, of one query of ``batch`` inputs, or of inputs of these ``shapes``, and of
     its results' opening.
 
     ``meter``: an engine that computes on zeros and books what every protocol would send (for two parties
-    ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``.
+    ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``;
+    ``on_node``: see ``Ledger``.
     """
     session = Session(meter, numerics)
     ledger = session.ledger = Ledger(lambda: Snapshot.of(session.engine.counters()))
+    if on_node is not None:
+        ledger.on_node.append(on_node)
     values = dict(constants)
     for node in graph.nodes:
         if node.op == "get_attr" and node.meta["secret"]:

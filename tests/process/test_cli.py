@@ -79,7 +79,7 @@ def test_quiet_says_nothing(converted: Path) -> None:
 
 
 def test_run_and_cost_agree_on_bytes(converted: Path) -> None:
-    done = privml("cost", "model=none", "program=lenet/program", cwd=converted)
+    done = privml("cost", "model=none", "program=lenet/program", "calibrate=none", cwd=converted)
     assert "reveal" in done.stdout and "total" in done.stdout
     ran = privml("run", "model=lenet", "count=1", "out=one.npy", cwd=converted)
     assert "same label as the clear model for 1 of 1" in ran.stdout
@@ -93,7 +93,9 @@ def test_run_and_cost_agree_on_bytes(converted: Path) -> None:
 
 
 def test_cost_shows_what_auto_would_choose(converted: Path) -> None:
-    done = privml("cost", "program=lenet/program", "ot=auto", "network=wan", "batch=20", cwd=converted)
+    done = privml(
+        "cost", "program=lenet/program", "ot=auto", "network=wan", "batch=20", "calibrate=none", cwd=converted
+    )
     lines = [line for line in done.stdout.splitlines() if line.startswith(("│ softspoken", "│ silent"))]
     seconds = [float(line.split("│")[4]) for line in lines]
     assert len(lines) == 8 and seconds == sorted(seconds)
@@ -104,9 +106,9 @@ def test_cost_shows_what_auto_would_choose(converted: Path) -> None:
 
 
 def test_multirun_sweeps(converted: Path) -> None:
-    done = privml("cost", "--multirun", "program=lenet/program", "ot.k=1,8", cwd=converted)
+    done = privml("cost", "--multirun", "program=lenet/program", "ot.k=1,8", "calibrate=none", cwd=converted)
     assert "k=1" in done.stdout and "k=8" in done.stdout
-    done = privml("cost", "program=lenet/program", "threads=2", "ot.refill=background", cwd=converted)
+    done = privml("cost", "program=lenet/program", "threads=2", "ot.refill=background", "calibrate=none", cwd=converted)
     assert "2 threads" in done.stdout and "refilled in the background" in done.stdout
 
 
@@ -132,6 +134,7 @@ def test_multirun_sweeps(converted: Path) -> None:
         (["preprocess", "program=lenet/program", "store=s"], ["ConfigError", "listen=host:port"]),
         (["bench", "op=nothing"], ["nothing", "relu32"]),
         (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
+        (["cost", "model=lenet", "calibrate=often"], ["ConfigError", "calibrate=often", "missing"]),
     ],
 )
 def test_errors_are_one_clear_line(converted: Path, arguments: list[str], words: list[str]) -> None:

@@ -60,6 +60,19 @@ class ThreePartyEngine(Engine):
         the probability that any truncation so far went wrong, at most."""
         return {**self.party.links.counts.as_dict(), "truncation_failure": self.failure}
 
+    # ---- time, of meters alone
+    def set_link(self, delay: float, seconds_per_byte: float, seconds_per_correlation: float = 0.0) -> None:
+        """Messages take time from here on: one way, and of each direction's bytes. Nothing is made beforehand."""
+        self.party.links.set_link(delay, seconds_per_byte)
+
+    def compute(self, seconds: float) -> None:
+        """All parties compute for so long."""
+        self.party.links.compute(seconds)
+
+    def elapsed(self) -> float:
+        """Seconds that the messages and ``compute`` have taken, until party 0 and 1 are there."""
+        return max(self.party.links.times[:2])
+
     # ---- in and out
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
         return products.enter(self.party, self._mine(value, shape, owner, torch.int64), tuple(shape), owner, bits)

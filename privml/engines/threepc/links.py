@@ -126,21 +126,43 @@ class Links:
 
 
 class Meter:
-    """Links that lead nowhere: what would be received is zeros, and all is booked as in a real session."""
+    """Links that lead nowhere: what would be received is zeros, and all is booked as in a real session.
+
+    ``times``: how far each party is, in seconds, once ``set_link`` was called; the dealing is known at party 0."""
 
     def __init__(self, rank: int) -> None:
         self.rank = rank
         self.counts = Counts()
+        self.times = [0.0, 0.0, 0.0]
         self._clocks = [0, 0, 0]
+        self._delay = self._seconds_per_byte = 0.0
+        self._dealer = 0.0  # its program, which runs ahead of what it answers
+        self._free: dict[tuple[int, int] | str, float] = {}  # when a direction has carried everything
+
+    def set_link(self, delay: float, seconds_per_byte: float) -> None:
+        """Messages take time from here on: one way, and of each direction's bytes."""
+        self._delay, self._seconds_per_byte = delay, seconds_per_byte
+
+    def compute(self, seconds: float) -> None:
+        """All parties compute for so long."""
+        self.times = [time + seconds for time in self.times]
+        self._dealer += seconds
+
+    def _arrival(self, link: tuple[int, int] | str, size: int, sent_at: float) -> float:
+        self._free[link] = max(self._free.get(link, 0.0), sent_at) + size * self._seconds_per_byte
+        return self._free[link] + self._delay
 
     def round(
         self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
     ) -> dict[int, np.ndarray]:
-        book, before, received = self.counts.phases[phase], list(self._clocks), {}
+        book, before, received, sent_at = self.counts.phases[phase], list(self._clocks), {}, self.times
+        self.times = list(sent_at)
         for message in messages:
             if message.size:
-                reached = before[message.source] + 1
-                self._clocks[message.target] = max(self._clocks[message.target], reached)
+                source, target = message.source, message.target
+                self._clocks[target] = max(self._clocks[target], before[source] + 1)
+                there = self._arrival((source, target), message.size, sent_at[source])
+                self.times[target] = max(self.times[target], there)
             if message.source == self.rank:
                 book["sent"] += message.size
             elif message.target == self.rank:
@@ -154,6 +176,7 @@ class Meter:
         if self.rank == 0 and size:
             book["received"] += size
             book["depth"] = 1
+            self.times[0] = max(self.times[0], self._arrival("dealing", size, self._dealer))
         elif self.rank == DEALER:
             book["sent"] += size
         return np.zeros(size, np.uint8) if self.rank == 0 else None

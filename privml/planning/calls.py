@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The interactive calls of an engine, as samples that can be measured apart from the program that makes them.
+
+A call's time depends on its method, its public arguments and the shapes of its shares, never on a value. Methods that
+treat each element alike are measured on a flat array, of ``LARGEST`` bytes on the wire at most; more elements take
+proportionally longer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from privml.engines.base import Engine, Operand
+from privml.engines.formulas import Formula, Term
+
+# Wire bytes, both ways, of the largest call that is measured whole, where a smaller one tells as much.
+LARGEST = 4_000_000
+
+# Methods of Engine whose work is the same for every element, or for every row of the last dimension.
+_BY_ELEMENT = {
+    "truncate", "floor", "truncate_reduce", "extend", "divide_public", "less_than_zero", "equal_zero", "logical_and",
+    "logical_or", "bits_to_ring", "select", "relu", "maximum", "function", "formula", "multiply", "lookup",
+    "float_operation", "float_cast", "float_from_ring", "float_to_ring", "float_select", "reveal", "reveal_bits",
+    "reveal_words",
+}  # fmt: skip
+_BY_ROW = {"max_last", "argmax_last"}
+# What belongs to an engine's life rather than to a program.
+_BESIDE = {
+    "lane", "twin", "clock", "advance", "owned", "knows", "reserve", "finish", "close", "counters", "set_link",
+    "compute", "elapsed", "expect_bound", "no_floats",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ShareOf:
+    """Stands for a share: its tensors' shape, and whether they are bits."""
+
+    shape: tuple[int, ...]
+    boolean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OperandOf:
+    """Stands for an Operand."""
+
+    share: ShareOf
+    bits: int
+    owner: int | None
+    signed: bool
+    nonnegative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TensorOf:
+    """Stands for a public tensor, or for the value of an input."""
+
+    shape: tuple[int, ...]
+    boolean: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A call to measure: ``lanes`` of the engine it ran on, ``size`` its wire bytes (both ways)."""
+
+    method: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+    lanes: int
+    size: int
+
+    @property
+    def key(self) -> str:
+        """A name for what is measured; the same for the same work."""
+        words = (self.method, self.args, self.kwargs, self.lanes)
+        return f"{self.method}:{hashlib.sha256(repr(words).encode()).hexdigest()[:20]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it was met: the sample that stands for it, and how many times as long it takes."""
+
+    sample: Sample
+    times: float
+
+
+def describe(method: str, args: Sequence[Any], kwargs: dict[str, Any], lanes: int, size: int) -> Call:
+    """The call's sample: its own shapes, or a smaller share of the same work."""
+    words = [_described(value) for value in args]
+    named = [(name, _described(value)) for name, value in sorted(kwargs.items())]
+    shapes = {_shape(word) for word in (*words, *(word for _, word in named))} - {None}
+    if len(shapes) != 1 or method not in _BY_ELEMENT | _BY_ROW:
+        return Call(Sample(method, tuple(words), tuple(named), lanes, size), 1.0)
+    (shape,) = shapes
+    tail = shape[-1:] if method in _BY_ROW else ()
+    count = math.prod(shape[: len(shape) - len(tail)])
+    taken = min(count, max(count * LARGEST // max(size, 1), 1))
+    flat = (taken, *tail)
+    sample = Sample(
+        method,
+        tuple(_reshaped(word, flat) for word in words),
+        tuple((name, _reshaped(word, flat)) for name, word in named),
+        lanes,
+        size * taken // max(count, 1),
+    )
+    return Call(sample, count / taken)
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, Operand):
+        return OperandOf(_described(value.share), value.bits, value.owner, value.signed, value.nonnegative)
+    if isinstance(value, torch.Tensor):
+        return TensorOf(tuple(value.shape), value.dtype is torch.uint8)
+    if isinstance(value, tuple) and value and isinstance(value[0], torch.Tensor):
+        return ShareOf(tuple(value[0].shape), value[0].dtype is torch.uint8)
+    if isinstance(value, Formula):  # any functions take as long; these have names
+        terms = tuple(Term(np.cos, None if term.g is None else np.sin, term.constant) for term in value.terms)
+        return replace(value, terms=terms)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _shape(word: Any) -> tuple[int, ...] | None:
+    if isinstance(word, OperandOf):
+        return word.share.shape
+    return word.shape if isinstance(word, ShareOf) else None
+
+
+def _reshaped(word: Any, shape: tuple[int, ...]) -> Any:
+    if isinstance(word, OperandOf):
+        return replace(word, share=replace(word.share, shape=shape))
+    return replace(word, shape=shape) if isinstance(word, ShareOf) else word
+
+
+# ---- and back
+def arguments(sample: Sample, engine: Engine, party: int) -> tuple[list[Any], dict[str, Any]]:
+    """What party ``party`` passes to measure ``sample``; all parties call it alike."""
+    args = [_made(word, engine) for word in sample.args]
+    if sample.method in ("input", "input_bits"):
+        owner = args[2]
+        args[0] = _clear(tuple(args[1]), sample.method == "input_bits") if party == owner else None
+    return args, {name: _made(word, engine) for name, word in sample.kwargs}
+
+
+def _made(word: Any, engine: Engine) -> Any:
+    if isinstance(word, OperandOf):
+        return Operand(_made(word.share, engine), word.bits, word.owner, word.signed, word.nonnegative)
+    if isinstance(word, ShareOf):
+        return engine.public(_clear(word.shape, word.boolean), 64)
+    return _clear(word.shape, word.boolean) if isinstance(word, TensorOf) else word
+
+
+def _clear(shape: tuple[int, ...], boolean: bool) -> torch.Tensor:
+    return torch.ones(shape, dtype=torch.uint8 if boolean else torch.int64)
+
+
+# ---- watching
+@dataclass(slots=True)
+class Watch:
+    """The interactive calls of a program on a meter, in order. ``seconds``: what each takes, once that is known; then
+    the meter's time goes on by it, and by the computing between calls, which the meter does as the parties do."""
+
+    seconds: Callable[[Call], float] | None = None
+    calls: list[Call] = field(default_factory=list)
+    _last: dict[int, float] = field(default_factory=dict)  # thread -> when its last call ended
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """The program begins now, on this thread."""
+        self._last[threading.get_ident()] = time.perf_counter()
+
+    def tick(self, engine: Any) -> None:
+        """Adds what this thread has computed since its last call."""
+        self._go_on(engine, time.perf_counter(), 0.0)
+
+    def call(self, engine: Any, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        start, before = time.perf_counter(), _wire_bytes(engine)
+        result = function(*args, **kwargs)
+        size = _wire_bytes(engine) - before
+        if size == 0:
+            return result  # computing between calls
+        call = describe(name, args, kwargs, engine.lanes, size)
+        with self._lock:
+            self.calls.append(call)
+        self._go_on(engine, start, 0.0 if self.seconds is None else self.seconds(call))
+        return result
+
+    def _go_on(self, engine: Any, start: float, seconds: float) -> None:
+        thread = threading.get_ident()
+        if self.seconds is not None:
+            engine.compute(seconds + start - self._last.get(thread, start))
+        self._last[thread] = time.perf_counter()
+
+
+class Watched:
+    """An engine whose interactive calls ``watch`` sees; in all else the engine itself."""
+
+    def __init__(self, engine: Any, watch: Watch) -> None:
+        self._engine, self._watch = engine, watch
+
+    def lane(self, index: int) -> Watched:
+        return Watched(self._engine.lane(index), self._watch)
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._engine, name)
+        if name in _BESIDE or not callable(value):
+            return value
+        return partial(self._watch.call, self._engine, name, value)
+
+
+def _wire_bytes(engine: Any) -> int:
+    counters = engine.counters()
+    return sum(counters[phase]["sent"] + counters[phase]["received"] for phase in ("preprocess", "online"))

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of a calibration as a process: ``python -m privml.planning.measuring rank ports file``.
+
+Prints "port N" where it listens, and at the end one JSON line: ``setup`` (seconds of the set-up), ``correlation``
+(seconds to make one; null where none are made), ``calls`` (seconds of a call, one of each sample of ``file``).
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from privml import _core
+from privml.bench import party as twopc_party
+from privml.bench import threepc_party
+from privml.engines import threepc
+from privml.engines.base import Engine
+from privml.engines.correlations import Correlations, OtChoice
+from privml.engines.twopc import connected, connections
+from privml.planning.calls import Sample, arguments
+
+UNSHAPED = {"delay_ms": 0.0, "bandwidth_mbps": 0.0}
+# Correlations of each direction that are timed at once.
+TIMED_CORRELATIONS = 1 << 19
+# Up to so many wire bytes: calls in a row, and how often such a row is timed; the median counts.
+REPEATS = ((20_000, 10, 5), (400_000, 4, 5), (4_000_000, 1, 5), (1 << 62, 1, 2))
+
+
+def twopc_engine(rank: int, ports: list[int], task: dict[str, Any]) -> tuple[Engine, float]:
+    ot, threads = task["ot"], task["threads"]
+    count = connections(ot, threads)
+    channels = twopc_party.connect(_core, rank, ports[0] if ports else 0, UNSHAPED, count)
+    start = time.perf_counter()
+    return connected(channels, rank, ot, threads, None), time.perf_counter() - start
+
+
+def threepc_engine(rank: int, ports: list[int], task: dict[str, Any]) -> tuple[Engine, float]:
+    channels = threepc_party.connect(rank, ports, UNSHAPED)
+    threepc.established(*channels, rank, task["truncation"])  # now all are there
+    start = time.perf_counter()
+    return threepc.established(*channels, rank, task["truncation"]), time.perf_counter() - start
+
+
+ENGINES: dict[str, Callable[[int, list[int], dict[str, Any]], tuple[Engine, float]]] = {
+    "twopc": twopc_engine,
+    "threepc": threepc_engine,
+}
+
+
+def meet(engine: Engine) -> None:
+    """All parties are here, and nothing is under way, before a clock starts."""
+    zero = torch.zeros(1, dtype=torch.int64)
+    for owner in range(engine.parties):
+        value = zero if engine.rank == owner else None
+        engine.reveal(engine.input(value, (1,), owner, 8), 8)
+    engine.finish()
+
+
+def seconds_per_correlation(engine: Engine, ot: OtChoice) -> float:
+    count = max(TIMED_CORRELATIONS, _core.ot_granularity(ot.provider, ot.k, ot.security))
+    times = []
+    for _ in range(3):
+        meet(engine)
+        start = time.perf_counter()
+        engine.reserve(Correlations(count, count))
+        meet(engine)
+        times.append(time.perf_counter() - start)
+        for sender in (0, 1):
+            engine.session.draw_and_discard(sender, count)
+    return statistics.median(times) / (2 * count)
+
+
+def seconds_of(engine: Engine, sample: Sample, rank: int) -> float:
+    """Of one call among others like it, its correlations made before."""
+    args, kwargs = arguments(sample, engine, rank)
+    call = getattr(engine, sample.method)
+    before = engine.counters()
+    call(*args, **kwargs)
+    after = engine.counters()
+    drawn = [after[name] - before[name] for name in ("cots_as_sender", "cots_as_receiver")]
+    from0, from1 = drawn if rank == 0 else drawn[::-1]
+    row, times = next((row, times) for most, row, times in REPEATS if sample.size <= most)
+    measured = []
+    for _ in range(times):
+        if from0 + from1:
+            engine.reserve(Correlations(row * from0, row * from1).stock)
+        meet(engine)
+        start = time.perf_counter()
+        for _ in range(row):
+            call(*args, **kwargs)
+        engine.finish()
+        measured.append((time.perf_counter() - start) / row)
+    return statistics.median(measured)
+
+
+def main() -> None:
+    rank, ports, file = int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
+    task = pickle.loads(Path(file).read_bytes())
+    torch.set_num_threads(task["threads"])
+    engine, setup = ENGINES[task["engine"]](rank, ports, task)
+    ot = task["ot"]
+    correlation = None if ot is None else seconds_per_correlation(engine, ot)
+    calls = []
+    with torch.no_grad():
+        for sample in task["samples"]:
+            calls.append(seconds_of(engine, sample, rank))
+    meet(engine)
+    print(json.dumps({"setup": setup, "correlation": correlation, "calls": calls}), flush=True)
+    engine.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What calls measured one by one do not show: a reference query between real parties, beside its prediction.
+
+A party that has waited goes on more slowly than one in a row of calls, and a shaped channel wakes it a little late;
+what a query takes beyond its prediction is spread over its messages. The rest of the query is its greeting.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+import torch
+
+from privml.conversion import convert
+from privml.engines.correlations import DEFAULT_OT
+from privml.planning.calibration import Calibration, Setting
+from privml.planning.calls import Call
+from privml.planning.times import calls_of, times_of
+from privml.program import Program
+from privml.service.choose_ot import LinkProfile
+from privml.service.launch import PartyReport, launch
+from privml.session.ledger import PHASES
+
+# Layers of the reference network: enough messages that those of one query tell.
+LAYERS, WIDTH = 24, 8
+# A link of some delay: that of a local network.
+DELAYED = LinkProfile(0.4, 3000.0)
+RUNS = 3
+
+
+def reference() -> tuple[Program, torch.Tensor]:
+    """A small deep network, and an input."""
+    torch.manual_seed(0)
+    layers = [layer for _ in range(LAYERS) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
+    value = torch.rand(1, WIDTH)
+    return convert(torch.nn.Sequential(*layers).eval(), calibration=value, numerics={"bits": 32}), value
+
+
+def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call]) -> None:
+    """Measures all that ``calibration`` lacks of ``setting`` and these calls, and keeps it."""
+    if calibration.knows(setting, calls):
+        return
+    if setting.hop(False) in calibration.seconds:
+        calibration.complete(setting, calls)
+        return
+    program, value = reference()
+    shapes = [tuple(value.shape)]
+    calibration.complete(setting, [*calls, *calls_of(program, shapes, setting)])
+    greetings = []
+    for delayed, link in ((False, LinkProfile()), (True, DELAYED)):
+        times = times_of(program, shapes, setting, link, calibration)
+        runs = [_run(setting, program, value, link) for _ in range(RUNS)]
+        online = statistics.median(sum(node["online"]["seconds"] for node in run.ledger["nodes"]) for run in runs)
+        depth = runs[0].ledger["total"]["online"]["depth"]
+        calibration.seconds[setting.hop(delayed)] = max(online - times.online, 0.0) / depth
+        if not delayed:
+            greetings = [run.seconds - sum(run.ledger["total"][phase]["seconds"] for phase in PHASES) for run in runs]
+            planning = times.greeting - calibration.seconds.get(setting.greeting, 0.0)
+    calibration.seconds[setting.greeting] = max(statistics.median(greetings) - planning, 0.0)
+    calibration.save()
+
+
+def _run(setting: Setting, program: Program, value: torch.Tensor, link: LinkProfile) -> PartyReport:
+    return launch(
+        program,
+        value,
+        ot=setting.ot or DEFAULT_OT,
+        network={"delay_ms": link.delay_ms, "bandwidth_mbps": link.bandwidth_mbps},
+        threads=setting.threads,
+        dealer=setting.parties == 3,
+        truncation=setting.truncation,
+    ).client

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Times of calls, measured between real processes; and bytes that the prediction of a query has exactly."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from privml.conversion import convert
+from privml.engines.correlations import OtChoice
+from privml.planning import reference
+from privml.planning.calibration import Calibration
+from privml.planning.times import calls_of, setting_of, times_of
+from privml.program import Program
+from privml.service.choose_ot import LinkProfile
+from privml.service.launch import launch
+from privml.session.ledger import PHASES
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)).eval()
+    return convert(module, calibration=torch.rand(8, 6), numerics={"bits": 32})
+
+
+@pytest.mark.parametrize("name", ["twopc", "threepc"])
+def test_every_call_is_measured_once_and_kept(program: Program, name: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PRIVML_CACHE", str(tmp_path))
+    monkeypatch.setattr(reference, "RUNS", 1)
+    monkeypatch.setattr(reference, "LAYERS", 2)
+    setting, shapes = setting_of(name, OtChoice()), program.shapes(2)
+    calls, calibration = calls_of(program, shapes, setting), Calibration.load()
+    assert not calibration.knows(setting, calls)
+    reference.calibrate(calibration, setting, calls)
+    assert calibration.knows(setting, calls)
+    assert all(calibration.of(setting, call) > 0 for call in calls)
+    times = times_of(program, shapes, setting, LinkProfile(), calibration)
+    assert times.online > sum(calibration.of(setting, call) for call in calls) and times.seconds > times.online
+    monkeypatch.setattr(reference, "launch", None)  # nothing is measured again
+    reference.calibrate(Calibration.load(), setting, calls)
+
+
+@pytest.mark.parametrize("name", ["twopc", "threepc"])
+def test_bytes_and_depth_are_predicted_exactly(program: Program, name: str) -> None:
+    run = launch(program, torch.rand(3, 6), dealer=name == "threepc")
+    shapes = program.shapes(3)
+    for rank, report in enumerate((run.server, run.client)):
+        cost = program.cost(*shapes, rank=rank) if name == "twopc" else program.dealt_cost(*shapes, rank=rank)
+        for phase in PHASES:
+            predicted, found = getattr(cost.snapshot(), phase), report.ledger["total"][phase]
+            assert (predicted.sent, predicted.received) == (found["sent"], found["received"]), (rank, phase)
+            if phase == "online":
+                assert predicted.depth == found["depth"], rank
+
+
+def test_the_benchmark_of_predictions_writes_its_lines(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "benchmarks" / "predict_times.py"
+    command = [sys.executable, str(script), "--models", "mlp", "--engines", "threepc", "--networks", "loopback"]
+    out = tmp_path / "times.jsonl"
+    environment = {"PRIVML_CACHE": str(tmp_path), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [*command, "--repeats", "1", "--out", str(out)], capture_output=True, text=True, env=environment, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    (row,) = [json.loads(line) for line in out.read_text().splitlines()]
+    assert row["exact_bytes"] and row["ratio"] > 0 and row["machine"]["cores"] >= 1
+    assert "| mlp | threepc | loopback |" in done.stdout and "| equal |" in done.stdout

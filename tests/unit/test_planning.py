@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Predictions of time: which calls a query makes, and what its messages take on a link."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from privml.conversion import convert
+from privml.engines import threepc, twopc
+from privml.engines.base import Operand
+from privml.engines.correlations import OtChoice
+from privml.engines.threepc.links import Message, Meter
+from privml.planning import calls
+from privml.planning.calibration import Calibration, Setting
+from privml.planning.calls import Watch, Watched, describe
+from privml.planning.times import calls_of, setting_of, times_of
+from privml.program import Program
+from privml.service.choose_ot import LinkProfile
+
+BITS = torch.ones(6, 10, dtype=torch.uint8)
+WORDS = torch.ones(6, 10, dtype=torch.int64)
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)).eval()
+    return convert(module, calibration=torch.rand(8, 6), numerics={"bits": 32})
+
+
+class Instant(dict):
+    """Every call takes no time, and so do set-up and correlations."""
+
+    def __missing__(self, name: str) -> float:
+        return 0.0
+
+
+def instant(tmp_path) -> Calibration:
+    return Calibration(tmp_path / "none.json", Instant())
+
+
+# ---- samples
+def test_elements_alike_are_measured_on_a_flat_array() -> None:
+    call = describe("select", [(BITS,), (WORDS,), 32], {}, 1, 600)
+    assert call.times == 1 and call.sample.args == (calls.ShareOf((60,), True), calls.ShareOf((60,), False), 32)
+    again = describe("select", [(BITS.view(-1),), (WORDS.view(-1),), 32], {}, 1, 600)
+    assert again.sample.key == call.sample.key
+    for other in (
+        describe("select", [(BITS,), (WORDS,), 33], {}, 1, 600),
+        describe("select", [(BITS,), (WORDS,), 32], {}, 2, 600),
+        describe("select", [(BITS[:5],), (WORDS[:5],), 32], {}, 1, 500),
+    ):
+        assert other.sample.key != call.sample.key
+
+
+def test_a_large_call_is_measured_in_part() -> None:
+    whole = 10 * calls.LARGEST
+    call = describe("relu", [(WORDS,), 32], {}, 1, whole)
+    assert call.times == 10 and call.sample.args[0].shape == (6,) and call.sample.size == whole // 10
+    rows = describe("max_last", [(WORDS,), 32, True], {}, 1, 3 * calls.LARGEST)
+    assert rows.times == 3 and rows.sample.args[0].shape == (2, 10)
+
+
+def test_a_product_is_measured_as_it_is() -> None:
+    operands = [Operand((WORDS,), 16, owner=0), Operand((WORDS.t(),), 32)]
+    call = describe("matmul", [*operands, 32], {}, 1, 10 * calls.LARGEST)
+    assert call.times == 1
+    assert [each.share.shape for each in call.sample.args[:2]] == [(6, 10), (10, 6)]
+    assert call.sample.args[0].owner == 0 and call.sample.args[1].owner is None
+
+
+def test_a_sample_calls_the_engine_as_the_program_did() -> None:
+    engine = twopc.meter(0)
+    a, b = Operand((WORDS,), 16, owner=0), Operand((WORDS,), 32)
+    before = engine.counters()["online"]["sent"]
+    engine.multiply(a, b, 32)
+    sent = engine.counters()["online"]["sent"] - before
+    call = describe("multiply", [a, b, 32], {}, 1, 1000)
+    args, kwargs = calls.arguments(call.sample, engine, 0)
+    before = engine.counters()["online"]["sent"]
+    getattr(engine, call.sample.method)(*args, **kwargs)
+    assert engine.counters()["online"]["sent"] - before == sent > 0
+
+
+# ---- a query's calls
+@pytest.mark.parametrize("name", ["twopc", "threepc"])
+def test_the_calls_of_a_query_send_all_its_bytes(program: Program, name: str) -> None:
+    setting = setting_of(name, OtChoice())
+    found = calls_of(program, program.shapes(4), setting)
+    ledger = (
+        program.cost(*program.shapes(4), rank=0) if name == "twopc" else program.dealt_cost(*program.shapes(4), rank=0)
+    )
+    total = ledger.snapshot()
+    online = total.online.bytes if name == "twopc" else total.online.bytes + total.preprocess.bytes
+    assert sum(call.sample.size * call.times for call in found) == online
+    assert {"relu", "truncate", "reveal"} <= {call.sample.method for call in found}
+
+
+def test_what_is_watched_gives_the_same_results() -> None:
+    engine, watch = twopc.meter(0), Watch()
+    watched = Watched(engine, watch)
+    value, positive = watched.relu((WORDS,), 32)
+    assert value[0].shape == positive[0].shape == WORDS.shape
+    assert torch.equal(watched.add((WORDS,), (WORDS,), 32)[0], 2 * WORDS)
+    assert [call.sample.method for call in watch.calls] == ["relu"]  # an addition sends nothing
+    assert watched.parties == 2 and watched.lane(0).lanes == 1
+
+
+# ---- time on a link
+@pytest.mark.parametrize("name", ["twopc", "threepc"])
+def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name: str, tmp_path) -> None:
+    """The delay is so long that the computing between messages does not count beside it."""
+    setting, delay = setting_of(name, OtChoice()), 1e6
+    times = times_of(program, program.shapes(2), setting, LinkProfile(1000 * delay), instant(tmp_path))
+    depths = [
+        program.cost(*program.shapes(2), rank=rank)
+        if name == "twopc"
+        else program.dealt_cost(*program.shapes(2), rank=rank)
+        for rank in (0, 1)
+    ]
+    online = max(ledger.snapshot().online.depth for ledger in depths)
+    dealing = 0 if name == "twopc" else 1  # party 0 waits for the first of it, too
+    assert online - 0.01 <= times.online / delay <= online + dealing + 0.01
+    assert 0 < sum(times.nodes.values()) <= times.online + 0.01  # inputs are shared before the first layer
+
+
+def test_a_thin_link_is_as_slow_as_its_bytes(program: Program, tmp_path) -> None:
+    setting, bits = setting_of("twopc", OtChoice()), 1.0
+    times = times_of(program, program.shapes(2), setting, LinkProfile(0.0, bits / 1e6), instant(tmp_path))
+    online = program.cost(*program.shapes(2)).snapshot().online
+    assert 8 * max(online.sent, online.received) <= times.online <= 8 * online.bytes + 60
+
+
+def test_calls_and_correlations_take_their_time(program: Program, tmp_path) -> None:
+    setting, shapes = setting_of("twopc", OtChoice()), program.shapes(2)
+    made = calls_of(program, shapes, setting)
+    seconds = {setting.of(call.sample): 1e6 for call in made}
+    calibration = Calibration(
+        tmp_path / "some.json", Instant({**seconds, setting.correlation: 1.0, setting.setup: 3.0})
+    )
+    times = times_of(program, shapes, setting, LinkProfile(), calibration)
+    assert times.online / 1e6 == pytest.approx(len(made), abs=0.01)
+    drawn = program.correlations(*shapes)
+    assert times.preprocess >= drawn.total and times.setup == 3.0
+
+
+def test_a_meter_of_three_knows_when_messages_are_there() -> None:
+    meter = Meter(0)
+    meter.set_link(1.0, 0.5)
+    meter.round([Message(0, 1, 4), Message(1, 0, 2)], {})
+    assert meter.times == [2.0, 3.0, 0.0]
+    meter.round([Message(1, 2, 2)], {})
+    assert meter.times[2] == 3.0 + 1.0 + 1.0
+    meter.deal(None, 8)  # the dealer did not wait for the others
+    assert meter.times[0] == 5.0
+    meter.compute(10.0)
+    meter.deal(None, 2)  # its program goes on as they do
+    assert meter.times[0] == 15.0
+
+
+def test_a_meter_of_two_knows_when_messages_are_there() -> None:
+    engine = twopc.meter(0, OtChoice("ideal"))
+    engine.set_link(1.0, 0.5)
+    engine.reveal((torch.ones(4, dtype=torch.int64),), 8, None)  # four bytes each way at once
+    assert engine.elapsed() == 3.0
+    engine.compute(2.0)
+    assert engine.elapsed() == 5.0
+    with pytest.raises(ValueError, match="no time"):
+        engine.set_link(-1.0, 0.0)
+
+
+def test_a_calibration_keeps_what_it_knows(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("PRIVML_CACHE", str(tmp_path))
+    calibration = Calibration.load()
+    assert calibration.seconds == {}
+    calibration.seconds["a"] = 0.25
+    calibration.save()
+    assert Calibration.load().seconds == {"a": 0.25} and Calibration.load(fresh=True).seconds == {}
+    calibration.path.write_text("{")
+    assert Calibration.load().seconds == {}
+
+
+def test_settings_that_measure_alike_share_their_calls() -> None:
+    sample = describe("relu", [(WORDS,), 32], {}, 1, 10).sample
+    one, other = Setting("twopc", 2, OtChoice(k=2)), Setting("twopc", 2, OtChoice(k=8))
+    assert one.of(sample) == other.of(sample) and one.setup != other.setup and one.correlation != other.correlation
+    assert Setting("threepc", 3).of(sample) != one.of(sample)
+    assert threepc.meter(0).elapsed() == 0.0
