@@ -28,9 +28,10 @@ import models  # noqa: E402
 from privml.conversion import convert  # noqa: E402
 from privml.engines.correlations import OtChoice  # noqa: E402
 from privml.planning.calibration import Calibration  # noqa: E402
+from privml.planning.engines import offer_of  # noqa: E402
 from privml.planning.machine import machine, revision  # noqa: E402
 from privml.planning.reference import calibrate  # noqa: E402
-from privml.planning.times import calls_of, setting_of, times_of  # noqa: E402
+from privml.planning.times import calls_of, times_of  # noqa: E402
 from privml.program import Program  # noqa: E402
 from privml.service.choose_ot import LinkProfile  # noqa: E402
 from privml.service.launch import Run, launch  # noqa: E402
@@ -78,7 +79,7 @@ def compare(name: str, engine: str, network: str, repeats: int, calibration: Cal
     program, value = program_of(name)
     shape = OmegaConf.load(ROOT / "configs" / "network" / f"{network}.yaml")
     link, shapes = LinkProfile(shape.delay_ms, shape.bandwidth_mbps), program.shapes(len(value))
-    setting = setting_of(engine, ot)
+    setting = offer_of(engine).setting(ot)
     calibrate(calibration, setting, calls_of(program, shapes, setting))
     times = times_of(program, shapes, setting, link, calibration)
     cost = program.cost(*shapes, ot=ot) if engine == "twopc" else program.dealt_cost(*shapes)

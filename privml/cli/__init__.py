@@ -19,6 +19,8 @@ VERBS = {
     "doctor": "what this machine offers, and what to do about what is missing",
     "run": "all parties on this machine, for trying things out",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
+    "advise": "which engine, number format and transfers to choose",
+    "experiment": "sweeps over engines, networks, numbers and models, kept as JSON lines",
     "bench": "throughput and bytes of a suite of operators",
     "evaluate": "the zoo: secure inference beside the clear, as records, cards and a page",
 }
@@ -29,7 +31,7 @@ ACTION_VERBS = ("certs",)
 
 def usage() -> str:
     lines = ["usage: privml <verb> [key=value ...]", ""]
-    lines += [f"  {verb:<10} {what}" for verb, what in VERBS.items()]
+    lines += [f"  {verb:<11} {what}" for verb, what in VERBS.items()]
     lines += ["", "privml <verb> --help shows the settings; --multirun (-m) sweeps over comma-separated values."]
     return "\n".join(lines)
 

@@ -4,54 +4,47 @@ time on this machine."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.calibrating import calibration_of
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.errors import ConfigError
 from privml.planning.calibration import Calibration
+from privml.planning.engines import Setting, offer_of
 from privml.planning.reference import calibrate
-from privml.planning.times import Times, calls_of, setting_of, times_of
-from privml.program import Program
+from privml.planning.times import Times, calls_of, cost_of, times_of
+from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import LinkProfile, forecasts
 from privml.session.ledger import Ledger
 
-# What calibrate= may be.
-CALIBRATE = {"missing": "missing", "all": "all", "none": "none", True: "all", False: "none"}
-
 
 def run(config: DictConfig) -> None:
-    if config.engine.name not in ("twopc", "threepc", "active"):
-        raise ConfigError(
-            f"engine={config.engine.name} sends nothing; costs are predicted for engine=twopc, threepc and active"
-        )
-    if config.calibrate not in CALIBRATE:
-        raise ConfigError(f"calibrate={config.calibrate}: choose missing, all or none")
+    offer = offer_of(config.engine.name)
+    calibration = calibration_of(config)
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
-    ot, truncation = DEFAULT_OT, config.engine.get("truncation", "auto")
-    if config.engine.name == "threepc":
-        ledger = program.dealt_cost(*program.shapes(config.batch), truncation=truncation)
-        how, drawn = "three parties", DEALT
-    elif config.engine.name == "active":
-        ring, truncation = ring_of(config), config.engine.truncation
-        shapes, ot = program.shapes(config.batch), replace(ot_of(config), security="malicious")
-        ledger = program.active_cost(*shapes, ot=ot, ring=ring, truncation=truncation)
-        demand = program.demand(*shapes, ring=ring, truncation=truncation)
-        how, drawn = f"actively secure, ring of {ring} bits", f"made ahead by {ot}; {kinds(demand)}"
-    else:
+    ot, truncation, drawn = DEFAULT_OT, config.engine.get("truncation", "auto"), DEALT
+    how = f"{offer.parties} parties"
+    if offer.transfers:
         ot = ot_of(config)
         if not ot.decided:
             ot = chosen(config, program, ot.security)
-        ledger = program.cost(*program.shapes(config.batch), ot=ot, threads=config.threads)
-        how, drawn = str(ot) + (f", {config.threads} threads" if config.threads > 1 else ""), f"made ahead by {ot}"
+    setting = offer.setting(ot, config.threads, truncation, ring_of(config))
+    if setting.ot is not None:
+        how, drawn = str(setting.ot), f"made ahead by {setting.ot}"
+    if config.threads > 1:
+        how += f", {config.threads} threads"
+    shapes = program.shapes(config.batch)
+    if setting.ring is not None:
+        demand = program.demand(*shapes, ring=setting.ring, truncation=truncation)
+        how, drawn = f"actively secure, ring of {setting.ring} bits", f"{drawn}; {kinds(demand)}"
+    ledger = cost_of(program, shapes, setting, INPUT_OWNER)
     numbers = ledger.as_dict()
-    times = predicted(config, program, ot, truncation)
+    times = predicted(config, program, setting, calibration)
     if times is not None:
         fill(numbers, times)
     timed = times is not None
@@ -83,17 +76,12 @@ def link_of(config: DictConfig) -> LinkProfile:
     return LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
 
 
-def predicted(config: DictConfig, program: Program, ot: OtChoice, truncation: str) -> Times | None:
-    """Times on this machine, where they are known or may be measured."""
-    how, setting = CALIBRATE[config.calibrate], setting_of(config.engine.name, ot, config.threads, truncation)
-    shapes, calibration = program.shapes(config.batch), Calibration.load(fresh=how == "all")
-    calls = calls_of(program, shapes, setting)
-    if not calibration.knows(setting, calls):
-        if how == "none":
-            return None
-        if not config.quiet:
-            console.err.print("measuring calls on this machine, once (calibrate=none: no times)")
-        calibrate(calibration, setting, calls)
+def predicted(config: DictConfig, program: Program, setting: Setting, calibration: Calibration | None) -> Times | None:
+    """Times on this machine, unless nothing is to be measured, or it is not known how."""
+    if calibration is None or not offer_of(setting.engine).timed:
+        return None
+    shapes = program.shapes(config.batch)
+    calibrate(calibration, setting, calls_of(program, shapes, setting))
     return times_of(program, shapes, setting, link_of(config), calibration)
 
 

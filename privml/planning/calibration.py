@@ -13,14 +13,14 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.planning.calls import Call, Sample
+from privml.planning.engines import Setting
 from privml.planning.machine import fingerprint, machine
 
 MODULE = "privml.planning.measuring"
@@ -31,37 +31,25 @@ class CalibrationFailed(PrivmlError, RuntimeError):
     """A party of a calibration ended with an error; carries its message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What all calls of a calibration have in common; ``ot`` is None for engines that make no correlations."""
+# ---- names of what is measured
+def setup(setting: Setting) -> str:
+    return f"{setting.prefix}/setup/{setting.ot}"
 
-    engine: str
-    parties: int
-    ot: OtChoice | None = None
-    threads: int = 1
-    truncation: str = "auto"
 
-    @property
-    def prefix(self) -> str:
-        return f"{self.engine}/{self.threads}/{self.truncation}" if self.ot is None else f"{self.engine}/{self.threads}"
+def greeting(setting: Setting) -> str:
+    return f"{setting.prefix}/greeting"
 
-    @property
-    def setup(self) -> str:
-        return f"{self.prefix}/setup/{self.ot}"
 
-    @property
-    def greeting(self) -> str:
-        return f"{self.prefix}/greeting"
+def hop(setting: Setting, delayed: bool) -> str:
+    return f"{setting.prefix}/hop/{'delayed' if delayed else 'still'}"
 
-    def hop(self, delayed: bool) -> str:
-        return f"{self.prefix}/hop/{'delayed' if delayed else 'still'}"
 
-    @property
-    def correlation(self) -> str:
-        return f"{self.prefix}/correlation/{self.ot}"
+def correlation(setting: Setting) -> str:
+    return f"{setting.prefix}/correlation/{setting.ot}"
 
-    def of(self, sample: Sample) -> str:
-        return f"{self.prefix}/{sample.key}"
+
+def named(setting: Setting, sample: Sample) -> str:
+    return f"{setting.prefix}/{sample.key}"
 
 
 @dataclass(slots=True)
@@ -71,6 +59,7 @@ class Calibration:
 
     path: Path
     seconds: dict[str, float] = field(default_factory=dict)
+    on_measure: Callable[[int], None] | None = None  # told how many calls before they are measured
 
     @classmethod
     def load(cls, fresh: bool = False) -> Calibration:
@@ -93,23 +82,25 @@ class Calibration:
     def missing(self, setting: Setting, calls: Iterable[Call]) -> list[Sample]:
         """The samples that are not measured yet, each once."""
         samples = {call.sample.key: call.sample for call in calls}
-        return [sample for sample in samples.values() if setting.of(sample) not in self.seconds]
+        return [sample for sample in samples.values() if named(setting, sample) not in self.seconds]
 
     def knows(self, setting: Setting, calls: Iterable[Call]) -> bool:
         """Whether times can be told of a query of these calls."""
-        names = (setting.setup, setting.greeting, setting.hop(False), setting.hop(True))
+        names = (setup(setting), greeting(setting), hop(setting, False), hop(setting, True))
         return all(name in self.seconds for name in names) and not self.missing(setting, calls)
 
     def complete(self, setting: Setting, calls: Iterable[Call]) -> None:
         """Measures the calls that are missing, and keeps them."""
         samples = self.missing(setting, calls)
-        if not samples and setting.setup in self.seconds:
+        if not samples and setup(setting) in self.seconds:
             return
+        if self.on_measure is not None:
+            self.on_measure(len(samples))
         self.seconds.update(measure(setting, samples))
         self.save()
 
     def of(self, setting: Setting, call: Call) -> float:
-        return call.times * self.seconds[setting.of(call.sample)]
+        return call.times * self.seconds[named(setting, call.sample)]
 
 
 def folder() -> Path:
@@ -132,11 +123,11 @@ def measure(setting: Setting, samples: Sequence[Sample]) -> dict[str, float]:
         file = Path(where, "task")
         file.write_bytes(pickle.dumps(task))
         reports = _run(setting, str(file))
-    found = {setting.setup: max(report["setup"] for report in reports)}
+    found = {setup(setting): max(report["setup"] for report in reports)}
     if setting.ot is not None:
-        found[setting.correlation] = max(report["correlation"] for report in reports)
+        found[correlation(setting)] = max(report["correlation"] for report in reports)
     for index, sample in enumerate(samples):
-        found[setting.of(sample)] = max(report["calls"][index] for report in reports)
+        found[named(setting, sample)] = max(report["calls"][index] for report in reports)
     return found
 
 

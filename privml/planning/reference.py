@@ -14,8 +14,9 @@ import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import DEFAULT_OT
-from privml.planning.calibration import Calibration, Setting
+from privml.planning.calibration import Calibration, greeting, hop
 from privml.planning.calls import Call
+from privml.planning.engines import Setting
 from privml.planning.times import calls_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
@@ -41,7 +42,7 @@ def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call])
     """Measures all that ``calibration`` lacks of ``setting`` and these calls, and keeps it."""
     if calibration.knows(setting, calls):
         return
-    if setting.hop(False) in calibration.seconds:
+    if hop(setting, False) in calibration.seconds:
         calibration.complete(setting, calls)
         return
     program, value = reference()
@@ -53,11 +54,11 @@ def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call])
         runs = [_run(setting, program, value, link) for _ in range(RUNS)]
         online = statistics.median(sum(node["online"]["seconds"] for node in run.ledger["nodes"]) for run in runs)
         depth = runs[0].ledger["total"]["online"]["depth"]
-        calibration.seconds[setting.hop(delayed)] = max(online - times.online, 0.0) / depth
+        calibration.seconds[hop(setting, delayed)] = max(online - times.online, 0.0) / depth
         if not delayed:
             greetings = [run.seconds - sum(run.ledger["total"][phase]["seconds"] for phase in PHASES) for run in runs]
-            planning = times.greeting - calibration.seconds.get(setting.greeting, 0.0)
-    calibration.seconds[setting.greeting] = max(statistics.median(greetings) - planning, 0.0)
+            planning = times.greeting - calibration.seconds.get(greeting(setting), 0.0)
+    calibration.seconds[greeting(setting)] = max(statistics.median(greetings) - planning, 0.0)
     calibration.save()
 
 

@@ -13,18 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from privml.engines import threepc, twopc
-from privml.engines.correlations import OtChoice
-from privml.errors import ConfigError
-from privml.planning.calibration import Calibration, Setting
+from privml.planning.calibration import Calibration, correlation, greeting, hop, setup
 from privml.planning.calls import Call, Watch, Watched
+from privml.planning.engines import Setting, offer_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.session.ledger import Ledger, Snapshot
-
-# One-way messages in sequence before the set-up: hello and what the query is about, between server and client, and
-# then with the dealer.
-GREETING_HOPS = {"twopc": 4, "threepc": 9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +37,16 @@ class Times:
         return self.greeting + self.setup + self.preprocess + self.online
 
 
-def meter_of(setting: Setting, rank: int = 0) -> Any:
-    """The engine that counts for ``setting``, from the side of party ``rank``."""
-    if setting.engine == "twopc" and setting.ot is not None:
-        return twopc.meter(rank, setting.ot, setting.threads)
-    if setting.engine == "threepc":
-        return threepc.meter(rank, setting.truncation)
-    raise ConfigError(f"no times are predicted for engine={setting.engine}")
-
-
-def setting_of(engine: str, ot: OtChoice, threads: int = 1, truncation: str = "auto") -> Setting:
-    if engine == "twopc":
-        return Setting(engine, 2, ot, threads)
-    return Setting(engine, 3, None, 1, truncation)
+def cost_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, rank: int) -> Ledger:
+    """The ledger of party ``rank`` of one query, its correlations made ahead."""
+    engine = offer_of(setting.engine).meter(setting, rank)
+    _reserve(program, shapes, setting, engine)
+    return program.metered(engine, *shapes)
 
 
 def calls_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting) -> list[Call]:
     """The interactive calls of one query."""
-    watch, engine = Watch(), meter_of(setting)
+    watch, engine = Watch(), offer_of(setting.engine).meter(setting, 0)
     _reserve(program, shapes, setting, engine)
     program.metered(Watched(engine, watch), *shapes)
     return watch.calls
@@ -70,10 +56,10 @@ def times_of(
     program: Program, shapes: Sequence[Sequence[int]], setting: Setting, link: LinkProfile, calibration: Calibration
 ) -> Times:
     """``calibration`` knows all calls of the query (``reference.calibrate``)."""
-    engine = meter_of(setting)
-    making = calibration.seconds[setting.correlation] if setting.ot is not None else 0.0
-    setup = calibration.seconds[setting.setup] + _alone(Snapshot.of(engine.counters()).setup, link)
-    beyond = calibration.seconds.get(setting.hop(link != LinkProfile()), 0.0)
+    engine = offer_of(setting.engine).meter(setting, 0)
+    making = calibration.seconds[correlation(setting)] if setting.ot is not None else 0.0
+    opening = calibration.seconds[setup(setting)] + _alone(Snapshot.of(engine.counters()).setup, link)
+    beyond = calibration.seconds.get(hop(setting, link != LinkProfile()), 0.0)
     engine.set_link(link.delay_ms / 1000 + beyond, _seconds_per_byte(link), making)
     _reserve(program, shapes, setting, engine)
     preprocess = engine.elapsed()
@@ -90,14 +76,16 @@ def times_of(
     ledger = program.metered(Watched(engine, watch), *shapes, on_node=on_node)
     watch.tick(engine)
     planning = time.perf_counter() - began
-    greeting = calibration.seconds.get(setting.greeting, 0.0) + GREETING_HOPS[setting.engine] * link.delay_ms / 1000
-    if setting.ot is not None:  # the server, then the client, count what the query draws
-        greeting += 2 * planning
-    return Times(ledger, greeting, setup, preprocess, engine.elapsed() - preprocess, nodes)
+    before = (
+        calibration.seconds.get(greeting(setting), 0.0) + offer_of(setting.engine).greeting_hops * link.delay_ms / 1000
+    )
+    if offer_of(setting.engine).ahead:  # the server, then the client, count what the query draws
+        before += 2 * planning
+    return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes)
 
 
 def _reserve(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, engine: Any) -> None:
-    if setting.ot is not None:
+    if offer_of(setting.engine).ahead:
         engine.reserve(program.correlations(*shapes, ot=setting.ot, threads=setting.threads).stock)
 
 

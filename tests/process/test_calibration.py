@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -15,7 +14,8 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.planning import reference
 from privml.planning.calibration import Calibration
-from privml.planning.times import calls_of, setting_of, times_of
+from privml.planning.engines import offer_of
+from privml.planning.times import calls_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.launch import launch
@@ -29,12 +29,16 @@ def program() -> Program:
     return convert(module, calibration=torch.rand(8, 6), numerics={"bits": 32})
 
 
-@pytest.mark.parametrize("name", ["twopc", "threepc"])
-def test_every_call_is_measured_once_and_kept(program: Program, name: str, tmp_path: Path, monkeypatch) -> None:
+@pytest.fixture
+def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small reference query, once, and a cache of its own."""
     monkeypatch.setenv("PRIVML_CACHE", str(tmp_path))
     monkeypatch.setattr(reference, "RUNS", 1)
     monkeypatch.setattr(reference, "LAYERS", 2)
-    setting, shapes = setting_of(name, OtChoice()), program.shapes(2)
+
+
+def test_every_call_is_measured_once_and_kept(program: Program, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    setting, shapes = offer_of("twopc").setting(OtChoice()), program.shapes(2)
     calls, calibration = calls_of(program, shapes, setting), Calibration.load()
     assert not calibration.knows(setting, calls)
     reference.calibrate(calibration, setting, calls)
@@ -59,15 +63,17 @@ def test_bytes_and_depth_are_predicted_exactly(program: Program, name: str) -> N
                 assert predicted.depth == found["depth"], rank
 
 
-def test_the_benchmark_of_predictions_writes_its_lines(tmp_path: Path) -> None:
-    script = Path(__file__).parents[2] / "benchmarks" / "predict_times.py"
-    command = [sys.executable, str(script), "--models", "mlp", "--engines", "threepc", "--networks", "loopback"]
+def test_the_benchmark_of_predictions_writes_its_lines(
+    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    import predict_times
+
     out = tmp_path / "times.jsonl"
-    environment = {"PRIVML_CACHE": str(tmp_path), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [*command, "--repeats", "1", "--out", str(out)], capture_output=True, text=True, env=environment, timeout=240
-    )
-    assert done.returncode == 0, done.stderr
+    chosen = ["--models", "mlp", "--engines", "threepc", "--networks", "loopback", "--repeats", "1", "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["predict_times.py", *chosen])
+    predict_times.main()
     (row,) = [json.loads(line) for line in out.read_text().splitlines()]
     assert row["exact_bytes"] and row["ratio"] > 0 and row["machine"]["cores"] >= 1
-    assert "| mlp | threepc | loopback |" in done.stdout and "| equal |" in done.stdout
+    shown = capsys.readouterr().out
+    assert "| mlp | threepc | loopback |" in shown and "| equal |" in shown

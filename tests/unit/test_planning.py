@@ -12,9 +12,10 @@ from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.threepc.links import Message, Meter
 from privml.planning import calls
-from privml.planning.calibration import Calibration, Setting
+from privml.planning.calibration import Calibration, correlation, named, setup
 from privml.planning.calls import Watch, Watched, describe
-from privml.planning.times import calls_of, setting_of, times_of
+from privml.planning.engines import Setting, offer_of
+from privml.planning.times import calls_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 
@@ -86,7 +87,7 @@ def test_a_sample_calls_the_engine_as_the_program_did() -> None:
 # ---- a query's calls
 @pytest.mark.parametrize("name", ["twopc", "threepc"])
 def test_the_calls_of_a_query_send_all_its_bytes(program: Program, name: str) -> None:
-    setting = setting_of(name, OtChoice())
+    setting = offer_of(name).setting(OtChoice())
     found = calls_of(program, program.shapes(4), setting)
     ledger = (
         program.cost(*program.shapes(4), rank=0) if name == "twopc" else program.dealt_cost(*program.shapes(4), rank=0)
@@ -111,7 +112,7 @@ def test_what_is_watched_gives_the_same_results() -> None:
 @pytest.mark.parametrize("name", ["twopc", "threepc"])
 def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name: str, tmp_path) -> None:
     """The delay is so long that the computing between messages does not count beside it."""
-    setting, delay = setting_of(name, OtChoice()), 1e6
+    setting, delay = offer_of(name).setting(OtChoice()), 1e6
     times = times_of(program, program.shapes(2), setting, LinkProfile(1000 * delay), instant(tmp_path))
     depths = [
         program.cost(*program.shapes(2), rank=rank)
@@ -126,18 +127,18 @@ def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name
 
 
 def test_a_thin_link_is_as_slow_as_its_bytes(program: Program, tmp_path) -> None:
-    setting, bits = setting_of("twopc", OtChoice()), 1.0
+    setting, bits = offer_of("twopc").setting(OtChoice()), 1.0
     times = times_of(program, program.shapes(2), setting, LinkProfile(0.0, bits / 1e6), instant(tmp_path))
     online = program.cost(*program.shapes(2)).snapshot().online
     assert 8 * max(online.sent, online.received) <= times.online <= 8 * online.bytes + 60
 
 
 def test_calls_and_correlations_take_their_time(program: Program, tmp_path) -> None:
-    setting, shapes = setting_of("twopc", OtChoice()), program.shapes(2)
+    setting, shapes = offer_of("twopc").setting(OtChoice()), program.shapes(2)
     made = calls_of(program, shapes, setting)
-    seconds = {setting.of(call.sample): 1e6 for call in made}
+    seconds = {named(setting, call.sample): 1e6 for call in made}
     calibration = Calibration(
-        tmp_path / "some.json", Instant({**seconds, setting.correlation: 1.0, setting.setup: 3.0})
+        tmp_path / "some.json", Instant({**seconds, correlation(setting): 1.0, setup(setting): 3.0})
     )
     times = times_of(program, shapes, setting, LinkProfile(), calibration)
     assert times.online / 1e6 == pytest.approx(len(made), abs=0.01)
@@ -184,6 +185,7 @@ def test_a_calibration_keeps_what_it_knows(tmp_path, monkeypatch) -> None:
 def test_settings_that_measure_alike_share_their_calls() -> None:
     sample = describe("relu", [(WORDS,), 32], {}, 1, 10).sample
     one, other = Setting("twopc", 2, OtChoice(k=2)), Setting("twopc", 2, OtChoice(k=8))
-    assert one.of(sample) == other.of(sample) and one.setup != other.setup and one.correlation != other.correlation
-    assert Setting("threepc", 3).of(sample) != one.of(sample)
+    assert named(one, sample) == named(other, sample)
+    assert setup(one) != setup(other) and correlation(one) != correlation(other)
+    assert named(Setting("threepc", 3), sample) != named(one, sample)
     assert threepc.meter(0).elapsed() == 0.0

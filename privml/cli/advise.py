@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml advise model=lenet network=wan threat=semi_honest``: ranked engines, number formats and transfers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from omegaconf import DictConfig, OmegaConf
+
+from privml.cli import console
+from privml.cli.calibrating import calibration_of
+from privml.cli.sources import Source, read_array, source_of
+from privml.errors import ConfigError
+from privml.planning.advice import Advice, Choice, Subject, Wish, advise
+from privml.planning.engines import THREATS
+from privml.service.choose_ot import LinkProfile
+
+COLUMNS = ["", "engine", "numerics", "transfers", "seconds", "ahead", "online", "depth", "error beside clear", "risk"]
+
+
+def run(config: DictConfig) -> None:
+    if config.threat not in THREATS:
+        raise ConfigError(f"threat={config.threat}: choose one of {', '.join(THREATS)}")
+    if config.parties not in (None, 2, 3):
+        raise ConfigError(f"parties={config.parties}: choose 2, 3 or null")
+    source = source_of(config)
+    link = LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
+    wish = Wish(config.threat, config.parties, link, config.batch, config.threads, config.truncation)
+    formats: dict[str, Any] = OmegaConf.to_container(config.formats, resolve=True)  # type: ignore[assignment]
+    if not formats.get("mixed", {}).get("layers"):
+        formats.pop("mixed", None)
+    with console.progress("advise", config.quiet) as step:
+        advice = advise(subject_of(config, source), wish, formats, calibration_of(config), step)
+    if "mixed" not in formats:
+        advice.refused.append(("all", "mixed", "needs formats.mixed.layers={pattern: format}; without it is fixed32"))
+    show(config, advice, link)
+
+
+def subject_of(config: DictConfig, source: Source) -> Subject:
+    samples = source.samples if config.input is None else read_array(config.input).to(torch.float32)
+    samples = None if samples is None else samples[: config.count]
+    expected = None
+    if samples is not None and isinstance(source.model, torch.nn.Module):
+        with torch.no_grad():
+            outputs = source.model(samples.to(torch.float32))
+        expected = outputs if isinstance(outputs, torch.Tensor) else None
+    elif samples is not None and source.labels is not None and config.input is None:
+        expected = source.labels[: config.count]  # what the file's model should answer
+    return Subject(source.model, source.calibration, samples, expected)
+
+
+def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:
+    rows = [row(index + 1, choice) for index, choice in enumerate(advice.choices)]
+    if rows:
+        title = f"For {link}, {config.threat} parties, batch of {config.batch}: the best choice first"
+        console.out.print(console.table(title, COLUMNS, rows))
+    else:
+        console.out.print("nothing fits")
+    if any(choice.times is None for choice in advice.choices):
+        console.out.print("no times: this machine is not calibrated (calibrate=missing); ranked by bytes")
+    for engine, offer in {choice.offer.engine: choice.offer for choice in advice.choices}.items():
+        console.out.print(f"{engine} assumes: {offer.assumes}", markup=False)
+    for engine, numerics, why in advice.refused:
+        console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False)
+
+
+def row(place: int, choice: Choice) -> list[str]:
+    setup, ahead, online = choice.cost.setup, choice.cost.preprocess, choice.cost.online
+    how = "measured" if choice.risk.measured else "calibration data"
+    return [
+        str(place),
+        choice.offer.engine,
+        choice.numerics,
+        "" if choice.setting.ot is None else str(choice.setting.ot),
+        "" if choice.times is None else f"{choice.seconds:.3f}",
+        console.size(setup.bytes + ahead.bytes),
+        console.size(online.bytes),
+        str(setup.depth + ahead.depth + online.depth),
+        f"{choice.risk} ({how})",
+        "high" if choice.risk.high else "low",
+    ]

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml experiment +experiment=lenet_engines``: one task over engines, networks, numerics, transfers and models.
+
+Every run leaves a JSON line, also one that fails; see ``privml.experiments.records``.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+import privml
+from privml.cli import console
+from privml.cli.run import run_plain
+from privml.cli.settings import ot_of, ring_of
+from privml.cli.sources import Source, program_of, source_of
+from privml.cli.sweep import file_of
+from privml.engines.correlations import DEFAULT_OT
+from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
+from privml.experiments import records
+from privml.service.launch import launch
+from privml.service.progress import Progress
+
+Metrics = dict[str, float]
+Batches = list[tuple[Any, Any]]
+
+
+def run(config: DictConfig) -> None:
+    if config.task not in TASKS:
+        raise ConfigError(f"task={config.task}: choose one of {', '.join(TASKS)}")
+    torch.manual_seed(config.seed)
+    status, reason, metrics = records.OK, "", {}
+    try:
+        metrics = TASKS[config.task](config)
+    except (ConfigError, UnsupportedOperator) as error:
+        status, reason = records.UNSUPPORTED, told(error)
+    except (PrivmlError, ValueError, OSError) as error:
+        status, reason = records.FAILED, told(error)
+    settings: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
+    line = records.record(config.name, settings, choices(), metrics, status, reason)
+    records.append(file_of(config), line)
+    if not config.quiet:
+        words = reason or f"{metrics['seconds']:.2f} s"
+        console.err.print(f"{', '.join(line['choices'].values())}: {words}", markup=False)
+
+
+def told(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+
+
+def choices() -> dict[str, str]:
+    """What was chosen of each group of settings."""
+    chosen = HydraConfig.get().runtime.choices
+    return {name: str(chosen[name]) for name in ("model", "engine", "ot", "numerics", "network") if name in chosen}
+
+
+# ---- inference
+def infer(config: DictConfig) -> Metrics:
+    program, source = program_of(OmegaConf.merge(config, {"quiet": True}))  # type: ignore[arg-type]
+    if source.samples is None:
+        raise ConfigError("experiments run on shipped models, which bring their own samples")
+    inputs = source.samples[: config.count]
+    if config.engine.name == "plain":
+        outputs, seconds, spent = run_plain(program, inputs), 0.0, {}
+    else:
+        network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+        network.pop("name")
+        result = launch(
+            program,
+            inputs,
+            ot=setting.ot or DEFAULT_OT,
+            network=network,
+            deadline=config.deadline,
+            threads=config.threads,
+            dealer=config.engine.name == "threepc",
+            truncation=config.engine.get("truncation", "auto"),
+            device=config.engine.get("device", "cpu"),
+            ring=setting.ring,
+        )
+        outputs, seconds = result.outputs, result.client.seconds
+        spent = {**records.phases(result.client.ledger), "peak_rss_bytes": result.client.peak_rss_bytes}
+    return {"seconds": seconds, **spent, **agreement(source, inputs, outputs[0])}
+
+
+def agreement(source: Source, inputs: torch.Tensor, outputs: torch.Tensor) -> Metrics:
+    """Accuracy, and what differs from the clear model, where there is one at hand."""
+    found: Metrics = {}
+    labels = None if source.labels is None else source.labels[: len(inputs)]
+    if labels is not None:
+        found["accuracy"] = part(outputs, labels)
+    if isinstance(source.model, torch.nn.Module):
+        with torch.no_grad():
+            clear = source.model(inputs.to(torch.float32))
+        if isinstance(clear, torch.Tensor) and clear.shape == outputs.shape:
+            found["largest_error"] = (clear - outputs).abs().max().item()
+            found["largest_output"] = clear.abs().max().item()
+            found["same_label"] = part(outputs, answers(clear))
+            if labels is not None:
+                found["accuracy_clear"] = part(clear, labels)
+    return found
+
+
+def answers(outputs: torch.Tensor) -> torch.Tensor:
+    return outputs.argmax(-1) if outputs.dim() > 1 else outputs
+
+
+def part(outputs: torch.Tensor, labels: torch.Tensor) -> float:
+    """Of the outputs whose answer is the label."""
+    return (answers(outputs) == labels).float().mean().item()
+
+
+# ---- training
+def train(config: DictConfig) -> Metrics:
+    source = source_of(config)
+    if not isinstance(source.model, torch.nn.Module) or source.samples is None or source.labels is None:
+        raise ConfigError("task=training needs a shipped model of PyTorch with labelled samples")
+    start = fresh(source.model)
+    batches = batches_of(source.samples.to(torch.float32), source.labels.long(), config)
+    clear = copy.deepcopy(start)
+    clear_losses = [descend(clear, values, labels, config.training.rate).item() for values, labels in batches]
+    with privml.local(config.engine.name, **session_settings(config)) as session:
+        model = privml.secret(copy.deepcopy(start), owner=0)
+        secret = [(privml.share(values, owner=1), privml.share(labels, owner=1)) for values, labels in batches]
+        began = session.ledger.snapshot()
+        with console.progress("train", config.quiet) as step:
+            losses, seconds = steps(model, secret, config.training.rate, step)
+        spent = {"total": as_phases(session.ledger.snapshot() - began), "nodes": []}
+        revealed = [privml.reveal(loss).item() for loss in losses]
+        learned = copy.deepcopy(start)
+        learned.load_state_dict({name: privml.reveal(value) for name, value in model.state_dict().items()})
+    found = {"seconds": seconds, "seconds_per_step": seconds / len(batches), **records.phases(spent)}
+    found["loss_error"] = max(abs(a - b) for a, b in zip(clear_losses, revealed, strict=True))
+    found["loss"], found["loss_clear"] = revealed[-1], clear_losses[-1]
+    pairs = zip(clear.parameters(), learned.parameters(), strict=True)
+    found["largest_error"] = max((a - b).abs().max().item() for a, b in pairs)
+    return found
+
+
+def as_phases(spent: Any) -> dict[str, Any]:
+    names = ("seconds", "sent", "received", "depth")
+    return {
+        phase: {name: getattr(getattr(spent, phase), name) for name in names}
+        for phase in ("setup", "preprocess", "online")
+    }
+
+
+def session_settings(config: DictConfig) -> dict[str, Any]:
+    """Of ``privml.local``."""
+    training, network = config.training, config.network
+    found = {"bits": training.bits, "scale": training.scale}
+    if config.engine.name != "plain":
+        found.update(delay_ms=network.delay_ms, bandwidth_mbps=network.bandwidth_mbps, deadline=config.deadline)
+    if config.engine.name == "twopc":
+        ot = ot_of(config)
+        found.update(ot=ot.provider, k=ot.k or 4, security=ot.security, threads=config.threads)
+    if config.engine.name in ("threepc", "active"):
+        found["truncation"] = config.engine.get("truncation", "auto")
+    if config.engine.name == "active":
+        found.update(ring=config.engine.ring, ot=config.ot.provider, k=config.ot.k or 4)
+    return found
+
+
+def fresh(module: torch.nn.Module) -> torch.nn.Module:
+    """The module with new weights, which the seed decides."""
+    made = copy.deepcopy(module).train().requires_grad_(True)
+    for each in made.modules():
+        if hasattr(each, "reset_parameters"):
+            each.reset_parameters()
+    return made
+
+
+def batches_of(values: torch.Tensor, labels: torch.Tensor, config: DictConfig) -> Batches:
+    """As many as steps, each of ``count`` samples in an order that the seed decides."""
+    order = torch.randperm(len(labels)).repeat(-(-config.training.steps * config.count // len(labels)))
+    picked = [order[i * config.count : (i + 1) * config.count] for i in range(config.training.steps)]
+    return [(values[rows], labels[rows]) for rows in picked]
+
+
+def descend(model: torch.nn.Module, values: Any, labels: Any, rate: float) -> Any:
+    """One step of stochastic gradient descent; the loss. Plain PyTorch, secret or not."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(model(values), labels)
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
+def steps(model: torch.nn.Module, batches: Batches, rate: float, progress: Progress) -> tuple[list[Any], float]:
+    """The secret losses of a step on each batch, and the seconds of all."""
+    losses, start = [], time.perf_counter()
+    for index, (values, labels) in enumerate(batches):
+        progress(index, len(batches), "step")
+        losses.append(descend(model, values, labels, rate))
+    return losses, time.perf_counter() - start
+
+
+TASKS: dict[str, Callable[[DictConfig], Metrics]] = {"inference": infer, "training": train}

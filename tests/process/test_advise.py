@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml advise``: what it ranks, what it leaves out and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from privml.conversion import convert
+from privml.planning import advice
+from privml.planning.advice import Subject, Wish, advise, risk_of
+from privml.planning.calibration import Calibration
+from privml.planning.engines import MALICIOUS, OFFERS, SEMI_HONEST, offer_of
+from privml.service.choose_ot import LinkProfile
+
+NUMERICS = {"fixed32": {"bits": 32}, "float32": {"floating": "float32"}}
+
+
+def privml(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    command = [sys.executable, "-c", "from privml.cli import main; main()", *arguments]
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
+    assert not check or done.returncode == 0, done.stderr
+    return done
+
+
+class Known(dict):
+    """Every call takes a millisecond, and a query's other parts do too."""
+
+    def __missing__(self, name: str) -> float:
+        return 1e-3
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+@pytest.fixture(scope="module")
+def subject() -> Subject:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3)).eval()
+    inputs = torch.rand(16, 6)
+    return Subject(module, torch.rand(32, 6), inputs, module(inputs).detach())
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Calibration:
+    return Calibration(tmp_path / "known.json", Known())
+
+
+def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Calibration) -> None:
+    found = advise(subject, Wish(SEMI_HONEST, None, LinkProfile(40, 100)), NUMERICS, known)
+    seconds = [choice.seconds for choice in found.choices]
+    assert seconds == sorted(seconds) and len(seconds) == 2 * len(advice.PROVIDERS) + 1
+    best = found.choices[0]
+    assert best.offer.engine == "threepc" and best.numerics == "fixed32"  # the fewest messages in sequence
+    assert [(engine, name) for engine, name, _ in found.refused] == [("threepc", "float32")]
+    assert "floating point" in found.refused[0][2]
+    for choice in found.choices:
+        assert choice.cost.online.bytes > 0 and choice.cost.online.depth > 0 and not choice.risk.high
+
+
+def test_a_malicious_threat_leaves_only_what_withstands_it(
+    subject: Subject, known: Calibration, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wish = Wish(MALICIOUS, None, LinkProfile())
+    semi_honest = {name: offer for name, offer in OFFERS.items() if offer.threat == SEMI_HONEST}
+    found = advise(subject, wish, NUMERICS, known)
+    assert {choice.offer.threat for choice in found.choices} <= {MALICIOUS}
+    assert {engine for engine, name, _ in found.refused if name == "all"} == set(semi_honest)
+    stronger = dataclasses.replace(OFFERS["twopc"], threat=MALICIOUS)
+    monkeypatch.setitem(OFFERS, "twopc", stronger)
+    assert {choice.offer.engine for choice in advise(subject, wish, NUMERICS, known).choices} >= {"twopc"}
+
+
+def test_the_number_of_parties_is_kept(subject: Subject, known: Calibration) -> None:
+    found = advise(subject, Wish(SEMI_HONEST, 3, LinkProfile()), {"fixed32": {"bits": 32}}, known)
+    assert {choice.offer.engine for choice in found.choices} == {"threepc"}
+    assert ("twopc", "all", "has 2 parties") in found.refused
+
+
+def test_without_times_bytes_rank(subject: Subject) -> None:
+    found = advise(subject, Wish(SEMI_HONEST, 2, LinkProfile()), {"fixed32": {"bits": 32}}, None)
+    totals = [choice.cost.total.bytes for choice in found.choices]
+    assert totals == sorted(totals) and all(choice.times is None for choice in found.choices)
+
+
+def test_a_format_that_changes_labels_comes_last(subject: Subject, known: Calibration) -> None:
+    numerics = {"coarse": {"bits": 16, "scale": 2, "weight_bits": 4}, "fixed32": {"bits": 32}}
+    found = advise(subject, Wish(SEMI_HONEST, 2, LinkProfile()), numerics, known)
+    assert [choice.risk.high for choice in found.choices] == sorted(choice.risk.high for choice in found.choices)
+    assert found.choices[-1].numerics == "coarse" and found.choices[-1].risk.high
+
+
+def test_the_risk_is_measured_where_there_are_samples(subject: Subject) -> None:
+    program = convert(subject.model, calibration=subject.calibration, numerics={"bits": 32})
+    risk = risk_of(program, subject, offer_of("twopc"))
+    assert risk.measured and risk.samples == 16 and risk.flips is not None and 0 < risk.error < 0.05
+    blind = risk_of(program, dataclasses.replace(subject, inputs=None, expected=None), offer_of("twopc"))
+    assert not blind.measured and blind.error == program.choice.error and blind.flips is None
+    far = risk_of(program, dataclasses.replace(subject, inputs=1e6 * subject.inputs), offer_of("twopc"))
+    assert far.high and "overflow" in str(far)
+
+
+def test_the_command_prints_choices_and_reasons(tmp_path: Path) -> None:
+    done = privml("advise", "model=mlp", "network=lan", "calibrate=none", "~formats.bfloat16", "count=8", cwd=tmp_path)
+    assert "twopc assumes: both parties follow the protocol" in done.stdout
+    assert "no two of them work together" in done.stdout
+    assert "not threepc with numerics float32" in done.stdout and "mixed" in done.stdout
+    assert "no times: this machine is not calibrated" in done.stdout
+    done = privml("advise", "model=mlp", "threat=rude", cwd=tmp_path, check=False)
+    assert done.returncode == 1 and "semi_honest, malicious" in done.stderr
