@@ -12,6 +12,7 @@ from privml.cli import console
 from privml.cli.calibrating import calibration_of
 from privml.cli.sources import Source, read_array, source_of
 from privml.errors import ConfigError
+from privml.evaluation.answers import clear_outputs
 from privml.planning.advice import Advice, Choice, Subject, Wish, advise
 from privml.planning.engines import THREATS
 from privml.service.choose_ot import LinkProfile
@@ -41,12 +42,11 @@ def subject_of(config: DictConfig, source: Source) -> Subject:
     samples = source.samples if config.input is None else read_array(config.input).to(torch.float32)
     samples = None if samples is None else samples[: config.count]
     expected = None
-    if samples is not None and isinstance(source.model, torch.nn.Module):
-        with torch.no_grad():
-            outputs = source.model(samples.to(torch.float32))
-        expected = outputs if isinstance(outputs, torch.Tensor) else None
-    elif samples is not None and source.labels is not None and config.input is None:
-        expected = source.labels[: config.count]  # what the file's model should answer
+    if samples is not None:
+        try:
+            expected = clear_outputs(source.model, samples.to(torch.float32))[0]
+        except ConfigError as error:  # an ONNX file, and nothing to run it with
+            console.err.print(f"accuracy is not measured: {error}", markup=False)
     return Subject(source.model, source.calibration, samples, expected)
 
 
@@ -60,9 +60,9 @@ def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:
     if any(choice.times is None for choice in advice.choices):
         console.out.print("no times: this machine is not calibrated (calibrate=missing); ranked by bytes")
     for engine, offer in {choice.offer.engine: choice.offer for choice in advice.choices}.items():
-        console.out.print(f"{engine} assumes: {offer.assumes}", markup=False)
+        console.out.print(f"{engine} assumes: {offer.assumes}", markup=False, soft_wrap=True)
     for engine, numerics, why in advice.refused:
-        console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False)
+        console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False, soft_wrap=True)
 
 
 def row(place: int, choice: Choice) -> list[str]:

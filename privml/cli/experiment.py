@@ -17,13 +17,16 @@ from omegaconf import DictConfig, OmegaConf
 
 import privml
 from privml.cli import console
-from privml.cli.run import run_plain
 from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
 from privml.engines.correlations import DEFAULT_OT
 from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
+from privml.evaluation.answers import clear_outputs, labels, plain_outputs
 from privml.experiments import records
+from privml.planning.engines import offer_of
+from privml.planning.times import cost_of
+from privml.program import INPUT_OWNER
 from privml.service.launch import launch
 from privml.service.progress import Progress
 
@@ -67,8 +70,12 @@ def infer(config: DictConfig) -> Metrics:
         raise ConfigError("experiments run on shipped models, which bring their own samples")
     inputs = source.samples[: config.count]
     if config.engine.name == "plain":
-        outputs, seconds, spent = run_plain(program, inputs), 0.0, {}
+        outputs, seconds, spent = plain_outputs(program, inputs), 0.0, {}
     else:
+        offer = offer_of(config.engine.name)
+        truncation = config.engine.get("truncation", "auto")
+        setting = offer.setting(ot_of(config), config.threads, truncation, ring_of(config))
+        cost_of(program, [tuple(inputs.shape)], setting, INPUT_OWNER)  # what is not offered is refused here
         network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
         network.pop("name")
         result = launch(
@@ -78,41 +85,38 @@ def infer(config: DictConfig) -> Metrics:
             network=network,
             deadline=config.deadline,
             threads=config.threads,
-            dealer=config.engine.name == "threepc",
-            truncation=config.engine.get("truncation", "auto"),
+            dealer=offer.parties == 3,
+            truncation=truncation,
             device=config.engine.get("device", "cpu"),
             ring=setting.ring,
         )
         outputs, seconds = result.outputs, result.client.seconds
         spent = {**records.phases(result.client.ledger), "peak_rss_bytes": result.client.peak_rss_bytes}
-    return {"seconds": seconds, **spent, **agreement(source, inputs, outputs[0])}
+    return {"seconds": seconds, **spent, **agreement(source, inputs, outputs)}
 
 
-def agreement(source: Source, inputs: torch.Tensor, outputs: torch.Tensor) -> Metrics:
-    """Accuracy, and what differs from the clear model, where there is one at hand."""
+def agreement(source: Source, inputs: torch.Tensor, outputs: tuple[torch.Tensor, ...]) -> Metrics:
+    """Accuracy, and what differs from the clear model, where that can be run."""
     found: Metrics = {}
-    labels = None if source.labels is None else source.labels[: len(inputs)]
-    if labels is not None:
-        found["accuracy"] = part(outputs, labels)
-    if isinstance(source.model, torch.nn.Module):
-        with torch.no_grad():
-            clear = source.model(inputs.to(torch.float32))
-        if isinstance(clear, torch.Tensor) and clear.shape == outputs.shape:
-            found["largest_error"] = (clear - outputs).abs().max().item()
-            found["largest_output"] = clear.abs().max().item()
-            found["same_label"] = part(outputs, answers(clear))
-            if labels is not None:
-                found["accuracy_clear"] = part(clear, labels)
+    truth = None if source.labels is None else source.labels[: len(inputs)]
+    if truth is not None:
+        found["accuracy"] = equal(labels(outputs), truth)
+    try:
+        clear = clear_outputs(source.model, inputs.to(torch.float32))
+    except ConfigError:  # an ONNX file, and nothing to run it with
+        return found
+    found["same_label"] = equal(labels(outputs), labels(clear))
+    if truth is not None:
+        found["accuracy_clear"] = equal(labels(clear), truth)
+    if clear[0].shape == outputs[0].shape:
+        found["largest_error"] = (clear[0].to(torch.float64) - outputs[0]).abs().max().item()
+        found["largest_output"] = clear[0].abs().max().item()
     return found
 
 
-def answers(outputs: torch.Tensor) -> torch.Tensor:
-    return outputs.argmax(-1) if outputs.dim() > 1 else outputs
-
-
-def part(outputs: torch.Tensor, labels: torch.Tensor) -> float:
-    """Of the outputs whose answer is the label."""
-    return (answers(outputs) == labels).float().mean().item()
+def equal(a: torch.Tensor, b: torch.Tensor) -> float:
+    """The part of equal labels."""
+    return (a == b).float().mean().item()
 
 
 # ---- training
@@ -123,10 +127,10 @@ def train(config: DictConfig) -> Metrics:
     start = fresh(source.model)
     batches = batches_of(source.samples.to(torch.float32), source.labels.long(), config)
     clear = copy.deepcopy(start)
-    clear_losses = [descend(clear, values, labels, config.training.rate).item() for values, labels in batches]
+    clear_losses = [descend(clear, values, truth, config.training.rate).item() for values, truth in batches]
     with privml.local(config.engine.name, **session_settings(config)) as session:
         model = privml.secret(copy.deepcopy(start), owner=0)
-        secret = [(privml.share(values, owner=1), privml.share(labels, owner=1)) for values, labels in batches]
+        secret = [(privml.share(values, owner=1), privml.share(truth, owner=1)) for values, truth in batches]
         began = session.ledger.snapshot()
         with console.progress("train", config.quiet) as step:
             losses, seconds = steps(model, secret, config.training.rate, step)
@@ -175,18 +179,18 @@ def fresh(module: torch.nn.Module) -> torch.nn.Module:
     return made
 
 
-def batches_of(values: torch.Tensor, labels: torch.Tensor, config: DictConfig) -> Batches:
+def batches_of(values: torch.Tensor, truth: torch.Tensor, config: DictConfig) -> Batches:
     """As many as steps, each of ``count`` samples in an order that the seed decides."""
-    order = torch.randperm(len(labels)).repeat(-(-config.training.steps * config.count // len(labels)))
+    order = torch.randperm(len(truth)).repeat(-(-config.training.steps * config.count // len(truth)))
     picked = [order[i * config.count : (i + 1) * config.count] for i in range(config.training.steps)]
-    return [(values[rows], labels[rows]) for rows in picked]
+    return [(values[rows], truth[rows]) for rows in picked]
 
 
-def descend(model: torch.nn.Module, values: Any, labels: Any, rate: float) -> Any:
+def descend(model: torch.nn.Module, values: Any, truth: Any, rate: float) -> Any:
     """One step of stochastic gradient descent; the loss. Plain PyTorch, secret or not."""
     optimizer = torch.optim.SGD(model.parameters(), lr=rate)
     optimizer.zero_grad()
-    loss = torch.nn.functional.cross_entropy(model(values), labels)
+    loss = torch.nn.functional.cross_entropy(model(values), truth)
     loss.backward()
     optimizer.step()
     return loss.detach()
@@ -195,9 +199,9 @@ def descend(model: torch.nn.Module, values: Any, labels: Any, rate: float) -> An
 def steps(model: torch.nn.Module, batches: Batches, rate: float, progress: Progress) -> tuple[list[Any], float]:
     """The secret losses of a step on each batch, and the seconds of all."""
     losses, start = [], time.perf_counter()
-    for index, (values, labels) in enumerate(batches):
+    for index, (values, truth) in enumerate(batches):
         progress(index, len(batches), "step")
-        losses.append(descend(model, values, labels, rate))
+        losses.append(descend(model, values, truth, rate))
     return losses, time.perf_counter() - start
 
 

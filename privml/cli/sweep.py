@@ -48,6 +48,8 @@ class Table(Callback):
             return
         if not config.quiet:
             console.out.print(table(made))
+            for why in dict.fromkeys(f"{each['status']}: {each['reason']}" for each in made if each["reason"]):
+                console.out.print(why, markup=False, soft_wrap=True)
             console.out.print(f"{len(made)} lines added to {file_of(config)}", markup=False)
         if config.tracking is None:
             return
@@ -73,6 +75,6 @@ def table(made: Sequence[Mapping[str, Any]]) -> Any:
         metrics = each["metrics"]
         row = [records.setting(each, name) for name in names]
         row += [COLUMNS[key][1](metrics[key]) if key in metrics else "" for key in shown]
-        rows.append([*row, f"{each['status']}: {each['reason']}" if each["reason"] else ""] if failed else row)
-    columns = [*names, *(COLUMNS[key][0] for key in shown), *(["why not"] if failed else [])]
+        rows.append([*row, each["status"]] if failed else row)
+    columns = [*names, *(COLUMNS[key][0] for key in shown), *(["status"] if failed else [])]
     return console.table(f"{made[0]['experiment']}: {len(made)} runs", columns, rows)

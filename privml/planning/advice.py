@@ -12,8 +12,8 @@ import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
-from privml.errors import ConfigError, OverflowDetected, PrivmlError
-from privml.local_session import local
+from privml.errors import ConfigError, InvalidInput, OverflowDetected, PrivmlError
+from privml.evaluation.answers import labels, plain_outputs
 from privml.planning.calibration import Calibration
 from privml.planning.calls import Call
 from privml.planning.engines import MALICIOUS, OFFERS, Offer, Setting
@@ -22,7 +22,6 @@ from privml.planning.times import Times, calls_of, cost_of, times_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import LinkProfile
 from privml.session.ledger import Snapshot
-from privml.sharing import reveal
 
 # What counts as a high risk: part of the sample inputs whose label changes, error as a part of the largest output.
 MOST_FLIPS, MOST_ERROR = 0.02, 0.05
@@ -44,7 +43,7 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Risk:
     """What the formats cost in accuracy, on ``samples`` inputs: the largest error as a part of the largest output, and
-    the part of changed labels (None: the model gives none). ``overflow``: where a value left its ring, if one did.
+    the part of changed labels (None: not known). ``overflow``: where a value left its range, if one did.
     ``measured``: by the plain engine; else told by the conversion, of its calibration data."""
 
     error: float
@@ -59,7 +58,7 @@ class Risk:
 
     def __str__(self) -> str:
         if self.overflow:
-            return f"overflow in {self.overflow}"
+            return f"out of range: {self.overflow}"
         flips = "" if self.flips is None else f", {self.flips:.1%} labels change"
         return f"{self.error:.2%}{flips}"
 
@@ -166,24 +165,17 @@ def risk_of(program: Program, subject: Subject, offer: Offer) -> Risk:
     told = Risk(program.choice.error, None, len(subject.calibration), measured=False)
     if subject.inputs is None or subject.expected is None:
         return told
-    like = "threepc" if offer.parties == 3 else "twopc"
-    numerics = program.numerics
-    formats = {name: getattr(numerics, name) for name in ("bits", "scale", "exp", "floating", "dot")}
     try:
-        with local("plain", like=like, **formats) as session, torch.no_grad():
-            outputs = program.run(session, subject.inputs)
-            first = reveal(outputs[0] if isinstance(outputs, tuple) else outputs)
-    except OverflowDetected as error:
+        with torch.no_grad():
+            found = plain_outputs(program, subject.inputs, like="threepc" if offer.parties == 3 else "twopc")[0]
+    except (OverflowDetected, InvalidInput) as error:  # of a value within, or of an input
         return Risk(float("inf"), None, len(subject.inputs), overflow=_told(error))
     expected = subject.expected
-    if first.shape != expected.shape:
+    if found.shape != expected.shape:
         return told
-    error = (first - expected).abs().max().item() / max(expected.abs().max().item(), 1e-30)
-    flips = None
-    if expected.dim() == 2 and expected.shape[1] > 1:
-        flips = (first.argmax(1) != expected.argmax(1)).float().mean().item()
-    elif not expected.is_floating_point():
-        flips = (first != expected).float().mean().item()
+    found, clear = found.to(torch.float64), expected.to(torch.float64)
+    error = (found - clear).abs().max().item() / max(clear.abs().max().item(), 1e-30)
+    flips = (labels([found.to(expected.dtype)]) != labels([expected])).float().mean().item()
     return Risk(error, flips, len(expected))
 
 

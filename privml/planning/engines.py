@@ -38,9 +38,9 @@ class Offer:
     """``threat``: the strongest adversary it withstands; ``floats``: whether it computes with them; ``transfers``:
     whether it makes correlations by a provider that is chosen, of security ``security``; ``ahead``: whether they are
     transfers that a query reserves (``Program.correlations``). ``rings``: those it has a choice of. ``meter``:
-    (setting, rank) to an engine that counts. ``assumes``: of the parties and of mathematics, in words. ``timed``: whether
-    its calls can be measured (``measuring.ENGINES``); ``greeting_hops``: one-way messages in sequence before a query's
-    set-up."""
+    (setting, rank) to an engine that counts. ``assumes``: of the parties and of mathematics, in words. ``timed``:
+    whether its calls can be measured (``measuring.ENGINES``); ``greeting_hops``: one-way messages in sequence before a
+    query's set-up."""
 
     engine: str
     parties: int
@@ -55,9 +55,7 @@ class Offer:
     timed: bool = True
     greeting_hops: int = 0
 
-    def setting(
-        self, ot: OtChoice, threads: int = 1, truncation: str = "auto", ring: int | None = None
-    ) -> Setting:
+    def setting(self, ot: OtChoice, threads: int = 1, truncation: str = "auto", ring: int | None = None) -> Setting:
         """What of these settings concerns the engine; ``ring`` None: the first of its own."""
         choice = ot if self.security is None else replace(ot, security=self.security)
         if self.ahead:
