@@ -55,12 +55,15 @@ def known(tmp_path: Path) -> Calibration:
 
 def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Calibration) -> None:
     found = advise(subject, Wish(SEMI_HONEST, None, LinkProfile(40, 100)), NUMERICS, known)
-    seconds = [choice.seconds for choice in found.choices]
+    timed = [choice for choice in found.choices if choice.offer.timed]
+    assert timed == found.choices[: len(timed)] and all(choice.times is not None for choice in timed)
+    seconds = [choice.seconds for choice in timed]
     assert seconds == sorted(seconds) and len(seconds) == 2 * len(advice.PROVIDERS) + 1
     best = found.choices[0]
     assert best.offer.engine == "threepc" and best.numerics == "fixed32"  # the fewest messages in sequence
-    assert [(engine, name) for engine, name, _ in found.refused] == [("threepc", "float32")]
-    assert "floating point" in found.refused[0][2]
+    without_floats = {(name, "float32") for name, offer in OFFERS.items() if not offer.floats}
+    assert {(engine, name) for engine, name, _ in found.refused} == without_floats
+    assert all("floating point" in why for _, _, why in found.refused)
     for choice in found.choices:
         assert choice.cost.online.bytes > 0 and choice.cost.online.depth > 0 and not choice.risk.high
 
@@ -71,7 +74,8 @@ def test_a_malicious_threat_leaves_only_what_withstands_it(
     wish = Wish(MALICIOUS, None, LinkProfile())
     semi_honest = {name: offer for name, offer in OFFERS.items() if offer.threat == SEMI_HONEST}
     found = advise(subject, wish, NUMERICS, known)
-    assert {choice.offer.threat for choice in found.choices} <= {MALICIOUS}
+    assert {choice.offer.engine for choice in found.choices} == {"active"}
+    assert all(choice.setting.ot.security == "malicious" for choice in found.choices)
     assert {engine for engine, name, _ in found.refused if name == "all"} == set(semi_honest)
     stronger = dataclasses.replace(OFFERS["twopc"], threat=MALICIOUS)
     monkeypatch.setitem(OFFERS, "twopc", stronger)
