@@ -30,8 +30,7 @@ from privml.engines.correlations import OtChoice  # noqa: E402
 from privml.planning.calibration import Calibration  # noqa: E402
 from privml.planning.engines import offer_of  # noqa: E402
 from privml.planning.machine import machine, revision  # noqa: E402
-from privml.planning.reference import calibrate  # noqa: E402
-from privml.planning.times import calls_of, times_of  # noqa: E402
+from privml.planning.reference import forecast  # noqa: E402
 from privml.program import Program  # noqa: E402
 from privml.service.choose_ot import LinkProfile  # noqa: E402
 from privml.service.launch import Run, launch  # noqa: E402
@@ -80,26 +79,25 @@ def compare(name: str, engine: str, network: str, repeats: int, calibration: Cal
     shape = OmegaConf.load(ROOT / "configs" / "network" / f"{network}.yaml")
     link, shapes = LinkProfile(shape.delay_ms, shape.bandwidth_mbps), program.shapes(len(value))
     setting = offer_of(engine).setting(ot)
-    calibrate(calibration, setting, calls_of(program, shapes, setting))
-    times = times_of(program, shapes, setting, link, calibration)
+    times = forecast(program, shapes, setting, link, calibration)
     cost = program.cost(*shapes, ot=ot) if engine == "twopc" else program.dealt_cost(*shapes)
     wire = {"delay_ms": link.delay_ms, "bandwidth_mbps": link.bandwidth_mbps}
     runs = [launch(program, value, ot=ot, network=wire, dealer=engine == "threepc") for _ in range(repeats)]
     exact = all(client_bytes(run.client.ledger) == client_bytes(cost.as_dict()) for run in runs)
     found = [measured(run) for run in runs]
     median = {key: statistics.median(each[key] for each in found) for key in found[0]}
-    forecast = {key: getattr(times, key) for key in ("seconds", "greeting", "setup", "preprocess", "online")}
+    predicted = {key: getattr(times, key) for key in ("seconds", "greeting", "setup", "preprocess", "online")}
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "model": name,
         "numerics": ROWS[name][0],
         "engine": engine,
         "network": network,
-        "predicted": forecast,
+        "predicted": predicted,
         "measured": median,
         "all_measured": [each["seconds"] for each in found],
-        "ratio": forecast["seconds"] / median["seconds"],
-        "online_ratio": forecast["online"] / median["online"],
+        "ratio": predicted["seconds"] / median["seconds"],
+        "online_ratio": predicted["online"] / median["online"],
         "exact_bytes": exact,
         "machine": machine(),
         "git": revision(ROOT),

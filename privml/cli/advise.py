@@ -23,6 +23,8 @@ COLUMNS = ["", "engine", "numerics", "transfers", "seconds", "ahead", "online", 
 def run(config: DictConfig) -> None:
     if config.threat not in THREATS:
         raise ConfigError(f"threat={config.threat}: choose one of {', '.join(THREATS)}")
+    if config.transfers not in ("best", "all"):
+        raise ConfigError(f"transfers={config.transfers}: choose best or all")
     if config.parties not in (None, 2, 3):
         raise ConfigError(f"parties={config.parties}: choose 2, 3 or null")
     source = source_of(config)
@@ -51,16 +53,19 @@ def subject_of(config: DictConfig, source: Source) -> Subject:
 
 
 def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:
-    rows = [row(index + 1, choice) for index, choice in enumerate(advice.choices)]
+    shown = advice.choices if config.transfers == "all" else advice.best()
+    rows = [row(index + 1, choice) for index, choice in enumerate(shown)]
     if rows:
         title = f"For {link}, {config.threat} parties, batch of {config.batch}: the best choice first"
         console.out.print(console.table(title, COLUMNS, rows))
     else:
         console.out.print("nothing fits")
-    if any(choice.times is None for choice in advice.choices):
+    if any(choice.times is None and choice.offer.timed for choice in advice.choices):
         console.out.print("no times: this machine is not calibrated (calibrate=missing); ranked by bytes")
     for engine, offer in {choice.offer.engine: choice.offer for choice in advice.choices}.items():
         console.out.print(f"{engine} assumes: {offer.assumes}", markup=False, soft_wrap=True)
+        if offer.remark:
+            console.out.print(f"{engine}: {offer.remark}", markup=False, soft_wrap=True)
     for engine, numerics, why in advice.refused:
         console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False, soft_wrap=True)
 

@@ -14,10 +14,10 @@ from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.planning import reference
 from privml.planning.calibration import Calibration
 from privml.planning.engines import Setting, offer_of
-from privml.planning.reference import calibrate
-from privml.planning.times import Times, calls_of, cost_of, times_of
+from privml.planning.times import Times, cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import LinkProfile, forecasts
 from privml.session.ledger import Ledger
@@ -80,9 +80,7 @@ def predicted(config: DictConfig, program: Program, setting: Setting, calibratio
     """Times on this machine, unless nothing is to be measured, or it is not known how."""
     if calibration is None or not offer_of(setting.engine).timed:
         return None
-    shapes = program.shapes(config.batch)
-    calibrate(calibration, setting, calls_of(program, shapes, setting))
-    return times_of(program, shapes, setting, link_of(config), calibration)
+    return reference.forecast(program, program.shapes(config.batch), setting, link_of(config), calibration)
 
 
 def fill(numbers: dict, times: Times) -> None:

@@ -9,12 +9,17 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
+from privml.cli.calibrating import calibration_of
 from privml.cli.paths import shipped_models
 from privml.cli.settings import ot_of, ring_of
 from privml.errors import ConfigError
 from privml.evaluation import cards, markdown, page
-from privml.evaluation.measure import Settings, evaluate
+from privml.evaluation.measure import Forecast, Settings, evaluate
 from privml.evaluation.records import Record, read_all, save
+from privml.planning import reference
+from privml.planning.engines import OFFERS
+from privml.program import Program
+from privml.service.choose_ot import LinkProfile
 
 COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "seconds", "as predicted"]
 
@@ -32,11 +37,11 @@ def measured(config: DictConfig, folder: Path) -> list[Record]:
     """Evaluates, saving after each model."""
     zoo, records = shipped_models(), []
     names = chosen(config, zoo.names())
-    settings = settings_of(config)
+    settings, forecast = settings_of(config), forecast_of(config)
     with console.progress("evaluate", config.quiet) as step:
         for index, name in enumerate(names):
             step(index, len(names), name)
-            record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings)
+            record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings, forecast=forecast)
             if record is None:
                 console.err.print(
                     f"{name}: engine={config.engine.name} does not have its numbers or operators; left out"
@@ -46,6 +51,20 @@ def measured(config: DictConfig, folder: Path) -> list[Record]:
             records.append(record)
         step(len(names), len(names), "done")
     return records
+
+
+def forecast_of(config: DictConfig) -> Forecast | None:
+    """Predicts seconds of queries on this machine, unless nothing is to be measured for it."""
+    calibration = calibration_of(config)
+    if calibration is None or config.engine.name not in OFFERS or not OFFERS[config.engine.name].timed:
+        return None
+    offer, link = OFFERS[config.engine.name], LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
+    setting = offer.setting(ot_of(config), config.threads, config.engine.get("truncation", "auto"), ring_of(config))
+
+    def seconds(program: Program, rows: int) -> float:
+        return reference.forecast(program, program.shapes(rows), setting, link, calibration).seconds
+
+    return seconds
 
 
 def chosen(config: DictConfig, known: list[str]) -> list[str]:

@@ -87,6 +87,13 @@ class Advice:
     choices: list[Choice] = field(default_factory=list)
     refused: list[tuple[str, str, str]] = field(default_factory=list)
 
+    def best(self) -> list[Choice]:
+        """Of each engine and format the best transfers alone."""
+        found: dict[tuple[str, str], Choice] = {}
+        for choice in self.choices:
+            found.setdefault((choice.offer.engine, choice.numerics), choice)
+        return list(found.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:

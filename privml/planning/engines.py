@@ -40,7 +40,7 @@ class Offer:
     transfers that a query reserves (``Program.correlations``). ``rings``: those it has a choice of. ``meter``:
     (setting, rank) to an engine that counts. ``assumes``: of the parties and of mathematics, in words. ``timed``:
     whether its calls can be measured (``measuring.ENGINES``); ``greeting_hops``: one-way messages in sequence before a
-    query's set-up."""
+    query's set-up. ``remark``: what must be known of its figures."""
 
     engine: str
     parties: int
@@ -53,6 +53,7 @@ class Offer:
     security: str | None = None
     rings: tuple[int, ...] = ()
     timed: bool = True
+    remark: str = ""
     greeting_hops: int = 0
 
     def setting(self, ot: OtChoice, threads: int = 1, truncation: str = "auto", ring: int | None = None) -> Setting:
@@ -104,6 +105,7 @@ OFFERS: dict[str, Offer] = {
             assumes="nothing of the other party, which may deviate: it is caught before a result is shown, and can end "
             "the session; AES-128 is a correlation-robust hash, Diffie-Hellman on ristretto255",
             timed=False,
+            remark="its correlations are not in these figures, nor is any time: this release makes them for tests only",
         ),
     )
 }

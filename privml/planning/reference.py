@@ -17,7 +17,7 @@ from privml.engines.correlations import DEFAULT_OT
 from privml.planning.calibration import Calibration, greeting, hop
 from privml.planning.calls import Call
 from privml.planning.engines import Setting
-from privml.planning.times import calls_of, times_of
+from privml.planning.times import Times, calls_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.launch import PartyReport, launch
@@ -60,6 +60,14 @@ def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call])
             planning = times.greeting - calibration.seconds.get(greeting(setting), 0.0)
     calibration.seconds[greeting(setting)] = max(statistics.median(greetings) - planning, 0.0)
     calibration.save()
+
+
+def forecast(
+    program: Program, shapes: Sequence[Sequence[int]], setting: Setting, link: LinkProfile, calibration: Calibration
+) -> Times:
+    """The times of one query; what is not known of its calls is measured, and kept."""
+    calibrate(calibration, setting, calls_of(program, shapes, setting))
+    return times_of(program, shapes, setting, link, calibration)
 
 
 def _run(setting: Setting, program: Program, value: torch.Tensor, link: LinkProfile) -> PartyReport:

@@ -64,6 +64,10 @@ def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Calibrati
     without_floats = {(name, "float32") for name, offer in OFFERS.items() if not offer.floats}
     assert {(engine, name) for engine, name, _ in found.refused} == without_floats
     assert all("floating point" in why for _, _, why in found.refused)
+    shown = found.best()
+    assert shown[0] is best and len({(choice.offer.engine, choice.numerics) for choice in shown}) == len(shown) < len(
+        timed
+    )
     for choice in found.choices:
         assert choice.cost.online.bytes > 0 and choice.cost.online.depth > 0 and not choice.risk.high
 
