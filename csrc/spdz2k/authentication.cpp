@@ -2,6 +2,7 @@
 #include "spdz2k/authentication.h"
 
 #include "base/error.h"
+#include "spdz2k/silent_vole.h"
 
 namespace privml::spdz2k {
 namespace {
@@ -33,6 +34,44 @@ W combine(const std::vector<F>& factors, const std::vector<F>& bit_factors,
     sum += product(W(bit_factors[h]), combine(factors, columns[static_cast<int>(h)], n));
   }
   return sum;
+}
+
+// Random products with the keys, to be corrected to those of a vector.
+template <class R>
+struct SourceDraw {
+  SourceDraw() = default;
+  SourceDraw(i64 mine, i64 theirs) : u(mine), v(mine), m(theirs) {}
+  WipedVector<Wide<R>> u, v, m;
+};
+
+template <class R, class W>
+W reduce(const Wide<R>& word) {
+  if constexpr (std::is_same_v<W, Wide<R>>) {
+    return word;
+  } else {
+    return narrow<R>(word);
+  }
+}
+
+template <class R, class W>
+void write_correction(Channel& channel, const SourceDraw<R>& drawn, const WipedVector<W>& x,
+                      WipedVector<W>& v) {
+  WipedVector<W> correction(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    correction[i] = static_cast<W>(x[i] - reduce<R, W>(drawn.u[i]));
+    v[i] = reduce<R, W>(drawn.v[i]);
+  }
+  write_column(channel, correction.data(), std::ssize(x), kModulusBits<R, W>);
+}
+
+template <class R, class W>
+void read_correction(Channel& channel, const SourceDraw<R>& drawn, typename R::Word key,
+                     WipedVector<W>& m) {
+  const W alpha = static_cast<W>(key);
+  read_column(channel, m.data(), std::ssize(m), kModulusBits<R, W>);
+  for (size_t i = 0; i < m.size(); ++i) {
+    m[i] = static_cast<W>(product(alpha, m[i]) + reduce<R, W>(drawn.m[i]));
+  }
 }
 
 // Drops the mask's product.
@@ -69,21 +108,30 @@ Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs, std:
   session_.require_alive();
   const i64 n = std::ssize(mine), peers = std::ssize(their_macs);
   Channel& channel = session_.channel;
-  WipedVector<W> x(n + 1), v(n + 1), m(peers + 1);
+  WipedVector<W> x(n > 0 ? n + 1 : 0), v(x.size()), m(peers > 0 ? peers + 1 : 0);
   if (n > 0) {
     std::copy(mine.begin(), mine.end(), x.begin());
     session_.prg.fill_bytes(bytes_of(std::span<W>(&x[n], 1)));
-    vector_times_key<W>(seeds_[0].peer_key, channel, bits, x, v);
-    if (by_peer_pool) {
-      *by_peer_pool = vector_times_bits<W>(seeds_[1].peer_key, channel, bits, x);
-    }
   }
-  if (peers > 0) {
-    const std::span<const u8> key(key_.data(), R::s);
-    key_times_vector<W>(seeds_[0].own_key, channel, bits, key, m);
-    if (by_own_pool) {
-      *by_own_pool = bits_times_vector<W>(seeds_[1].own_key, channel, bits, pool(), peers + 1);
-    }
+  // Everything is written before anything is read.
+  SourceDraw<R> drawn;
+  if (source_) {
+    drawn = SourceDraw<R>(std::ssize(x), std::ssize(m));
+    source_->draw(drawn.u, drawn.v, drawn.m);
+    write_correction<R, W>(channel, drawn, x, v);
+  } else if (n > 0) {
+    vector_times_key<W>(seeds_[0].peer_key, channel, bits, x, v);
+  }
+  if (n > 0 && by_peer_pool) {
+    *by_peer_pool = vector_times_bits<W>(seeds_[1].peer_key, channel, bits, x);
+  }
+  if (source_) {
+    read_correction<R, W>(channel, drawn, session_.alpha(), m);
+  } else if (peers > 0) {
+    key_times_vector<W>(seeds_[0].own_key, channel, bits, {key_.data(), R::s}, m);
+  }
+  if (peers > 0 && by_own_pool) {
+    *by_own_pool = bits_times_vector<W>(seeds_[1].own_key, channel, bits, pool(), peers + 1);
   }
 
   const Block seed = session_.toss();
@@ -113,7 +161,7 @@ Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs, std:
     }
   }
   for (i64 i = 0; i < n; ++i) my_macs[i] = static_cast<W>(product(alpha, x[i]) - v[i]);
-  std::copy(m.begin(), m.end() - 1, their_macs.begin());
+  std::copy(m.begin(), m.begin() + peers, their_macs.begin());
   if (n > 0 && by_peer_pool) drop_last(*by_peer_pool);
   if (peers > 0 && by_own_pool) drop_last(*by_own_pool);
   return challenge.next_block();
@@ -152,11 +200,14 @@ void cost_authentication_setup(privml::CostMeter& meter) {
 }
 
 template <class R>
-void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool) {
+void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
+                       SilentVoleMeter* voles) {
   std::array<i64, 2> corrections{}, shown{};
+  if (voles) cost_silent_vole<R>(meter, *voles, {n[0] + (n[0] > 0), n[1] + (n[1] > 0)});
   for (int rank : {0, 1}) {
     if (n[rank] == 0) continue;
-    corrections[rank] = key_product_bytes(kKeyShape<R>, bits, n[rank] + 1);
+    corrections[rank] = voles ? column_bytes(n[rank] + 1, bits)
+                              : key_product_bytes(kKeyShape<R>, bits, n[rank] + 1);
     if (by_pool) corrections[rank] += bit_product_bytes(kPoolShape<R>, bits, n[rank] + 1);
     shown[rank] = column_bytes(by_pool ? 3 : 2, bits);
   }
@@ -172,7 +223,8 @@ void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits,
   template Block Authentication<R>::authenticate<Wide<R>>(std::span<const Wide<R>>,                \
                                                           std::span<Wide<R>>, std::span<Wide<R>>); \
   template void cost_authentication_setup<R>(privml::CostMeter&);                                  \
-  template void cost_authenticate<R>(privml::CostMeter&, std::array<i64, 2>, int, bool);
+  template void cost_authenticate<R>(privml::CostMeter&, std::array<i64, 2>, int, bool,            \
+                                     SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

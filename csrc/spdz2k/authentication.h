@@ -16,7 +16,8 @@
 //                the dishonest owner guesses the digits' bits. Such guesses cost it the session
 //                with the probability that they are wrong, like guesses at the MAC key itself.
 // Leakage        a dishonest owner may guess at digits of key and pool (above); y is masked.
-// Cost           key_product_bytes() and bit_product_bytes() from each owner, a coin toss, two or
+// Cost           key_product_bytes() (with a VoleSource one word per element) and
+//                bit_product_bytes() from each owner, a coin toss, two or
 //                three words from each owner.
 // Source         SPDZ2k (Crypto 2018), Figs. 5 and 6; MASCOT (CCS 2016) for selective failures.
 #pragma once
@@ -33,6 +34,17 @@ inline constexpr TreeShape kKeyShape{R::s / 4, 4};
 template <class R>
 inline constexpr TreeShape kPoolShape{(2 * (kSecurityBits<R> + 2) + 5) / 6, 6};
 
+// Random products with the MAC keys: silent_vole.h makes them with few bytes.
+template <class R>
+class VoleSource {
+ public:
+  virtual ~VoleSource() = default;
+  // This party's u and v, and m = u * alpha + v for the u and v of the peer, whose lengths the
+  // parties agree on.
+  virtual void draw(std::span<Wide<R>> u, std::span<Wide<R>> v, std::span<Wide<R>> m) = 0;
+};
+struct SilentVoleMeter;
+
 template <class R>
 class Authentication {
  public:
@@ -43,6 +55,9 @@ class Authentication {
   Session<R>& session() { return session_; }
   Party& party() { return party_; }
   std::span<const u8> pool() const { return {key_.data() + R::s, key_.size() - R::s}; }
+  // From here on products with the MAC keys come from `source`, at both parties alike; null: from
+  // the seeds again.
+  void use_source(VoleSource<R>* source) { source_ = source; }
 
   // Both parties' vectors at once; W is the ring's word or the wide one. Gets this party's shares
   // of alpha times its own vector and of alpha times the peer's. Returns a common random seed that
@@ -68,12 +83,14 @@ class Authentication {
   Party& party_;
   WipedVector<u8> key_;  // bits of the MAC key, then of the pool
   std::vector<SeedPair> seeds_;
+  VoleSource<R>* source_ = nullptr;
 };
 
 template <class R>
 void cost_authentication_setup(privml::CostMeter& meter);
-// Counts by the owner's rank; words of `bits` bits.
+// Counts by the owner's rank; words of `bits` bits. `voles` where a SilentVole is the source.
 template <class R>
-void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool);
+void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
+                       SilentVoleMeter* voles = nullptr);
 
 }  // namespace privml::spdz2k

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rate and bytes of the preprocessing, two threads over loopback TCP, correlated OTs included.
 // Usage: preprocessing_bench [op [ring [n [provider [k]]]]], op one of mask, random, triple,
-// square, random_bit or all, ring 32 or 64, provider softspoken (of degree k) or silent.
+// square, random_bit or all, ring 32 or 64, provider softspoken (of degree k) or
+// silent (OT and VOLE).
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "net/tcp.h"
 #include "ot/parties_testing.h"
 #include "spdz2k/ideal.h"
 #include "spdz2k/masks.h"
 #include "spdz2k/random_bit.h"
+#include "spdz2k/silent_vole.h"
 #include "spdz2k/triple.h"
 
 namespace privml::spdz2k {
@@ -72,6 +75,7 @@ void bench(const Operation<R>& operation, i64 n, const OtConfig& config) {
   const std::array<Channel*, 2> channels{first.get(), second.get()};
   std::array<double, 2> setup{}, seconds{};
   std::array<i64, 2> sent{};
+  i64 setup_bytes = 0;
   privml::testing::run_pair(
       [&](int rank) {
         const auto start = Clock::now();
@@ -82,7 +86,10 @@ void bench(const Operation<R>& operation, i64 n, const OtConfig& config) {
         const auto supply = make_ideal_supply<R>(kSeed, rank);  // for masks of checks alone
         session.set_supply(*supply);
         Authentication<R> authentication(session, party);
+        std::optional<SilentVole<R>> voles;
+        if (config.provider == "silent") voles.emplace(authentication);
         setup[rank] = seconds_since(start);
+        if (rank == 0) setup_bytes = party.channel.traffic().sent;
         operation.run(authentication, std::min<i64>(n, 256));
         session.toss();
         const i64 before = party.channel.traffic().sent;
@@ -97,10 +104,11 @@ void bench(const Operation<R>& operation, i64 n, const OtConfig& config) {
       });
   const double count = static_cast<double>(n), slower = std::max(seconds[0], seconds[1]);
   std::printf(
-      "%-10s k=%d n=%-7lld %-10s %8.3f s %12.0f /s  bytes each way %9.1f %9.1f  setup %.2f s\n",
+      "%-10s k=%d n=%-7lld %-10s %8.3f s %12.0f /s  bytes each way %9.1f %9.1f  setup %.2f s %.1f "
+      "MB\n",
       operation.name, R::k, static_cast<long long>(n), config.provider.c_str(), slower,
       count / slower, static_cast<double>(sent[0]) / count, static_cast<double>(sent[1]) / count,
-      std::max(setup[0], setup[1]));
+      std::max(setup[0], setup[1]), static_cast<double>(setup_bytes) * 1e-6);
   std::fflush(stdout);
 }
 

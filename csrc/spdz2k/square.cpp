@@ -177,7 +177,7 @@ void generate_squares(Authentication<R>& authentication, WordSpan<R> a, WordSpan
 }
 
 template <class R>
-void cost_squares(privml::CostMeter& meter, i64 n) {
+void cost_squares(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
   for (i64 begin = 0; begin < n; begin += kSquareBatch) {
     const i64 count = std::min(kSquareBatch, n - begin);
     // Party 0's x are received by it, those of party 1 sent by it.
@@ -187,9 +187,9 @@ void cost_squares(privml::CostMeter& meter, i64 n) {
     meter.draw(1, product_transfers<R>(first));
     meter.exchange(product_bytes<R>(second), product_bytes<R>(first));
     meter.exchange(kCoinTossBytes, kCoinTossBytes);
-    cost_authenticate<R>(meter, {2 * first, 2 * second}, kWideBits<R>, true);
+    cost_authenticate<R>(meter, {2 * first, 2 * second}, kWideBits<R>, true, voles);
     cost_authenticate<R>(meter, {2 * second + 2 * count, 2 * first + 2 * count}, kWideBits<R>,
-                         false);
+                         false, voles);
     meter.exchange(wide_bytes<R>(count), wide_bytes<R>(count));
     cost_open_zeros<R>(meter, count);
     cost_check_residuals<R>(meter);
@@ -198,7 +198,7 @@ void cost_squares(privml::CostMeter& meter, i64 n) {
 
 #define PRIVML_INSTANTIATE(R)                                                      \
   template void generate_squares<R>(Authentication<R>&, WordSpan<R>, WordSpan<R>); \
-  template void cost_squares<R>(privml::CostMeter&, i64);
+  template void cost_squares<R>(privml::CostMeter&, i64, SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

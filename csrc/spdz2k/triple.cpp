@@ -124,7 +124,7 @@ void generate_triples(Authentication<R>& authentication, WordSpan<R> a, WordSpan
 }
 
 template <class R>
-void cost_triples(privml::CostMeter& meter, i64 n) {
+void cost_triples(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
   for (i64 first = 0; first < n; first += kTripleBatch) {
     const i64 count = std::min(kTripleBatch, n - first);
     const i64 transfers = product_transfers<R>(count);
@@ -133,8 +133,8 @@ void cost_triples(privml::CostMeter& meter, i64 n) {
     meter.draw(1, transfers);
     meter.exchange(product_bytes<R>(count), product_bytes<R>(count));
     meter.exchange(kCoinTossBytes, kCoinTossBytes);
-    cost_authenticate<R>(meter, {2 * count, 2 * count}, kWideBits<R>, true);
-    cost_authenticate<R>(meter, {3 * count, 3 * count}, kWideBits<R>, false);
+    cost_authenticate<R>(meter, {2 * count, 2 * count}, kWideBits<R>, true, voles);
+    cost_authenticate<R>(meter, {3 * count, 3 * count}, kWideBits<R>, false, voles);
     meter.exchange(wide_bytes<R>(count), wide_bytes<R>(count));
     cost_open_zeros<R>(meter, count);
     cost_check_residuals<R>(meter);
@@ -143,7 +143,7 @@ void cost_triples(privml::CostMeter& meter, i64 n) {
 
 #define PRIVML_INSTANTIATE(R)                                                                   \
   template void generate_triples<R>(Authentication<R>&, WordSpan<R>, WordSpan<R>, WordSpan<R>); \
-  template void cost_triples<R>(privml::CostMeter&, i64);
+  template void cost_triples<R>(privml::CostMeter&, i64, SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

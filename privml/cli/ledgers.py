@@ -82,4 +82,4 @@ def figures(node: Mapping[str, Any], late: bool) -> list[str]:
 
 def short(operator: str) -> str:
     """aten.conv2d.default -> conv2d"""
-    return operator.removeprefix("aten.").split(".")[0]
+    return operator.removeprefix("aten.").removeprefix("privml.").split(".")[0]

@@ -43,7 +43,7 @@ def run(config: DictConfig) -> None:
             ring=ring_of(config),
             **identity_of(config),
         )
-    save(answer.outputs, config.out)
+    save(program.decode(answer.outputs), config.out)
     if config.ledger is not None:
         Path(config.ledger).write_text(json.dumps(answer.ledger.as_dict()))
     if not config.quiet:
@@ -69,14 +69,14 @@ def check_writable(*paths: str | None) -> None:
             raise ConfigError(f"{path}: its folder does not exist")
 
 
-def save(outputs: tuple[torch.Tensor, ...], path: str | None) -> None:
-    """One output as the array itself, several as path with .1, .2, ... before the suffix."""
+def save(outputs: tuple[torch.Tensor | np.ndarray, ...], path: str | None) -> None:
+    """One output as the array itself, several as path with .1, .2, ... before the suffix; labels may be strings."""
     if path is None:
         return
     path = str(path) if str(path).endswith(".npy") else f"{path}.npy"  # as np.save does
     for index, output in enumerate(outputs):
         name = Path(path) if index == 0 else Path(path).with_suffix(f".{index}{Path(path).suffix}")
-        np.save(name, output.numpy())
+        np.save(name, np.asarray(output))
 
 
 def show(program: Program, answer: Answer, out: str | None) -> None:
@@ -86,5 +86,5 @@ def show(program: Program, answer: Answer, out: str | None) -> None:
     console.out.print(correlation_line(ledger, answer.source))
     console.out.print(f"answered in {answer.seconds:.2f} s" + (f"; scores in {out}" if out else ""))
     if out is None:
-        for output in answer.outputs:
+        for output in program.decode(answer.outputs):
             console.out.print(str(output), markup=False)

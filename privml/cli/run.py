@@ -31,7 +31,7 @@ def run(config: DictConfig) -> None:
         outputs = run_processes(config, program, inputs)
     else:
         raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc, threepc, active and plain")
-    save(outputs, config.out)
+    save(program.decode(outputs), config.out)
     if not config.quiet:
         compare(source, inputs, outputs[0], config.input is None)
 

@@ -97,5 +97,11 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
     source = source_of(config)
     numerics: dict[str, Any] = dict(config.numerics)
     with console.progress("convert", config.quiet) as step:
-        program = convert(source.model, calibration=source.calibration, numerics=numerics, progress=step)
+        program = convert(
+            source.model,
+            calibration=source.calibration,
+            numerics=numerics,
+            tree_structure=config.get("tree_structure", "public"),
+            progress=step,
+        )
     return program, source

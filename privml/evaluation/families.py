@@ -13,7 +13,9 @@ FAMILIES = {
     OTHER: "openings, views, conversions",
 }
 _WORDS = {
-    PRODUCTS: ("conv", "convolution", "linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "einsum", "dot"),
+    PRODUCTS: (
+        "conv", "convolution", "linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "einsum", "dot", "select_rows",
+    ),
     COMPARISONS: (
         "relu", "max", "min", "arg", "gt", "lt", "ge", "le", "eq", "ne", "clamp", "where", "sort", "topk", "abs",
         "sign",
@@ -28,7 +30,7 @@ _WORDS = {
 
 def short(operator: str) -> str:
     """aten.conv2d.default -> conv2d"""
-    return operator.removeprefix("aten.").split(".")[0]
+    return operator.removeprefix("aten.").removeprefix("privml.").split(".")[0]
 
 
 def family(operator: str) -> str:

@@ -83,9 +83,9 @@ def one_hot_rows(x: SecretTensor) -> SecretTensor:
 
 def _check(engine: Engine, share: Share, bits: int) -> None:
     rest = engine.add_public(engine.negate(share, bits), 1, bits)
-    engine.assert_zero(engine.multiply(Operand(share, bits), Operand(rest, bits), bits), bits)
-    total = engine.sum(share, [share[0].dim() - 1], False, bits)
-    engine.assert_zero(engine.add_public(total, -1, bits), bits)
+    product = engine.multiply(Operand(share, bits), Operand(rest, bits), bits)
+    total = engine.add_public(engine.sum(share, [share[0].dim() - 1], False, bits), -1, bits)
+    engine.assert_zero(tuple(torch.cat([p.flatten(), t.flatten()]) for p, t in zip(product, total, strict=True)), bits)
 
 
 @implements_floating(SELECT_ROWS)

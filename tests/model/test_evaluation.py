@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import models
+from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.evaluation import answers, cards, charts, families, markdown, measure, page, records, views, words
 from privml.formats import FixedPoint, Float, Integer
@@ -64,8 +65,27 @@ def test_engines_are_named_when_one_is_unknown():
         evaluated("mlp", "quantum")
 
 
-def test_three_parties_leave_floats_out():
-    assert evaluated("relevance", "threepc") is None
+def test_three_parties_and_actively_secure_ones_leave_floats_out():
+    assert evaluated("relevance", "threepc") is None and evaluated("relevance", "active", ring=64) is None
+
+
+def test_the_actively_secure_engine_takes_malicious_transfers_alone():
+    record = evaluated("tumours", "active", ring=64, largest=1)
+    assert record.predicted.bytes > 0 and record.ot == "softspoken-k4-malicious"
+    assert words.way(record) == "two parties, even malicious, SoftSpoken OT, k = 4"
+    record = evaluated("tumours", "twopc", ot=OtChoice("softspoken", 2, "malicious"), largest=1)
+    assert words.way(record) == "two parties, SoftSpoken OT, k = 2, malicious"
+
+
+def test_a_predicted_time_is_kept_and_drawn(all_kinds):
+    told = [replace(r, predicted_seconds=0.45) if r.engine != "plain" else r for r in all_kinds]
+    assert page.foretold(views.Zoo(told)) and not page.foretold(views.Zoo(all_kinds))
+    assert "messages alone</text>" in page.document(all_kinds) and "messages alone</text>" not in page.document(told)
+    assert "within a quarter for 6 of 6" in markdown.document(told)
+    card = models.card_of("tumours").read_text()
+    settings = measure.Settings("threepc", LAN, largest=1)
+    made = measure.evaluate(models.load, "tumours", card, settings, forecast=lambda program, rows: 2.0 * rows)
+    assert made.predicted_seconds == 2.0
 
 
 def test_records_come_back_from_their_files(all_kinds, tmp_path):

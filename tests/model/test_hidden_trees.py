@@ -59,29 +59,52 @@ def test_an_honest_tree_is_checked_once_and_before_anything_is_revealed(tree):
     engine = Suspicious()
     with session_of(engine, program) as session:
         first, second = program.run(session, x), program.run(session, x)
-        assert engine.events == ["check", "check"]  # bits, and sums
+        assert engine.events == ["check"]
         label = privml.reveal(first)
         privml.reveal(second)
-    assert engine.events == ["check", "check", "reveal", "reveal"]
+    assert engine.events == ["check", "reveal", "reveal"]
     assert label.tolist() == machine.predict(x.numpy()).tolist()
 
 
-@pytest.mark.parametrize("row", [[1, 1, 0, 0, 0, 0], [0] * 6, [2, -1, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0]])
-def test_rows_that_choose_no_feature_end_the_session_before_any_output(tree, row):
-    """A sum of features, none, and a combination whose sum is one."""
-    _, program, x = tree
+def forged(program, row):
+    """The program of an owner who shares other numbers than a choice."""
     name = selection_of(program)
-    forged = program.weights[name].clone()
-    forged[3] = torch.tensor(row, dtype=forged.dtype)
+    choices = program.weights[name].clone()
+    choices[3] = torch.tensor(row, dtype=choices.dtype)
     body = {**program.body, "nodes": [dict(node) for node in program.body["nodes"]]}
     for node in body["nodes"]:
         if node.get("target") == name:  # a cheating owner shares any ring elements
             node["format"] = {**node["format"], "bits": 8, "nonnegative": False}
-    cheating = type(program)(body, {**program.weights, name: forged})
+    return type(program)(body, {**program.weights, name: choices})
+
+
+# A sum of features, none, and combinations whose sum is one, or not.
+FORGED = [[1, 1, 0, 0, 0, 0], [0] * 6, [2, -1, 0, 0, 0, 0], [3, 0, 0, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("row", FORGED)
+def test_rows_that_choose_no_feature_end_the_session_before_any_output(tree, row):
+    _, program, x = tree
     engine = Suspicious()
     with session_of(engine, program) as session, pytest.raises(SecurityAbort):
-        cheating.run(session, x)
+        forged(program, row).run(session, x)
     assert "reveal" not in engine.events
+
+
+@pytest.mark.parametrize("ring", [32, 64])
+def test_the_actively_secure_engine_answers_an_honest_owner_and_ends_with_another(tree, ring):
+    machine, program, x = tree
+    numerics = program.numerics
+    settings = {"bits": numerics.bits, "scale": numerics.scale, "ring": ring, "ot": "ideal"}
+    with privml.local("active", **settings) as session:
+        label = privml.reveal(program.run(session, x), to=1)
+    assert label.tolist() == machine.predict(x.numpy()).tolist()
+    for row in FORGED:
+        with privml.local("active", **settings) as session:
+            with pytest.raises(SecurityAbort, match="had to prove"):
+                forged(program, row).run(session, x)
+            with pytest.raises(SecurityAbort):  # the session is over
+                program.run(session, x)
 
 
 def test_semi_honest_engines_are_not_asked(tree, monkeypatch):

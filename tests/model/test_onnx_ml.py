@@ -273,7 +273,9 @@ def test_secret_trees(rng, x, open_session, structure):
     x = x + np.float32(0.03)  # thresholds are not met exactly: products with choices may round
     proto = model("TreeEnsembleRegressor", n_targets=2, **trees, **weights(rng, "target", leaves, 2))
     (expected,) = compute(proto, x[:6])
-    with open_session(), torch.no_grad():
+    with open_session() as session, torch.no_grad():
+        if structure == "hidden" and session.engine.actively_secure:
+            pytest.skip("the proof is of whole numbers, which only conversion shares; see test_hidden_trees")
         result = privml.secret(OnnxModule(proto, tree_structure=structure))(
             privml.share(torch.from_numpy(x[:6]), owner=1)
         )

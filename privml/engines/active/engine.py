@@ -23,7 +23,7 @@ from privml.engines.active.windows import Window, convolution
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
-from privml.errors import ConfigError
+from privml.errors import ConfigError, SecurityAbort
 from privml.formats import FixedPoint
 
 BOTH = -1
@@ -49,6 +49,7 @@ class ActiveEngine(Engine):
     parties = 2
     trivial_inputs = False
     stays_wide = True
+    actively_secure = True
 
     def __init__(self, session: _core.ActiveSession, truncation: str = "auto") -> None:
         if truncation not in TRUNCATIONS:
@@ -102,6 +103,12 @@ class ActiveEngine(Engine):
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
         value = _protocols.reveal_bits(self.session, arrays(a), BOTH if to is None else to)
         return None if value is None else torch.from_numpy(value)
+
+    def assert_zero(self, a: Share, bits: int) -> None:
+        opened = self.reveal(a, bits)  # which checks all that was opened before it, and itself
+        if opened is not None and bool(opened.any()):
+            self.close()
+            raise SecurityAbort("an input is not what its owner had to prove that it is: the session ends")
 
     # ---- linear, local
     def add(self, a: Share, b: Share, bits: int) -> Share:
