@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from omegaconf import DictConfig, OmegaConf
 
 from privml.bench.runner import measure
-from privml.cli import console, networks, spdz2k, threepc
+from privml.cli import classical, console, networks, spdz2k, threepc
 from privml.cli.settings import ot_of
 from privml.errors import ConfigError
 
@@ -49,6 +49,8 @@ def kind_of(config: DictConfig, operators: dict[str, Any]) -> Kind:
     if config.suite.get("engine") == "threepc":
         threepc.check(config)
         return Kind(threepc.record_of, threepc.summary)
+    if classical.are_classical(operators):
+        return Kind(classical.record_of, classical.summary)
     if config.suite.get("engine") == "active":
         return Kind(spdz2k.record_of, spdz2k.summary)
     if networks.are_networks(operators):
