@@ -14,11 +14,12 @@ PARTY = Path(__file__).with_name("spdz2k_party.py")
 
 
 def measure(task: Mapping[str, Any], timeout: float = 900.0) -> dict[str, Any]:
-    """Runs ``task`` (operator, n, made, params, ring, provider, k, network, repeats) and returns the merged record: per
-    second, bytes that a party sends per operation (the larger of both), depth, online and preprocessing apart."""
+    """Runs ``task`` (operator, n, params, ring, provider, k, network, repeats) and returns the merged record: per
+    second, bytes that a party sends per operation (the larger of both) and depth, of the preprocessing and of the
+    online phase (None of correlations alone); the median of the repeats after one warm-up."""
     reports = both(PARTY, task, timeout)
     online = None if reports[0]["online"] is None else rate(task["n"], [r["online"] for r in reports], "online")
-    made = rate(task["made"], [r["made"] for r in reports], "preprocess")
+    made = rate(task["n"], [r["made"] for r in reports], "preprocess")
     return record_of(task, online, made, max(r["peak_rss_bytes"] for r in reports))
 
 

@@ -18,8 +18,7 @@ from privml.errors import ConfigError
 from privml.service.launch import PartyReport, launch
 
 COLUMNS = [
-    "operator", "online n", "per second", "sent", "depth", "MP-SPDZ", "published",
-    "made n", "per second", "sent", "MP-SPDZ", "peak memory",
+    "operator", "n", "online/s", "sent", "depth", "MP-SPDZ", "published", "made/s", "sent", "MP-SPDZ", "peak memory",
 ]  # fmt: skip
 
 
@@ -38,8 +37,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
         "suite": config.suite.name,
         "op": name,
         "operator": row["operator"],
-        "n": int(config.batch or config.n or row["n"]) if row["n"] else 0,
-        "made": int(config.made or row["made"]),
+        "n": int(config.batch or config.n or row["n"]),
         "params": row["params"],
         "ring": int(config.k),
         "provider": ot.provider,
@@ -78,7 +76,8 @@ def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
     for record in records:
         online, made = record["online"], record["made"]
         rows.append([
-            record["op"], *(figures(online) if online else [""] * 3), str(online["depth"]) if online else "",
+            record["op"], f"{made['n']:,}", *(figures(online) if online else [""] * 2),
+            str(online["depth"]) if online else "",
             others(record["measured"]), others(record["published"]),
             *figures(made), others(record["made_measured"]), console.size(record["peak_rss_bytes"]),
         ])  # fmt: skip
@@ -87,7 +86,7 @@ def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
 
 def figures(part: dict[str, Any]) -> list[str]:
     rate = part["per_second"]
-    return [f"{part['n']:,}", f"{rate:,.0f}" if rate >= 10 else f"{rate:.3f}", f"{part['sent_per_op']:,.1f} B"]
+    return [f"{rate:,.0f}" if rate >= 10 else f"{rate:.3f}", f"{part['sent_per_op']:,.1f} B"]
 
 
 def others(figures: list[float | None] | None) -> str:
