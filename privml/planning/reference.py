@@ -58,7 +58,8 @@ def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call])
         if not delayed:
             greetings = [run.seconds - sum(run.ledger["total"][phase]["seconds"] for phase in PHASES) for run in runs]
             planning = times.greeting - calibration.seconds.get(greeting(setting), 0.0)
-    calibration.seconds[greeting(setting)] = max(statistics.median(greetings) - planning, 0.0)
+    # The least disturbed one: a greeting is short beside what else a busy machine does.
+    calibration.seconds[greeting(setting)] = max(min(greetings) - planning, 0.0)
     calibration.save()
 
 
