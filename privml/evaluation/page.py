@@ -177,8 +177,9 @@ def engines(zoo: Zoo) -> list[dict[str, Any]]:
         runs = [model.any_run(way) for model in common]
         times = {}
         for network in zoo.networks:
-            every = [m for m in common if all(_seconds(m, w, network) for w in zoo.ways)]
-            times[network] = mean([_seconds(m, way, network) for m in every])
+            here = [w for w in zoo.ways if any(_seconds(m, w, network) for m in common)]
+            every = [m for m in common if all(_seconds(m, w, network) for w in here)]
+            times[network] = mean([_seconds(m, way, network) for m in every]) if way in here else 0.0
         answers = [r.answers for m in zoo.models if (r := m.any_run(way)) and r.answers]
         rows.append(
             {
