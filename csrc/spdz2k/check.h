@@ -23,8 +23,7 @@
 // Cost           per group of n: min(n, s) random values, as many words of s bits, and one word; 64
 //                bytes per seed, 48 for the commitment; 5 exchanges, 4 where all groups are small.
 //                Nothing where nothing is pending.
-// Source         SPDZ2k (Crypto 2018), Fig. 3, for masks and the last step; subset sums as in
-//                Cramer, Damgard, Pastro (2012) on amortised proofs.
+// Source         SPDZ2k (Crypto 2018), Fig. 3, for masks and the last step.
 #pragma once
 
 #include "spdz2k/cost.h"

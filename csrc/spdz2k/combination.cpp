@@ -4,44 +4,29 @@
 #include "base/multiversion.h"
 
 namespace privml::spdz2k {
-namespace {
 
-// Eight words at once, so that the sums are read and written once for them.
-constexpr i64 kTogether = 8;
-
-// A macro and no function: what target clones call would not be compiled for their instructions.
-#define PRIVML_SUBSET_SUMS(WORD)                                                                \
-  constexpr int kSums = 8 * sizeof(WORD);                                                       \
-  i64 i = 0;                                                                                    \
-  for (; i + kTogether <= n; i += kTogether) {                                                  \
-    const WORD* w = words + i;                                                                  \
-    const WORD* s = subsets + i;                                                                \
-    for (int l = 0; l < kSums; ++l) {                                                           \
-      WORD sum = sums[l];                                                                       \
-      for (int j = 0; j < kTogether; ++j) {                                                     \
-        sum = static_cast<WORD>(sum + ((s[j] >> l & 1) != 0 ? w[j] : WORD{0}));                 \
-      }                                                                                         \
-      sums[l] = sum;                                                                            \
-    }                                                                                           \
-  }                                                                                             \
-  for (; i < n; ++i) {                                                                          \
-    for (int l = 0; l < kSums; ++l) {                                                           \
-      sums[l] = static_cast<WORD>(sums[l] + ((subsets[i] >> l & 1) != 0 ? words[i] : WORD{0})); \
-    }                                                                                           \
+// A macro and no function, since what target clones call is not compiled for their instructions;
+// bits from an array and no shifts, since compilers make masked vector additions of that.
+#define PRIVML_ADD_SUBSET_SUMS(WORD)                                                        \
+  PRIVML_TARGET_CLONES                                                                      \
+  void add_subset_sums(const WORD* words, const WORD* subsets, i64 n, WORD* sums) {         \
+    constexpr int kSums = 8 * sizeof(WORD);                                                 \
+    WORD bit[kSums], total[kSums];                                                          \
+    for (int l = 0; l < kSums; ++l) {                                                       \
+      bit[l] = static_cast<WORD>(WORD{1} << l);                                             \
+      total[l] = sums[l];                                                                   \
+    }                                                                                       \
+    for (i64 i = 0; i < n; ++i) {                                                           \
+      const WORD word = words[i], subset = subsets[i];                                      \
+      for (int l = 0; l < kSums; ++l) {                                                     \
+        total[l] = static_cast<WORD>(total[l] + ((subset & bit[l]) != 0 ? word : WORD{0})); \
+      }                                                                                     \
+    }                                                                                       \
+    for (int l = 0; l < kSums; ++l) sums[l] = total[l];                                     \
   }
 
-}  // namespace
-
-PRIVML_TARGET_CLONES
-void add_subset_sums(const u64* words, const u64* subsets, i64 n,
-                     u64* __restrict sums){PRIVML_SUBSET_SUMS(u64)}
-
-PRIVML_TARGET_CLONES void add_subset_sums(const u32* words, const u32* subsets, i64 n,
-                                          u32* __restrict sums){PRIVML_SUBSET_SUMS(u32)}
-
-PRIVML_TARGET_CLONES
-    void add_subset_sums(const u8* words, const u8* subsets, i64 n, u8* __restrict sums) {
-  PRIVML_SUBSET_SUMS(u8)
-}
+PRIVML_ADD_SUBSET_SUMS(u64)
+PRIVML_ADD_SUBSET_SUMS(u32)
+PRIVML_ADD_SUBSET_SUMS(u8)
 
 }  // namespace privml::spdz2k
