@@ -13,7 +13,7 @@ from privml.cli import console
 from privml.cli.paths import shipped_models
 from privml.cli.settings import ot_of
 from privml.conversion import convert
-from privml.engines.active import RINGS
+from privml.engines.active import RINGS, choice_of
 from privml.errors import ConfigError
 from privml.service.launch import PartyReport, launch
 
@@ -54,7 +54,7 @@ def network_record(task: dict[str, Any]) -> dict[str, Any]:
     program = convert(model.module, calibration=model.preprocess(model.calibration), numerics=numerics)
     inputs = model.preprocess(model.samples[: task["n"]])
     network = {name: value for name, value in task["network"].items() if name != "name"}
-    ot = spdz2k.choice_of(task["provider"], task["k"])
+    ot = choice_of(task["provider"], task["k"])
     run = launch(program, inputs, ot=ot, ring=task["ring"], network=network, deadline=600.0)
     with torch.no_grad():
         right = torch.equal(run.outputs[0].argmax(1), model.module(inputs).argmax(1))

@@ -7,6 +7,7 @@ import pytest
 from privml import _core
 from privml.bench.runner import BenchmarkFailed
 from privml.bench.spdz2k import measure
+from privml.cli.spdz2k import network_record
 
 
 def task(op, n, ring=64, **params):
@@ -40,6 +41,12 @@ def test_operations_run(op):
 def test_correlations_alone(op):
     record = measure(task(op, 30, 32))
     assert record["online"] is None and record["made"]["sent_per_op"] > 0
+
+
+@pytest.mark.slow
+def test_a_whole_inference():
+    record = network_record({**task("lenet", 1, model="lenet", numerics={"narrow": False}), "operator": "network"})
+    assert record["online"]["n"] == 1 and 0 < record["online"]["sent_per_op"] < record["made"]["sent_per_op"]
 
 
 def test_a_failing_party_is_named():
