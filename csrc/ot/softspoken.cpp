@@ -63,7 +63,9 @@ class SoftSpoken : public Rcot {
       const i64 blocks = std::min(SoftSpokenRows::kSlice, hiding + count - done) / 128;
       make_slice(blocks);
       const i64 hidden = done == 0 ? hiding / 128 : 0;
-      rows_.transpose(hidden, blocks, out + (done == 0 ? 0 : done - hiding));
+      Block* made = out + (done == 0 ? 0 : done - hiding);
+      rows_.transpose(hidden, blocks, made);
+      if (check_) tell_apart(made, 128 * (blocks - hidden));
     }
     if (check_ && !finish_check()) {
       failed_ = true;
@@ -80,6 +82,11 @@ class SoftSpoken : public Rcot {
   // Writes the proof, or reads it and says whether it holds.
   virtual bool finish_check() = 0;
 
+  void begin_check(const SoftSpokenSecurity& security, Bytes seeds) {
+    check_.emplace(security.context, seeds);
+    offsets_.emplace(check_->offset_key());
+  }
+
   Block* correction(i64 i, i64 blocks) { return correction_.data() + (i - 1) * blocks; }
   MutableBytes message(i64 blocks) {
     return {reinterpret_cast<u8*>(correction_.data()),
@@ -92,7 +99,22 @@ class SoftSpoken : public Rcot {
   bool failed_ = false;
 
  private:
+  // Adds the next public random blocks, but to the lowest bits, which q and t have meanings for.
+  void tell_apart(Block* out, i64 count) {
+    std::array<Block, 256> offsets;
+    for (i64 done = 0; done < count; done += std::ssize(offsets)) {
+      const i64 n = std::min<i64>(std::ssize(offsets), count - done);
+      offsets_->encrypt_counter({told_apart_, 0}, offsets.data(), n);
+      told_apart_ += static_cast<u64>(n);
+      for (i64 i = 0; i < n; ++i) {
+        out[done + i] = out[done + i] ^ Block { offsets[i].lo & ~u64{1}, offsets[i].hi };
+      }
+    }
+  }
+
   AlignedVector<Block> correction_;
+  std::optional<Aes128> offsets_;  // with malicious security
+  u64 told_apart_ = 0;
 };
 
 class SoftSpokenSender final : public SoftSpoken {
@@ -123,7 +145,7 @@ class SoftSpokenSender final : public SoftSpoken {
       channel.close();
       throw SecurityAbort("SoftSpoken OT: the peer's seeds failed the consistency check");
     }
-    if (security.malicious) check_.emplace(security.context, seeds.bytes());
+    if (security.malicious) begin_check(security, seeds.bytes());
   }
   ~SoftSpokenSender() override { wipe(&delta_, sizeof(delta_)); }
 
@@ -163,15 +185,15 @@ class SoftSpokenSender final : public SoftSpoken {
 
 class SoftSpokenReceiver final : public SoftSpoken {
  public:
-  SoftSpokenReceiver(Channel& channel, int k, Block root, const KeyPairs& keys,
+  SoftSpokenReceiver(Channel& channel, int k, std::span<const Block> roots, const KeyPairs& keys,
                      const SoftSpokenSecurity& security)
       : SoftSpoken(channel, k), choices_(SoftSpokenRows::kSlice / 128) {
     expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
-    Prg roots(root);
+    expect(std::ssize(roots) == rows_.count(), "SoftSpoken OT: needs a root per element");
     SeedsMessage seeds(k, security.malicious);
     for (i64 i = 0; i < rows_.count(); ++i) {
       const OffsetElement& element = rows_.elements()[i];
-      GgmTree tree = ggm_expand(roots.next_block(), element.bits);
+      GgmTree tree = ggm_expand(roots[i], element.bits);
       for (int level = 0; level < element.bits; ++level) {
         const int j = element.first_bit + level;
         for (int side : {0, 1}) seeds.masked[j][side] = keys[j][side] ^ tree.sums[level][side];
@@ -180,7 +202,7 @@ class SoftSpokenReceiver final : public SoftSpoken {
       rows_.add_seeds(tree.leaves);
     }
     seeds.transfer([&](Bytes piece) { channel.write(piece); });
-    if (security.malicious) check_.emplace(security.context, seeds.bytes());
+    if (security.malicious) begin_check(security, seeds.bytes());
   }
 
   OtRole role() const override { return OtRole::receiver; }
@@ -238,7 +260,15 @@ std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delt
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
                                                const KeyPairs& keys,
                                                const SoftSpokenSecurity& security) {
-  return std::make_unique<SoftSpokenReceiver>(channel, k, root, keys, security);
+  WipedVector<Block> roots(offset_elements(k).size());
+  Prg(root).fill_blocks(roots.data(), std::ssize(roots));
+  return make_softspoken_receiver(channel, k, roots, keys, security);
+}
+
+std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
+                                               std::span<const Block> roots, const KeyPairs& keys,
+                                               const SoftSpokenSecurity& security) {
+  return std::make_unique<SoftSpokenReceiver>(channel, k, roots, keys, security);
 }
 
 i64 softspoken_seed_bytes(int k, bool malicious) {

@@ -14,6 +14,10 @@
 //                soundness and source). A dishonest sender sends nothing after the base OTs, which
 //                are secure against it. A proof that fails ends in SecurityAbort; nothing of that
 //                extension is handed out and the object refuses to go on.
+//                A dishonest receiver picks its seeds and could make rows equal, so that two
+//                correlations had the same pads, and differences of what the sender hides with them
+//                came to light. So both sides add public random blocks to q and t, from a hash of
+//                the seeds' message: equal ones then take 2^127 trials for a pair.
 // Leakage        semi-honest: none. Malicious: a dishonest receiver may guess parts of delta, by
 //                its trees or its extensions; it learns g bits with probability 2^-g and causes a
 //                SecurityAbort otherwise.
@@ -53,6 +57,12 @@ std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delt
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
                                                const std::vector<std::array<Block, 2>>& keys,
                                                const SoftSpokenSecurity& security = {});
+
+// The same with the root of every element's tree, which a dishonest receiver chooses at will.
+std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
+                                               std::span<const Block> roots,
+                                               const std::vector<std::array<Block, 2>>& keys,
+                                               const SoftSpokenSecurity& security);
 
 // Two blocks per base OT; with malicious security a proof per element.
 i64 softspoken_seed_bytes(int k, bool malicious);

@@ -34,6 +34,13 @@ CheckDigest hash(std::string_view label, std::initializer_list<Bytes> parts) {
 SoftSpokenCheck::SoftSpokenCheck(Bytes context, Bytes seeds)
     : chain_(hash("privml softspoken", {context, lane_digest(seeds)})), rows_(kSoftSpokenRows) {}
 
+Block SoftSpokenCheck::offset_key() const {
+  Block key;
+  const CheckDigest digest = hash("privml softspoken offsets", {chain_});
+  std::memcpy(&key, digest.data(), sizeof key);
+  return key;
+}
+
 void SoftSpokenCheck::begin() {
   std::fill(rows_.begin(), rows_.end(), WideProduct{});
   choices_ = {};

@@ -55,6 +55,9 @@ class SoftSpokenCheck {
   // `context` names session and direction, `seeds` is the seeds' message.
   SoftSpokenCheck(Bytes context, Bytes seeds);
 
+  // A public key that is drawn from the seeds' message, as the challenges are; before begin().
+  Block offset_key() const;
+
   void begin();
   // Takes the message of the next slice, then draws the coefficients of its blocks.
   void absorb(Bytes message, i64 blocks);

@@ -30,9 +30,31 @@ std::vector<i64> positions(i64 bytes, i64 step, i64 dense) {
   return bits;
 }
 
+// Roots with which a dishonest receiver makes all streams agree in the first two correlations.
+Blocks roots_of_equal_rows(int k, bool malicious) {
+  Prg prg({3, 4});
+  Blocks roots;
+  for (const OffsetElement& element : offset_elements(k)) {
+    for (bool equal = false; !equal;) {
+      const Block root = prg.next_block();
+      GgmTree tree = ggm_expand(root, element.bits);
+      if (malicious) ggm_prove(tree.leaves);
+      equal = std::all_of(tree.leaves.begin(), tree.leaves.end(), [&](const Block& leaf) {
+        Block columns;  // of correlations 0 .. 127
+        const u64 hiding = malicious ? kSoftSpokenHidingColumns / 128 : 0;
+        Aes128(leaf).encrypt_counter({hiding, 0}, &columns, 1);
+        return ((columns.lo ^ columns.lo >> 1) & 1) == 0;
+      });
+      if (equal) roots.push_back(root);
+    }
+  }
+  return roots;
+}
+
 // A sender and a receiver with base OTs from a dealer, one after the other on one thread.
 struct Pair {
-  explicit Pair(int k, std::optional<Flip> flip = {}) {
+  explicit Pair(int k, std::optional<Flip> flip = {}, bool malicious = true,
+                const Blocks& roots = {}) {
     auto [first, second] = make_memory_channels();
     sender_channel = std::move(first);
     auto tampering = std::make_unique<TamperingChannel>(std::move(second), flip);
@@ -48,8 +70,10 @@ struct Pair {
       pairs[i] = {keys[2 * i], keys[2 * i + 1]};
       chosen[i] = pairs[i][choices[i]];
     }
-    const SoftSpokenSecurity security{true, {1, 2, 3}};
-    receiver = make_softspoken_receiver(*receiver_channel, k, {5, 6}, pairs, security);
+    const SoftSpokenSecurity security{malicious, {1, 2, 3}};
+    receiver = roots.empty()
+                   ? make_softspoken_receiver(*receiver_channel, k, {5, 6}, pairs, security)
+                   : make_softspoken_receiver(*receiver_channel, k, roots, pairs, security);
     receiver_channel->flush();
     sender = make_softspoken_sender(*sender_channel, k, delta, chosen, security);
   }
@@ -242,6 +266,17 @@ TEST(GgmProof, HoldsForHonestTreesAndFixesTheLeaves) {
         EXPECT_FALSE(ggm_verify(again, hole, changed));
       }
     }
+  }
+}
+
+// Two correlations with the same q have the same pads: what a sender hides with them could be
+// subtracted.
+TEST(SoftSpokenSeeds, AReceiverThatChoosesItsSeedsGetsNoEqualRows) {
+  for (bool malicious : {false, true}) {
+    Pair pair(2, {}, malicious, roots_of_equal_rows(2, malicious));
+    pair.extend(256);
+    EXPECT_TRUE(pair.correlated());
+    EXPECT_EQ(pair.q[0] == pair.q[1], !malicious) << "malicious security: " << malicious;
   }
 }
 
