@@ -205,7 +205,7 @@ def _ways(program: Program, offer: Offer, name: str, wish: Wish, risk: Risk) -> 
     for ot in PROVIDERS if offer.transfers else PROVIDERS[:1]:
         setting = offer.setting(ot, wish.threads, wish.truncation)
         cost = cost_of(program, shapes, setting, INPUT_OWNER).snapshot()
-        calls = made[0].calls if made else calls_of(program, shapes, setting)
+        calls = made[0].calls if made else calls_of(program, shapes, setting) if offer.timed else []
         made.append(_Way(offer, name, program, shapes, setting, cost, calls, risk))
     return made
 

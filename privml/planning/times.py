@@ -85,8 +85,9 @@ def times_of(
 
 
 def _reserve(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, engine: Any) -> None:
-    if offer_of(setting.engine).ahead:
-        engine.reserve(program.correlations(*shapes, ot=setting.ot, threads=setting.threads).stock)
+    demand = offer_of(setting.engine).demand
+    if demand is not None:
+        engine.reserve(demand(program, shapes, setting))
 
 
 def _seconds_per_byte(link: LinkProfile) -> float:

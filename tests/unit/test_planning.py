@@ -14,8 +14,8 @@ from privml.engines.threepc.links import Message, Meter
 from privml.planning import calls
 from privml.planning.calibration import Calibration, correlation, named, setup
 from privml.planning.calls import Watch, Watched, describe
-from privml.planning.engines import Setting, offer_of
-from privml.planning.times import calls_of, times_of
+from privml.planning.engines import OFFERS, Setting, offer_of
+from privml.planning.times import calls_of, cost_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 
@@ -96,6 +96,20 @@ def test_the_calls_of_a_query_send_all_its_bytes(program: Program, name: str) ->
     online = total.online.bytes if name == "twopc" else total.online.bytes + total.preprocess.bytes
     assert sum(call.sample.size * call.times for call in found) == online
     assert {"relu", "truncate", "reveal"} <= {call.sample.method for call in found}
+
+
+def test_every_engine_is_metered_with_what_it_makes_ahead(program: Program) -> None:
+    shapes, malicious = program.shapes(2), OtChoice(security="malicious")
+    for rank in (0, 1):
+        expected = {
+            "twopc": program.cost(*shapes, rank=rank),
+            "threepc": program.dealt_cost(*shapes, rank=rank),
+            "active": program.active_cost(*shapes, ot=malicious, rank=rank),
+        }
+        assert set(expected) == set(OFFERS)
+        for name, ledger in expected.items():
+            found = cost_of(program, shapes, offer_of(name).setting(OtChoice()), rank)
+            assert found.snapshot() == ledger.snapshot(), (name, rank)
 
 
 def test_what_is_watched_gives_the_same_results() -> None:
