@@ -11,6 +11,8 @@ import torch
 import privml
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch
+from privml.planning.engines import Setting
+from privml.planning.times import cost_of
 from privml.service.query import query
 from privml.service.serve import serve
 
@@ -83,6 +85,13 @@ def model():
     torch.manual_seed(3)
     module = Model().eval()
     return module, privml.convert(module, calibration=torch.randn(20, 4), numerics={"bits": 64, "narrow": False})
+
+
+def test_the_plan_of_a_query_makes_everything_ahead(model):
+    _, program = model
+    ot = OtChoice(security="malicious")
+    planned = cost_of(program, [(2, 4)], Setting("active", 2, ot, ring=64), 1).snapshot()
+    assert planned == program.active_cost((2, 4), ot=ot).snapshot() and planned.preprocess.sent > 100_000
 
 
 @pytest.mark.parametrize("ot", [IDEAL, OtChoice()], ids=str)
