@@ -215,6 +215,8 @@ void define_active_session(py::module_& core, py::module_& m) {
           },
           "numbers"_a, "Makes what is missing of these numbers of correlations now.")
       .def("check", &check, "The MAC check of everything opened since the last one.")
+      .def("abort", &ActiveSession::abort, "cause"_a,
+           "Ends the session, wipes its keys and raises SecurityAbort, as every later call does.")
       .def("close", &ActiveSession::close)
       .def("counters", &ActiveSession::counters,
            "Per phase seconds, sent, received, depth; and the transfers drawn.");

@@ -199,7 +199,13 @@ void ActiveSession::fail(const std::exception_ptr& error) {
     }
   }
   closed_ = true;
-  lane_->close();
+  if (!metering()) lane_->close();
+}
+
+void ActiveSession::abort(const std::string& cause) {
+  fail(std::make_exception_ptr(SecurityAbort(cause)));
+  close();
+  throw SecurityAbort(cause);
 }
 
 void ActiveSession::close() {

@@ -53,6 +53,8 @@ class ActiveSession {
   // Everything drawn so far.
   spdz2k::Demand drawn() const;
 
+  // Ends the session as a failed check does: every later call throws SecurityAbort.
+  [[noreturn]] void abort(const std::string& cause);
   void close();
   // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
   // cots_as_receiver} as of the last finished call.

@@ -4,7 +4,7 @@
 // Functionality  returns if every given sharing has value * alpha = MAC mod 2^s, up to errors that
 //                the dishonest party knows and could correct in its own shares. Otherwise the
 //                session ends with SecurityAbort.
-// Method         the conversion check of Fig. 2 (errata SP-4) on sharings that already are [.]_2: s
+// Method         the conversion check of Fig. 2 on sharings that already are [.]_2: s
 //                times a random sum of the sharings, coefficients 0 or 1 from a seed tossed now,
 //                plus a random authenticated word, is opened in full; what its MAC differs is
 //                committed to, shown, and must cancel.

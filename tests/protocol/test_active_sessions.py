@@ -10,7 +10,7 @@ import torch
 
 import privml
 from privml.engines.correlations import OtChoice
-from privml.errors import ConfigError, HandshakeMismatch
+from privml.errors import ConfigError, HandshakeMismatch, SecurityAbort
 from privml.planning.engines import Setting
 from privml.planning.times import cost_of
 from privml.service.query import query
@@ -69,6 +69,22 @@ def test_rings_must_agree(address):
 def test_settings_that_are_refused(settings, why):
     with pytest.raises(ConfigError, match=why):
         privml.connect(0, **{"listen": "127.0.0.1:0", "engine": "active", **settings})
+
+
+def test_a_failed_proof_ends_the_session_as_a_failed_check_does(address):
+    def party(rank, side):
+        with privml.connect(rank, **side, engine="active", ot="ideal", deadline=20.0) as session:
+            engine = session.engine
+            engine.assert_zero(engine.public(torch.zeros(3, dtype=torch.int64), 64), 64)
+            for _ in range(2):
+                with pytest.raises(SecurityAbort, match="had to prove"):
+                    engine.assert_zero(engine.public(torch.tensor([0, 1, 0]), 64), 64)
+            with pytest.raises(SecurityAbort, match="had to prove"):
+                engine.reveal(engine.public(torch.tensor([1]), 64), 64)
+
+    with ThreadPoolExecutor(2) as executor:
+        for future in [executor.submit(party, 0, {"listen": address}), executor.submit(party, 1, {"connect": address})]:
+            future.result(60)
 
 
 class Model(torch.nn.Module):

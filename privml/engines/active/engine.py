@@ -23,7 +23,7 @@ from privml.engines.active.windows import Window, convolution
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
-from privml.errors import ConfigError, SecurityAbort
+from privml.errors import ConfigError
 from privml.formats import FixedPoint
 
 BOTH = -1
@@ -107,8 +107,7 @@ class ActiveEngine(Engine):
     def assert_zero(self, a: Share, bits: int) -> None:
         opened = self.reveal(a, bits)  # which checks all that was opened before it, and itself
         if opened is not None and bool(opened.any()):
-            self.close()
-            raise SecurityAbort("an input is not what its owner had to prove that it is: the session ends")
+            self.session.abort("an input is not what its owner had to prove that it is")
 
     # ---- linear, local
     def add(self, a: Share, b: Share, bits: int) -> Share:
