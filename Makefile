@@ -41,8 +41,11 @@ test: test-cpp test-python
 test-cpp: build
 	cd build/release && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
 
+# The tests of models beside all others: two cores have it done in little more than half the time.
 test-python: build
-	$(BIN)/python -m pytest -m "not slow and not gpu"
+	@$(BIN)/python -m pytest -m "not slow and not gpu" -p no:cacheprovider tests/model > build/test-models.log 2>&1 & models=$$!; \
+	  $(BIN)/python -m pytest -m "not slow and not gpu" --ignore=tests/model; others=$$?; \
+	  wait $$models; models=$$?; cat build/test-models.log; exit $$((models + others))
 
 lint: setup
 	$(BIN)/ruff check .
