@@ -101,7 +101,7 @@ std::string explanation(SSL* ssl, bool verified_badly) {
   const unsigned long code = ERR_peek_last_error();
   const int reason = ERR_GET_REASON(code);
   if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason > SSL_AD_REASON_OFFSET)
-    return "the peer refuses this party's certificate: " + last_reason();
+    return "the peer refuses this party: " + last_reason();
   if (ERR_GET_LIB(code) == ERR_LIB_SSL && reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
     return "the peer shows no certificate";
   if (ERR_GET_LIB(code) == ERR_LIB_SSL &&

@@ -309,6 +309,18 @@ def _join(results: Sequence[Any]) -> Any:
     return tuple(_join(parts) for parts in zip(*results, strict=True))
 
 
+def joined(parties: int, party: Callable[[int], Engine], close: Callable[[], None]) -> JointEngine:
+    """All parties of one session, each on a thread of its own. ``party(rank)`` makes its engine there; ``close`` ends
+    what connects them."""
+    workers = PartyThreads(parties, close)
+    try:
+        engines = workers.run([partial(party, rank) for rank in range(parties)])
+    except BaseException:
+        workers.close()
+        raise
+    return JointEngine(engines, workers)
+
+
 def create(
     ot: str = "softspoken",
     k: int = 4,
@@ -346,10 +358,4 @@ def create(
             channel.set_deadline(deadline)
         return connected(mine, rank, choice, threads, test_seed)
 
-    workers = PartyThreads(2, close)
-    try:
-        engines = workers.run([partial(party, rank) for rank in range(2)])
-    except BaseException:
-        workers.close()
-        raise
-    return JointEngine(engines, workers)
+    return joined(2, party, close)

@@ -13,6 +13,11 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
 from privml.errors import ConfigError
 
 AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority.key"
@@ -38,7 +43,6 @@ def make_authority(folder: str | Path, name: str = "privml authority", days: int
     _refuse_existing(issued)
     folder.mkdir(parents=True, exist_ok=True)
     key, subject = _new_key(), _subject(name)
-    from cryptography import x509
 
     usage = {"key_cert_sign": True, "crl_sign": True}
     builder = _dated(subject, subject, key, days).add_extension(x509.BasicConstraints(True, 0), critical=True)
@@ -49,10 +53,6 @@ def make_authority(folder: str | Path, name: str = "privml authority", days: int
 def issue(folder: str | Path, name: str, out: str | Path | None = None, days: int = 365) -> Issued:
     """A certificate for the party ``name``, signed by the authority in ``folder``; NAME.pem and NAME.key in ``out``
     (default: ``folder``). ``name``: letters, digits, hyphens and dots, as in a host's name. Raises ConfigError."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
     _check_name(name)
     folder, target, days = Path(folder), Path(out or folder), _checked_days(days)
     try:
@@ -78,9 +78,6 @@ def issue(folder: str | Path, name: str, out: str | Path | None = None, days: in
 
 def describe(file: str | Path) -> dict[str, str]:
     """What a certificate says: names, authority, validity and fingerprint. Raises ConfigError."""
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-
     try:
         certificate = x509.load_pem_x509_certificate(Path(file).read_bytes())
     except (OSError, ValueError) as error:
@@ -120,21 +117,14 @@ def _refuse_existing(issued: Issued) -> None:
 
 
 def _new_key() -> Any:
-    from cryptography.hazmat.primitives.asymmetric import ec
-
     return ec.generate_private_key(ec.SECP256R1())
 
 
 def _subject(name: str) -> Any:
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
 
 
 def _key_usage(**granted: bool) -> Any:
-    from cryptography import x509
-
     kinds = (
         "digital_signature", "content_commitment", "key_encipherment", "data_encipherment", "key_agreement",
         "key_cert_sign", "crl_sign", "encipher_only", "decipher_only",
@@ -143,8 +133,6 @@ def _key_usage(**granted: bool) -> Any:
 
 
 def _dated(subject: Any, issuer: Any, key: Any, days: int) -> Any:
-    from cryptography import x509
-
     now = datetime.now(timezone.utc)
     return (
         x509.CertificateBuilder()
@@ -158,8 +146,6 @@ def _dated(subject: Any, issuer: Any, key: Any, days: int) -> Any:
 
 
 def _write(issued: Issued, builder: Any, key: Any, signing: Any) -> None:
-    from cryptography.hazmat.primitives import hashes, serialization
-
     certificate = builder.sign(signing, hashes.SHA256())
     pem = serialization.Encoding.PEM
     secret = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())

@@ -4,15 +4,13 @@
 from __future__ import annotations
 
 import secrets
-from functools import partial
 from typing import Any
 
 from privml import _core
 from privml.engines.active.engine import RINGS, TRUNCATIONS, ActiveEngine
 from privml.engines.base import Engine
 from privml.engines.correlations import OtChoice
-from privml.engines.joint import JointEngine
-from privml.engines.party_threads import PartyThreads
+from privml.engines.joint import JointEngine, joined
 from privml.errors import ConfigError
 
 __all__ = ["RINGS", "TRUNCATIONS", "ActiveEngine", "choice_of", "create", "established", "meter"]
@@ -76,10 +74,4 @@ def create(
         pair[rank].set_deadline(deadline)
         return established(pair[rank], rank, choice, ring, truncation, test_seed)
 
-    workers = PartyThreads(2, close)
-    try:
-        engines = workers.run([partial(party, rank) for rank in range(2)])
-    except BaseException:
-        workers.close()
-        raise
-    return JointEngine(engines, workers)
+    return joined(2, party, close)

@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from privml import _core
 from privml.engines.base import Engine
-from privml.engines.joint import JointEngine
-from privml.engines.party_threads import PartyThreads
+from privml.engines.joint import JointEngine, joined
 from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import ThreePartyEngine
@@ -102,10 +100,4 @@ def create(
         end = {0: dealing[0], DEALER: dealing[1]}.get(rank)
         return established(mine, end, rank, truncation, test_seed, kernels[rank])
 
-    workers = PartyThreads(3, close)
-    try:
-        engines = workers.run([partial(party, rank) for rank in range(3)])
-    except BaseException:
-        workers.close()
-        raise
-    return JointEngine(engines, workers)
+    return joined(3, party, close)
