@@ -2,6 +2,7 @@
 #include "spdz2k/openings.h"
 
 #include "base/error.h"
+#include "base/wipe.h"
 
 namespace privml::spdz2k {
 namespace {
@@ -11,6 +12,15 @@ ShareSpan<W> append(Shares<W>& group, i64 n) {
   const i64 before = group.size();
   group.resize(before + n);
   return group.part(before, n);
+}
+
+template <class W>
+void wipe_all(Shares<W>& group) {
+  for (auto* words : {&group.value, &group.mac}) {
+    words->resize(words->capacity());  // what was pending before the last check, too
+    privml::wipe(words->data(), words->size() * sizeof(W));
+    words->clear();
+  }
 }
 
 }  // namespace
@@ -47,6 +57,12 @@ template <class R>
 void Openings<R>::clear() {
   bits_.resize(0);
   for (auto& [bits, group] : words_) group.resize(0);
+}
+
+template <class R>
+void Openings<R>::wipe() {
+  wipe_all(bits_);
+  for (auto& [bits, group] : words_) wipe_all(group);
 }
 
 #define PRIVML_INSTANTIATE(R) template class Openings<R>;

@@ -21,6 +21,11 @@ inline constexpr i64 kMostPending = i64{1} << 20;
 template <class R>
 class Openings {
  public:
+  Openings() = default;
+  ~Openings() { wipe(); }
+  Openings(const Openings&) = delete;
+  Openings& operator=(const Openings&) = delete;
+
   // Room for n more openings; valid until the next call.
   WordSpan<R> add(int bits, i64 n);
   BitSpan<R> add_bits(i64 n);
@@ -31,8 +36,10 @@ class Openings {
   // Numbers of pending openings by group, groups without any left out.
   std::map<int, i64> groups() const;
 
-  // Forgets the openings but keeps the memory; wiped when the session ends.
+  // Forgets the openings but keeps the memory.
   void clear();
+  // Overwrites all that was ever pending, and forgets it.
+  void wipe();
 
  private:
   std::map<int, WordShares<R>> words_;

@@ -44,7 +44,7 @@ template <class R>
 void Session<R>::abort(const std::string& cause) {
   cause_ = cause;
   wipe(&alpha_, sizeof alpha_);
-  openings = {};
+  openings.wipe();
   throw SecurityAbort(cause);
 }
 
