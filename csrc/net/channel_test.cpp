@@ -225,11 +225,11 @@ TEST_P(Channels, ShapedChannelsAddTheDelay) {
 TEST_P(Channels, ShapedChannelsLimitTheBandwidth) {
   auto [a, b] = pair();
   b = make_shaped(std::move(b), 0ms, 8e6);  // a megabyte a second
+  const auto start = std::chrono::steady_clock::now();  // before the bytes set out
   std::thread writer([&a = a] {
     a->write(pattern(50'000, 0));
     a->flush();
   });
-  const auto start = std::chrono::steady_clock::now();
   std::vector<u8> got(50'000);
   b->read(got);
   EXPECT_GE(std::chrono::steady_clock::now() - start, 50ms);
