@@ -31,15 +31,16 @@ from privml.planning.calibration import Calibration  # noqa: E402
 from privml.planning.engines import offer_of  # noqa: E402
 from privml.planning.machine import machine, revision  # noqa: E402
 from privml.planning.reference import forecast  # noqa: E402
-from privml.program import Program  # noqa: E402
+from privml.planning.times import cost_of  # noqa: E402
+from privml.program import INPUT_OWNER, Program  # noqa: E402
 from privml.service.choose_ot import LinkProfile  # noqa: E402
 from privml.service.launch import Run, launch  # noqa: E402
 from privml.session.ledger import PHASES  # noqa: E402
 
 # Numerics of each model and the engines that it runs on.
 ROWS = {
-    "lenet": ("fixed32", ("twopc", "threepc")),
-    "mlp": ("fixed32", ("twopc", "threepc")),
+    "lenet": ("fixed32", ("twopc", "threepc", "active")),
+    "mlp": ("fixed32", ("twopc", "threepc", "active")),
     "power": ("fixed32", ("twopc", "threepc")),
     "motions": ("fixed32", ("twopc", "threepc")),
     "vowels": ("fixed32", ("twopc", "threepc")),
@@ -80,13 +81,15 @@ def compare(name: str, engine: str, network: str, repeats: int, calibration: Cal
     link, shapes = LinkProfile(shape.delay_ms, shape.bandwidth_mbps), program.shapes(len(value))
     setting = offer_of(engine).setting(ot)
     times = forecast(program, shapes, setting, link, calibration)
-    cost = program.cost(*shapes, ot=ot) if engine == "twopc" else program.dealt_cost(*shapes)
+    cost = cost_of(program, shapes, setting, INPUT_OWNER)
     wire = {"delay_ms": link.delay_ms, "bandwidth_mbps": link.bandwidth_mbps}
-    runs = [launch(program, value, ot=ot, network=wire, dealer=engine == "threepc") for _ in range(repeats)]
+    wanted = {"ot": setting.ot or ot, "network": wire, "dealer": setting.parties == 3, "ring": setting.ring}
+    runs = [launch(program, value, deadline=3600.0, **wanted) for _ in range(repeats)]
     exact = all(client_bytes(run.client.ledger) == client_bytes(cost.as_dict()) for run in runs)
     found = [measured(run) for run in runs]
     median = {key: statistics.median(each[key] for each in found) for key in found[0]}
-    predicted = {key: getattr(times, key) for key in ("seconds", "greeting", "setup", "preprocess", "online")}
+    predicted = {key: getattr(times, key) for key in ("seconds", "greeting", "setup", "preprocess")}
+    predicted["online"] = sum(seconds for node, seconds in times.nodes.items() if node != "reveal")  # of layers, too
     return {
         "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "model": name,
@@ -107,7 +110,7 @@ def compare(name: str, engine: str, network: str, repeats: int, calibration: Cal
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", default=",".join(ROWS))
-    parser.add_argument("--engines", default="twopc,threepc")
+    parser.add_argument("--engines", default="twopc,threepc,active")
     parser.add_argument("--networks", default="loopback,lan,wan")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--calibrate", action="store_true", help="measure everything again")

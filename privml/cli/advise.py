@@ -60,12 +60,10 @@ def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:
         console.out.print(console.table(title, COLUMNS, rows))
     else:
         console.out.print("nothing fits")
-    if any(choice.times is None and choice.offer.timed for choice in advice.choices):
+    if any(choice.times is None for choice in advice.choices):
         console.out.print("no times: this machine is not calibrated (calibrate=missing); ranked by bytes")
     for engine, offer in {choice.offer.engine: choice.offer for choice in advice.choices}.items():
         console.out.print(f"{engine} assumes: {offer.assumes}", markup=False, soft_wrap=True)
-        if offer.remark:
-            console.out.print(f"{engine}: {offer.remark}", markup=False, soft_wrap=True)
     for engine, numerics, why in advice.refused:
         console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False, soft_wrap=True)
 

@@ -77,8 +77,8 @@ def link_of(config: DictConfig) -> LinkProfile:
 
 
 def predicted(config: DictConfig, program: Program, setting: Setting, calibration: Calibration | None) -> Times | None:
-    """Times on this machine, unless nothing is to be measured, or it is not known how."""
-    if calibration is None or not offer_of(setting.engine).timed:
+    """Times on this machine, unless nothing is to be measured."""
+    if calibration is None:
         return None
     return reference.forecast(program, program.shapes(config.batch), setting, link_of(config), calibration)
 

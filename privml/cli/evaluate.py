@@ -56,7 +56,7 @@ def measured(config: DictConfig, folder: Path) -> list[Record]:
 def forecast_of(config: DictConfig) -> Forecast | None:
     """Predicts seconds of queries on this machine, unless nothing is to be measured for it."""
     calibration = calibration_of(config)
-    if calibration is None or config.engine.name not in OFFERS or not OFFERS[config.engine.name].timed:
+    if calibration is None or config.engine.name not in OFFERS:
         return None
     offer, link = OFFERS[config.engine.name], LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
     setting = offer.setting(ot_of(config), config.threads, config.engine.get("truncation", "auto"), ring_of(config))

@@ -17,8 +17,8 @@ from privml.evaluation.answers import labels, plain_outputs
 from privml.planning.calibration import Calibration
 from privml.planning.calls import Call
 from privml.planning.engines import MALICIOUS, OFFERS, Offer, Setting
-from privml.planning.reference import calibrate
-from privml.planning.times import Times, calls_of, cost_of, times_of
+from privml.planning.reference import calibrate, calibrate_planning
+from privml.planning.times import Times, calls_of, cost_of, demand_of, times_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import LinkProfile
 from privml.session.ledger import Snapshot
@@ -205,23 +205,24 @@ def _ways(program: Program, offer: Offer, name: str, wish: Wish, risk: Risk) -> 
     for ot in PROVIDERS if offer.transfers else PROVIDERS[:1]:
         setting = offer.setting(ot, wish.threads, wish.truncation)
         cost = cost_of(program, shapes, setting, INPUT_OWNER).snapshot()
-        calls = made[0].calls if made else calls_of(program, shapes, setting) if offer.timed else []
+        calls = made[0].calls if made else calls_of(program, shapes, setting)
         made.append(_Way(offer, name, program, shapes, setting, cost, calls, risk))
     return made
 
 
 def _complete(calibration: Calibration, ways: Sequence[_Way]) -> None:
-    """All calls of an engine together, once."""
+    """All calls of an engine together, once; then what is each one's own."""
     settings = {way.setting: None for way in ways}
     for setting in settings:
-        if not OFFERS[setting.engine].timed:
-            continue
         calls = [call for way in ways if way.setting.prefix == setting.prefix for call in way.calls]
         calibrate(calibration, setting, calls)
+    for way in ways:
+        calibrate(calibration, way.setting, (), demand_of(way.program, way.shapes, way.setting))
+        calibrate_planning(calibration, way.setting, way.program, way.shapes)
 
 
 def _timed(way: _Way, wish: Wish, calibration: Calibration | None) -> Choice:
     times = None
-    if calibration is not None and way.offer.timed:
+    if calibration is not None:
         times = times_of(way.program, way.shapes, way.setting, wish.link, calibration)
     return Choice(way.offer, way.numerics, way.setting, way.cost, way.risk, times)

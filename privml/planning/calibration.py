@@ -7,20 +7,22 @@ machine and version.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from privml.errors import PrivmlError
 from privml.planning.calls import Call, Sample
-from privml.planning.engines import Setting
+from privml.planning.engines import Setting, offer_of
+from privml.planning.items import NOTHING, Demand, Item, items_of
 from privml.planning.machine import fingerprint, machine
 
 MODULE = "privml.planning.measuring"
@@ -52,10 +54,19 @@ def named(setting: Setting, sample: Sample) -> str:
     return f"{setting.prefix}/{sample.key}"
 
 
+def of_kind(setting: Setting, item: Item) -> str:
+    return f"{setting.prefix}/item/{setting.ot}/{item.key}"
+
+
+def planning(setting: Setting, program: str, shapes: Sequence[Sequence[int]]) -> str:
+    words = hashlib.sha256(repr((program, [tuple(shape) for shape in shapes])).encode()).hexdigest()[:20]
+    return f"{setting.prefix}/planning/{words}"
+
+
 @dataclass(slots=True)
 class Calibration:
-    """Seconds by name: of calls, of the set-up, of making a correlation; and from ``reference`` of the greeting and of
-    what a message takes beyond its link."""
+    """Seconds by name: of calls, of the set-up, of making a correlation or an item, of a party's counting; and from
+    ``reference`` of the greeting and of what a message takes beyond its link."""
 
     path: Path
     seconds: dict[str, float] = field(default_factory=dict)
@@ -84,20 +95,32 @@ class Calibration:
         samples = {call.sample.key: call.sample for call in calls}
         return [sample for sample in samples.values() if named(setting, sample) not in self.seconds]
 
-    def knows(self, setting: Setting, calls: Iterable[Call]) -> bool:
-        """Whether times can be told of a query of these calls."""
-        names = (setup(setting), greeting(setting), hop(setting, False), hop(setting, True))
-        return all(name in self.seconds for name in names) and not self.missing(setting, calls)
+    def missing_items(self, setting: Setting, demand: Demand) -> dict[Item, int]:
+        """The items that are not measured yet, and how many are wanted."""
+        items = items_of(demand).items() if offer_of(setting.engine).by_kind else ()
+        return {item: count for item, count in items if of_kind(setting, item) not in self.seconds}
 
-    def complete(self, setting: Setting, calls: Iterable[Call]) -> None:
-        """Measures the calls that are missing, and keeps them."""
-        samples = self.missing(setting, calls)
-        if not samples and setup(setting) in self.seconds:
+    def knows(self, setting: Setting, calls: Iterable[Call], demand: Demand = NOTHING) -> bool:
+        """Whether times can be told of a query of these calls that draws ``demand``."""
+        names = (setup(setting), greeting(setting), hop(setting, False), hop(setting, True))
+        measured = not self.missing(setting, calls) and not self.missing_items(setting, demand)
+        return measured and all(name in self.seconds for name in names)
+
+    def complete(self, setting: Setting, calls: Iterable[Call], demand: Demand = NOTHING) -> None:
+        """Measures the calls and items that are missing, and keeps them."""
+        samples, items = self.missing(setting, calls), self.missing_items(setting, demand)
+        if not samples and not items and setup(setting) in self.seconds:
             return
         if self.on_measure is not None:
-            self.on_measure(len(samples))
-        self.seconds.update(measure(setting, samples))
+            self.on_measure(len(samples) + len(items))
+        self.seconds.update(measure(setting, samples, items))
         self.save()
+
+    def making(self, setting: Setting, demand: Demand) -> float:
+        """Seconds that making ``demand`` takes, without a link."""
+        if not offer_of(setting.engine).by_kind:
+            return 0.0
+        return sum(count * self.seconds[of_kind(setting, item)] for item, count in items_of(demand).items())
 
     def of(self, setting: Setting, call: Call) -> float:
         return call.times * self.seconds[named(setting, call.sample)]
@@ -110,22 +133,26 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privml"
 
 
-def measure(setting: Setting, samples: Sequence[Sample]) -> dict[str, float]:
+def measure(setting: Setting, samples: Sequence[Sample], items: Mapping[Item, int]) -> dict[str, float]:
     """Seconds by name, of the slowest party, from parties that are processes of their own."""
     task = {
         "engine": setting.engine,
         "ot": setting.ot,
         "threads": setting.threads,
         "truncation": setting.truncation,
+        "ring": setting.ring,
         "samples": list(samples),
+        "items": dict(items),
     }
     with tempfile.TemporaryDirectory(prefix="privml-") as where:
         file = Path(where, "task")
         file.write_bytes(pickle.dumps(task))
         reports = _run(setting, str(file))
     found = {setup(setting): max(report["setup"] for report in reports)}
-    if setting.ot is not None:
+    if reports[0]["correlation"] is not None:
         found[correlation(setting)] = max(report["correlation"] for report in reports)
+    for index, item in enumerate(items):
+        found[of_kind(setting, item)] = max(report["items"][index] for report in reports)
     for index, sample in enumerate(samples):
         found[named(setting, sample)] = max(report["calls"][index] for report in reports)
     return found

@@ -11,6 +11,7 @@ from typing import Any
 from privml.engines import active, threepc, twopc
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
+from privml.planning.clocked import Clocked
 
 SEMI_HONEST, MALICIOUS = "semi_honest", "malicious"
 THREATS = (SEMI_HONEST, MALICIOUS)
@@ -30,38 +31,38 @@ class Setting:
     @property
     def prefix(self) -> str:
         """A name for what all its calls have in common."""
+        if self.ring is not None:
+            return f"{self.engine}/{self.ring}/{self.truncation}"
         return f"{self.engine}/{self.threads}/{self.truncation}" if self.ot is None else f"{self.engine}/{self.threads}"
 
 
 @dataclass(frozen=True, slots=True)
 class Offer:
     """``threat``: the strongest adversary it withstands; ``floats``: whether it computes with them; ``transfers``:
-    whether it makes correlations by a provider that is chosen, of security ``security``; ``ahead``: whether it has
-    lanes, whose transfers both parties count before a query. ``demand``: (program, shapes, setting) to what a query
+    whether it makes correlations by a provider that is chosen, of security ``security``; ``lanes``: whether it has
+    several. ``demand``: (program, shapes, setting) to what a query
     reserves. ``rings``: those it has a choice of. ``meter``: (setting, rank) to an engine that counts. ``assumes``: of
-    the parties and of mathematics, in words. ``timed``: whether its calls can be measured (``measuring.ENGINES``);
-    ``greeting_hops``: one-way messages in sequence before a query's set-up. ``remark``: what must be known of its
-    figures."""
+    the parties and of mathematics, in words. ``by_kind``: whether it makes correlations of many kinds, each with a time
+    of its own; ``greeting_hops``: one-way messages in sequence before a query's set-up."""
 
     engine: str
     parties: int
     threat: str
     floats: bool
     transfers: bool
-    ahead: bool
+    lanes: bool
     meter: Callable[[Setting, int], Any]
     assumes: str
     demand: Callable[[Any, Any, Setting], Any] | None = None
     security: str | None = None
     rings: tuple[int, ...] = ()
-    timed: bool = True
-    remark: str = ""
+    by_kind: bool = False
     greeting_hops: int = 0
 
     def setting(self, ot: OtChoice, threads: int = 1, truncation: str = "auto", ring: int | None = None) -> Setting:
         """What of these settings concerns the engine; ``ring`` None: the first of its own."""
         choice = ot if self.security is None else replace(ot, security=self.security)
-        if self.ahead:
+        if self.lanes:
             return Setting(self.engine, self.parties, choice, threads)
         own = (ring or self.rings[0]) if self.rings else None
         return Setting(self.engine, self.parties, choice if self.transfers else None, 1, truncation, own)
@@ -76,7 +77,7 @@ OFFERS: dict[str, Offer] = {
             threat=SEMI_HONEST,
             floats=True,
             transfers=True,
-            ahead=True,
+            lanes=True,
             greeting_hops=4,  # hello, then what the query is about, asked and answered
             meter=lambda setting, rank: twopc.meter(rank, setting.ot, setting.threads),
             demand=lambda program, shapes, setting: (
@@ -91,7 +92,7 @@ OFFERS: dict[str, Offer] = {
             threat=SEMI_HONEST,
             floats=False,
             transfers=False,
-            ahead=False,
+            lanes=False,
             greeting_hops=9,  # the same, then with the dealer
             meter=lambda setting, rank: threepc.meter(rank, setting.truncation),
             assumes="all three follow the protocol (semi-honest) and no two of them work together: the dealer with "
@@ -103,17 +104,17 @@ OFFERS: dict[str, Offer] = {
             threat=MALICIOUS,
             floats=False,
             transfers=True,
-            ahead=False,
+            lanes=False,
             security="malicious",
             rings=active.RINGS,
-            meter=lambda setting, rank: active.meter(rank, setting.ot, setting.ring, setting.truncation),
+            meter=lambda setting, rank: Clocked(active.meter(rank, setting.ot, setting.ring, setting.truncation)),
             demand=lambda program, shapes, setting: program.demand(
                 *shapes, ring=setting.ring, truncation=setting.truncation
             ),
             assumes="nothing of the other party, which may deviate: it is caught before a result is shown, and can end "
             "the session; AES-128 is a correlation-robust hash, Diffie-Hellman on ristretto255",
-            timed=False,
-            remark="no time is predicted for it; its bytes ahead and online are exact, as everywhere",
+            by_kind=True,
+            greeting_hops=4,
         ),
     )
 }

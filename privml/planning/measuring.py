@@ -21,16 +21,23 @@ import torch
 from privml import _core
 from privml.bench import party as twopc_party
 from privml.bench import threepc_party
-from privml.engines import threepc
+from privml.engines import active, threepc
+from privml.engines.active import ActiveEngine
 from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc import connected, connections
+from privml.planning import items
 from privml.planning.calls import Sample, arguments
+from privml.planning.items import Item
 
 UNSHAPED = {"delay_ms": 0.0, "bandwidth_mbps": 0.0}
 # Correlations of each direction that are timed at once.
 TIMED_CORRELATIONS = 1 << 19
 # Up to so many wire bytes: calls in a row, and how often such a row is timed; the median counts.
+# What an actively secure session draws takes far longer to make than to use.
+FEW_REPEATS = ((20_000, 4, 3), (400_000, 1, 2), (1 << 62, 1, 1))
+# Bytes that the making of items sends where it is timed.
+TIMED_ITEMS = 20_000_000
 REPEATS = ((20_000, 10, 5), (400_000, 4, 5), (4_000_000, 1, 5), (1 << 62, 1, 2))
 
 
@@ -49,9 +56,16 @@ def threepc_engine(rank: int, ports: list[int], task: dict[str, Any]) -> tuple[E
     return threepc.established(*channels, rank, task["truncation"]), time.perf_counter() - start
 
 
+def active_engine(rank: int, ports: list[int], task: dict[str, Any]) -> tuple[Engine, float]:
+    (channel,) = twopc_party.connect(_core, rank, ports[0] if ports else 0, UNSHAPED, 1)
+    start = time.perf_counter()
+    return active.established(channel, rank, task["ot"], task["ring"], task["truncation"]), time.perf_counter() - start
+
+
 ENGINES: dict[str, Callable[[int, list[int], dict[str, Any]], tuple[Engine, float]]] = {
     "twopc": twopc_engine,
     "threepc": threepc_engine,
+    "active": active_engine,
 }
 
 
@@ -82,16 +96,12 @@ def seconds_of(engine: Engine, sample: Sample, rank: int) -> float:
     """Of one call among others like it, its correlations made before."""
     args, kwargs = arguments(sample, engine, rank)
     call = getattr(engine, sample.method)
-    before = engine.counters()
-    call(*args, **kwargs)
-    after = engine.counters()
-    drawn = [after[name] - before[name] for name in ("cots_as_sender", "cots_as_receiver")]
-    from0, from1 = drawn if rank == 0 else drawn[::-1]
-    row, times = next((row, times) for most, row, times in REPEATS if sample.size <= most)
+    stock = stock_of(sample, engine, rank, lambda: call(*args, **kwargs))
+    repeats = FEW_REPEATS if isinstance(engine, ActiveEngine) else REPEATS
+    row, times = next((row, times) for most, row, times in repeats if sample.size <= most)
     measured = []
     for _ in range(times):
-        if from0 + from1:
-            engine.reserve(Correlations(row * from0, row * from1).stock)
+        stock(row)
         meet(engine)
         start = time.perf_counter()
         for _ in range(row):
@@ -101,19 +111,51 @@ def seconds_of(engine: Engine, sample: Sample, rank: int) -> float:
     return statistics.median(measured)
 
 
+def stock_of(sample: Sample, engine: Engine, rank: int, call: Callable[[], Any]) -> Callable[[int], None]:
+    """To a number of calls, the making of what they draw; ``call`` is one, done before."""
+    if isinstance(engine, ActiveEngine):
+        meter = active.meter(rank, OtChoice("ideal"), engine.ring, engine.truncation)
+        args, kwargs = arguments(sample, meter, rank)
+        getattr(meter, sample.method)(*args, **kwargs)
+        drawn = meter.drawn()
+        return lambda row: engine.reserve(items.times(drawn, row))
+    before = engine.counters()
+    call()
+    after = engine.counters()
+    ends = [after[name] - before[name] for name in ("cots_as_sender", "cots_as_receiver")]
+    from0, from1 = ends if rank == 0 else ends[::-1]
+    return lambda row: engine.reserve(Correlations(row * from0, row * from1).stock) if from0 + from1 else None
+
+
+def seconds_per_item(engine: ActiveEngine, item: Item, wanted: int) -> float:
+    """Of making one among as many as are wanted, or as a sample of ``TIMED_ITEMS`` bytes holds."""
+    like = engine.drawn()
+    meter = active.meter(0, OtChoice("softspoken", security="malicious"), engine.ring)
+    meter.reserve(items.demand_for(item, 1000, like))
+    one = meter.counters()["preprocess"]["sent"] / 1000
+    count = max(min(wanted, round(TIMED_ITEMS / max(one, 1.0))), 1)
+    meet(engine)
+    start = time.perf_counter()
+    engine.reserve(items.demand_for(item, count, like))
+    meet(engine)
+    return (time.perf_counter() - start) / count
+
+
 def main() -> None:
     rank, ports, file = int(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
     task = pickle.loads(Path(file).read_bytes())
     torch.set_num_threads(task["threads"])
     engine, setup = ENGINES[task["engine"]](rank, ports, task)
     ot = task["ot"]
-    correlation = None if ot is None else seconds_per_correlation(engine, ot)
+    by_kind = isinstance(engine, ActiveEngine)
+    correlation = None if ot is None or by_kind else seconds_per_correlation(engine, ot)
+    kinds = [seconds_per_item(engine, item, wanted) for item, wanted in task["items"].items()] if by_kind else []
     calls = []
     with torch.no_grad():
         for sample in task["samples"]:
             calls.append(seconds_of(engine, sample, rank))
     meet(engine)
-    print(json.dumps({"setup": setup, "correlation": correlation, "calls": calls}), flush=True)
+    print(json.dumps({"setup": setup, "correlation": correlation, "items": kinds, "calls": calls}), flush=True)
     engine.close()
 
 

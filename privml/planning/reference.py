@@ -7,27 +7,34 @@ what a query takes beyond its prediction is spread over its messages. The rest o
 
 from __future__ import annotations
 
+import pickle
 import statistics
+import subprocess
+import sys
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import DEFAULT_OT
-from privml.planning.calibration import Calibration, greeting, hop
+from privml.planning.calibration import Calibration, greeting, hop, planning
 from privml.planning.calls import Call
-from privml.planning.engines import Setting
-from privml.planning.times import Times, calls_of, times_of
+from privml.planning.engines import Setting, offer_of
+from privml.planning.items import NOTHING, Demand
+from privml.planning.times import Times, calls_of, demand_of, times_of
 from privml.program import Program
+from privml.program_file import write_program
 from privml.service.choose_ot import LinkProfile
 from privml.service.launch import PartyReport, launch
-from privml.session.ledger import PHASES
 
 # Layers of the reference network: enough messages that those of one query tell.
 LAYERS, WIDTH = 24, 8
 # A link of some delay: that of a local network.
 DELAYED = LinkProfile(0.4, 3000.0)
 RUNS = 3
+COUNTING = "privml.planning.counting"
 
 
 def reference() -> tuple[Program, torch.Tensor]:
@@ -38,16 +45,15 @@ def reference() -> tuple[Program, torch.Tensor]:
     return convert(torch.nn.Sequential(*layers).eval(), calibration=value, numerics={"bits": 32}), value
 
 
-def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call]) -> None:
-    """Measures all that ``calibration`` lacks of ``setting`` and these calls, and keeps it."""
-    if calibration.knows(setting, calls):
-        return
+def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call], demand: Demand = NOTHING) -> None:
+    """Measures all that ``calibration`` lacks of ``setting``, these calls and the items of ``demand``, and keeps it."""
+    calibration.complete(setting, calls, demand)
     if hop(setting, False) in calibration.seconds:
-        calibration.complete(setting, calls)
         return
     program, value = reference()
     shapes = [tuple(value.shape)]
-    calibration.complete(setting, [*calls, *calls_of(program, shapes, setting)])
+    calibration.complete(setting, calls_of(program, shapes, setting), demand_of(program, shapes, setting))
+    calibrate_planning(calibration, setting, program, shapes)
     greetings = []
     for delayed, link in ((False, LinkProfile()), (True, DELAYED)):
         times = times_of(program, shapes, setting, link, calibration)
@@ -56,18 +62,42 @@ def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call])
         depth = runs[0].ledger["total"]["online"]["depth"]
         calibration.seconds[hop(setting, delayed)] = max(online - times.online, 0.0) / depth
         if not delayed:
-            greetings = [run.seconds - sum(run.ledger["total"][phase]["seconds"] for phase in PHASES) for run in runs]
-            planning = times.greeting - calibration.seconds.get(greeting(setting), 0.0)
+            greetings = [run.seconds - _after_greeting(run) - times.greeting for run in runs]
     # The least disturbed one: a greeting is short beside what else a busy machine does.
-    calibration.seconds[greeting(setting)] = max(min(greetings) - planning, 0.0)
+    calibration.seconds[greeting(setting)] = max(min(greetings), 0.0)
     calibration.save()
+
+
+def calibrate_planning(
+    calibration: Calibration, setting: Setting, program: Program, shapes: Sequence[Sequence[int]]
+) -> None:
+    """Measures, once, how long a party that has just started counts what the query draws."""
+    name = planning(setting, program.hash, shapes)
+    if name in calibration.seconds or offer_of(setting.engine).demand is None:
+        return
+    with tempfile.TemporaryDirectory(prefix="privml-") as folder:
+        file = write_program(Path(folder, "program"), program.body)
+        task = Path(folder, "task")
+        task.write_bytes(pickle.dumps((str(file), [tuple(shape) for shape in shapes], setting)))
+        command = [sys.executable, "-m", COUNTING, str(task)]
+        found = [float(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(2)]
+    calibration.seconds[name] = min(found)
+    calibration.save()
+
+
+def _after_greeting(run: PartyReport) -> float:
+    """Seconds of set-up, correlations and layers; layers with what a party computes between messages."""
+    total = run.ledger["total"]
+    online = sum(node["online"]["seconds"] for node in run.ledger["nodes"])
+    return total["setup"]["seconds"] + total["preprocess"]["seconds"] + online
 
 
 def forecast(
     program: Program, shapes: Sequence[Sequence[int]], setting: Setting, link: LinkProfile, calibration: Calibration
 ) -> Times:
     """The times of one query; what is not known of its calls is measured, and kept."""
-    calibrate(calibration, setting, calls_of(program, shapes, setting))
+    calibrate(calibration, setting, calls_of(program, shapes, setting), demand_of(program, shapes, setting))
+    calibrate_planning(calibration, setting, program, shapes)
     return times_of(program, shapes, setting, link, calibration)
 
 
@@ -80,4 +110,5 @@ def _run(setting: Setting, program: Program, value: torch.Tensor, link: LinkProf
         threads=setting.threads,
         dealer=setting.parties == 3,
         truncation=setting.truncation,
+        ring=setting.ring,
     ).client

@@ -8,14 +8,14 @@ was measured, the computing between calls, which the meter does as the parties d
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from privml.planning.calibration import Calibration, correlation, greeting, hop, setup
+from privml.planning.calibration import Calibration, correlation, greeting, hop, planning, setup
 from privml.planning.calls import Call, Watch, Watched
 from privml.planning.engines import Setting, offer_of
+from privml.planning.items import NOTHING
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.session.ledger import Ledger, Snapshot
@@ -56,12 +56,14 @@ def times_of(
     program: Program, shapes: Sequence[Sequence[int]], setting: Setting, link: LinkProfile, calibration: Calibration
 ) -> Times:
     """``calibration`` knows all calls of the query (``reference.calibrate``)."""
-    engine = offer_of(setting.engine).meter(setting, 0)
-    making = calibration.seconds[correlation(setting)] if setting.ot is not None else 0.0
+    offer = offer_of(setting.engine)
+    engine = offer.meter(setting, 0)
+    making = calibration.seconds[correlation(setting)] if setting.ot is not None and not offer.by_kind else 0.0
     opening = calibration.seconds[setup(setting)] + _alone(Snapshot.of(engine.counters()).setup, link)
     beyond = calibration.seconds.get(hop(setting, link != LinkProfile()), 0.0)
     engine.set_link(link.delay_ms / 1000 + beyond, _seconds_per_byte(link), making)
     _reserve(program, shapes, setting, engine)
+    engine.compute(calibration.making(setting, demand_of(program, shapes, setting)))
     preprocess = engine.elapsed()
     nodes: dict[str, float] = {}
     watch = Watch(lambda call: calibration.of(setting, call))
@@ -72,22 +74,24 @@ def times_of(
         nodes[name] = nodes.get(name, 0.0) + (engine.elapsed() if event == "end" else -engine.elapsed())
 
     watch.begin()
-    began = time.perf_counter()
     ledger = program.metered(Watched(engine, watch), *shapes, on_node=on_node)
     watch.tick(engine)
-    planning = time.perf_counter() - began
-    before = (
-        calibration.seconds.get(greeting(setting), 0.0) + offer_of(setting.engine).greeting_hops * link.delay_ms / 1000
-    )
-    if offer_of(setting.engine).ahead:  # the server, then the client, count what the query draws
-        before += 2 * planning
+    before = calibration.seconds.get(greeting(setting), 0.0) + offer.greeting_hops * link.delay_ms / 1000
+    # The server, then the client, count what the query draws.
+    before += 2 * calibration.seconds.get(planning(setting, program.hash, shapes), 0.0)
     return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes)
 
 
-def _reserve(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, engine: Any) -> None:
+def demand_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting) -> Any:
+    """What the query reserves."""
     demand = offer_of(setting.engine).demand
-    if demand is not None:
-        engine.reserve(demand(program, shapes, setting))
+    return NOTHING if demand is None else demand(program, shapes, setting)
+
+
+def _reserve(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, engine: Any) -> None:
+    demand = demand_of(program, shapes, setting)
+    if demand is not NOTHING:
+        engine.reserve(demand)
 
 
 def _seconds_per_byte(link: LinkProfile) -> float:

@@ -11,10 +11,11 @@ from privml.engines import threepc, twopc
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.threepc.links import Message, Meter
-from privml.planning import calls
-from privml.planning.calibration import Calibration, correlation, named, setup
+from privml.planning import calls, items
+from privml.planning.calibration import Calibration, correlation, named, of_kind, setup
 from privml.planning.calls import Watch, Watched, describe
 from privml.planning.engines import OFFERS, Setting, offer_of
+from privml.planning.items import Item
 from privml.planning.times import calls_of, cost_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
@@ -85,15 +86,12 @@ def test_a_sample_calls_the_engine_as_the_program_did() -> None:
 
 
 # ---- a query's calls
-@pytest.mark.parametrize("name", ["twopc", "threepc"])
+@pytest.mark.parametrize("name", OFFERS)
 def test_the_calls_of_a_query_send_all_its_bytes(program: Program, name: str) -> None:
     setting = offer_of(name).setting(OtChoice())
     found = calls_of(program, program.shapes(4), setting)
-    ledger = (
-        program.cost(*program.shapes(4), rank=0) if name == "twopc" else program.dealt_cost(*program.shapes(4), rank=0)
-    )
-    total = ledger.snapshot()
-    online = total.online.bytes if name == "twopc" else total.online.bytes + total.preprocess.bytes
+    total = cost_of(program, program.shapes(4), setting, 0).snapshot()
+    online = total.online.bytes + (total.preprocess.bytes if name == "threepc" else 0)
     assert sum(call.sample.size * call.times for call in found) == online
     assert {"relu", "truncate", "reveal"} <= {call.sample.method for call in found}
 
@@ -123,19 +121,14 @@ def test_what_is_watched_gives_the_same_results() -> None:
 
 
 # ---- time on a link
-@pytest.mark.parametrize("name", ["twopc", "threepc"])
+@pytest.mark.parametrize("name", OFFERS)
 def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name: str, tmp_path) -> None:
     """The delay is so long that the computing between messages does not count beside it."""
     setting, delay = offer_of(name).setting(OtChoice()), 1e6
     times = times_of(program, program.shapes(2), setting, LinkProfile(1000 * delay), instant(tmp_path))
-    depths = [
-        program.cost(*program.shapes(2), rank=rank)
-        if name == "twopc"
-        else program.dealt_cost(*program.shapes(2), rank=rank)
-        for rank in (0, 1)
-    ]
-    online = max(ledger.snapshot().online.depth for ledger in depths)
-    dealing = 0 if name == "twopc" else 1  # party 0 waits for the first of it, too
+    depths = [cost_of(program, program.shapes(2), setting, rank).snapshot().online.depth for rank in (0, 1)]
+    online = max(depths)
+    dealing = 1 if name == "threepc" else 0  # party 0 waits for the first of it, too
     assert online - 0.01 <= times.online / delay <= online + dealing + 0.01
     assert 0 < sum(times.nodes.values()) <= times.online + 0.01  # inputs are shared before the first layer
 
@@ -158,6 +151,25 @@ def test_calls_and_correlations_take_their_time(program: Program, tmp_path) -> N
     assert times.online / 1e6 == pytest.approx(len(made), abs=0.01)
     drawn = program.correlations(*shapes)
     assert times.preprocess >= drawn.total and times.setup == 3.0
+
+
+def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
+    setting, shapes = offer_of("active").setting(OtChoice()), program.shapes(2)
+    demand = program.demand(*shapes, ring=64)
+    wanted = items.items_of(demand)
+    assert wanted[Item("masks", 0)] == demand["masks"][0] and wanted[Item("triples")] == demand["triples"] > 0
+    assert {part for kind, part in wanted if kind == "edabits"} == set(demand["edabits"])
+    seconds = {of_kind(setting, item): 1e3 * place for place, item in enumerate(wanted, 1)}
+    times = times_of(program, shapes, setting, LinkProfile(), Calibration(tmp_path / "some.json", Instant(seconds)))
+    expected = sum(1e3 * place * count for place, count in enumerate(wanted.values(), 1))
+    assert times.preprocess == pytest.approx(expected) and times.online < 60
+
+
+def test_demands_are_told_apart_and_multiplied(program: Program) -> None:
+    demand = program.demand(*program.shapes(2), ring=64)
+    assert items.difference(items.times(demand, 3), items.times(demand, 2)) == demand
+    for item, count in items.items_of(demand).items():
+        assert items.items_of(items.demand_for(item, count, demand)) == {item: count}
 
 
 def test_a_meter_of_three_knows_when_messages_are_there() -> None:
