@@ -4,41 +4,21 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from privml.engines.correlations import DEFAULT_OT
-from privml.program import INPUT_OWNER, Program
-from privml.service.request import Shape, checked_shapes
+from privml.program import Program
+from privml.service.dealing import Dealt, deal_session
 from privml.service.serve import HELLO_SECONDS, one_line, settings_of
 from privml.session.connect import accept, listening, refuse_insecure
-from privml.session.deal import open_dealer
 from privml.session.dealer import Gathering, Lobby
 from privml.session.identity import Tls, link_to, refuse_open
-from privml.session.ledger import Ledger
-from privml.session.session import Settings, load_torch
-from privml.sharing import reveal
+from privml.session.session import load_torch
 
 # Sessions at a time; one more is refused.
 MOST_SESSIONS = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Dealt:
-    """One session that ended well."""
-
-    shapes: tuple[Shape, ...]
-    seconds: float
-    ledger: Ledger
-
-    def __str__(self) -> str:
-        shapes, cost = ", ".join(str(list(shape)) for shape in self.shapes), self.ledger.snapshot()
-        return (
-            f"a session for input {shapes}, {self.seconds:.2f} s; dealt {cost.preprocess.bytes / 1e6:.2f} MB; online "
-            f"{cost.online.bytes / 1e6:.2f} MB"
-        )
 
 
 @dataclass(slots=True)
@@ -95,7 +75,7 @@ def deal(
 
     def run(gathering: Gathering) -> None:
         try:
-            dealt = _deal(gathering, Program(program.body), settings, deadline)
+            dealt = deal_session(gathering, Program(program.body), settings, deadline)
         except Exception as error:  # whatever the others do, the next ones are served
             log(f"a session ended before its answer: {one_line(error)}")
             return
@@ -129,16 +109,3 @@ def deal(
         finally:
             lobby.close()
     return len(ended)
-
-
-def _deal(gathering: Gathering, program: Program, settings: Settings, deadline: float) -> Dealt:
-    start = time.monotonic()
-    shapes: list[tuple[Shape, ...]] = []
-
-    def check(words: dict) -> None:
-        shapes.append(checked_shapes(words, program))
-
-    with open_dealer(gathering, settings, check, deadline=deadline) as session:
-        for output in program.results(session, *shapes[0]):
-            reveal(output, to=INPUT_OWNER)
-    return Dealt(shapes[0], time.monotonic() - start, session.ledger)

@@ -3,52 +3,28 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from privml import _core
-from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.errors import ConfigError, PeerDisconnected
+from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
+from privml.service.answering import Answered, answer
 from privml.service.choose_ot import LinkProfile
-from privml.service.progress import Progress, report_nodes
-from privml.service.request import AnyTerms, Service, Shape, grant
+from privml.service.progress import Progress
+from privml.service.request import Service
 from privml.session.connect import accept, joining, listening, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Link
-from privml.session.ledger import Ledger
 from privml.session.preprocessing import Preprocessing
-from privml.session.session import EngineOpener, Settings, interruptible, load_torch, open_session
-from privml.sharing import reveal
+from privml.session.session import Settings, interruptible, load_torch, open_session
 
 # A connection that does not say hello within this time is no client.
 HELLO_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """One answered query: what it was, what it cost, and where its correlations came from."""
-
-    number: int
-    shapes: tuple[Shape, ...]
-    seconds: float
-    ledger: Ledger
-    source: str
-
-    def __str__(self) -> str:
-        shapes = ", ".join(str(list(shape)) for shape in self.shapes)
-        cost = self.ledger.snapshot()
-        ahead = cost.setup + cost.preprocess
-        return (
-            f"query {self.number}: input {shapes}, {self.seconds:.2f} s; offline {ahead.seconds:.2f} s, "
-            f"{ahead.bytes / 1e6:.2f} MB; online {cost.online.seconds:.2f} s, {cost.online.bytes / 1e6:.2f} MB; "
-            f"correlations {self.source}"
-        )
 
 
 def serve(
@@ -119,16 +95,16 @@ def serve(
                 greeted=greeted,
             )
             try:
-                answer = interruptible(link, partial(_answer, opener, link, service, answered + 1, progress))
+                done = interruptible(link, partial(answer, opener, link, service, answered + 1, progress))
             except Exception as error:  # whatever a client does, the next one is served
                 log(f"a connection ended without an answer: {one_line(error)}")
                 continue
             finally:
                 link.close()
             answered += 1
-            log(str(answer))
+            log(str(done))
             if on_answer is not None:
-                on_answer(answer)
+                on_answer(done)
     return answered
 
 
@@ -155,39 +131,6 @@ def settings_of(
     engine = "active" if ring is not None else "twopc" if dealer is None else "threepc"
     hashes = program.hash, program.formats_hash
     return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device, ring)
-
-
-def _answer(
-    opener: Callable[..., Session],
-    link: Link,
-    service: Service,
-    number: int,
-    progress: Progress | None,
-) -> Answered:
-    start = time.monotonic()
-    settled: list[AnyTerms] = []
-
-    def agree(channel: _core.Channel) -> EngineOpener:
-        settled.append(grant(channel, service))
-        return settled[0].open
-
-    with opener(agree=agree) as session:
-        terms = settled[0]
-        report_nodes(session, service.program, progress)
-        session.reserve(terms.stock)
-        for output in service.program.results(session, *terms.shapes):
-            reveal(output, to=INPUT_OWNER)
-        _wait_for_end(link.channels[0])
-        return Answered(number, terms.shapes, time.monotonic() - start, session.ledger, terms.source)
-
-
-def _wait_for_end(channel: _core.Channel) -> None:
-    """The client closes once it has read everything; closing first could lose the last bytes."""
-    channel.set_deadline(HELLO_SECONDS)
-    try:
-        channel.read(1)
-    except PeerDisconnected:
-        return
 
 
 def one_line(error: BaseException) -> str:
