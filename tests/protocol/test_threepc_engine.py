@@ -5,8 +5,9 @@ import pytest
 import torch
 
 from privml import _core
-from privml.engines import ring, threepc
+from privml.engines import failures, ring, threepc
 from privml.engines.base import Operand
+from privml.engines.failures import TruncationsMayFail
 from privml.engines.threepc.cost import sign as sign_cost
 from privml.engines.threepc.links import DEALER
 from privml.engines.threepc.sign import prime_for, sign_in_ring
@@ -254,11 +255,22 @@ def test_nothing_at_all(engine):
 def test_probabilistic_truncation_fails_as_often_as_said():
     made = threepc.create(truncation="probabilistic", deadline=20.0)
     x = torch.full((20_000,), 1 << 12)
-    found = made.reveal(made.truncate(share(made, x, 16), 16, 4, bound=(1 << 12) + 1), 16)
+    a = share(made, x, 16)
+    with pytest.warns(TruncationsMayFail, match="below 1"):
+        found = made.reveal(made.truncate(a, 16, 4, bound=(1 << 12) + 1), 16)
     wrong = ((found - (x >> 4)).abs() > 1).double().mean()
     assert abs(float(wrong) - 2.0**-4) < 0.01  # |x| / 2^16
     assert made.engines[0].failure == 1.0  # of 20 000 values one fails for sure
     made.close()
+
+
+def test_failures_that_add_up_are_told_once(recwarn):
+    total = 0.0
+    for _ in range(100):
+        total = failures.added(total, 2.0**-10)
+    assert total == 100 * 2.0**-10
+    (told,) = [warning for warning in recwarn if warning.category is TruncationsMayFail]
+    assert "truncation=auto" in str(told.message)
 
 
 def test_auto_is_probabilistic_only_where_failure_is_negligible():

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from privml import _core
-from privml.engines import ring
+from privml.engines import failures, ring
 from privml.engines.active import numbers
 from privml.engines.active.lookup import lookup_many
 from privml.engines.active.numbers import array, arrays, on_halves, tensors
@@ -211,7 +211,7 @@ class ActiveEngine(Engine):
         limit = 1 << (bits - 1) if bound is None else bound
         failure = min(1.0, a[0].numel() * limit / 2.0**bits)
         if self.truncation == "probabilistic" or (self.truncation == "auto" and failure <= _NEGLIGIBLE):
-            self.failure += failure
+            self.failure = failures.added(self.failure, failure)
             return True
         return False
 

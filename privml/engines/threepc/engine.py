@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from privml.engines import ring
+from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.composed import maxima
 from privml.engines.shares import Share, part
@@ -244,7 +244,7 @@ class ThreePartyEngine(Engine):
         limit = 1 << (bits - 1) if bound is None else bound
         failure = width.failure(limit, bits, a[1].numel())
         if self.truncation == "probabilistic" or (self.truncation == "auto" and failure <= _NEGLIGIBLE):
-            self.failure += failure
+            self.failure = failures.added(self.failure, failure)
             return True
         return False
 
