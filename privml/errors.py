@@ -52,3 +52,19 @@ class IdentityError(PrivmlError, ConnectionError):
 
 class SecurityAbort(PrivmlError, RuntimeError):
     """A consistency or MAC check failed: the session is dead and its keys are wiped."""
+
+
+class ServiceBusy(PrivmlError, ConnectionError):
+    """The server or the dealer takes no further session now; ``retry_after``: seconds after which to come again."""
+
+    def __init__(self, message: str, retry_after: float = 1.0) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ServiceMoved(PrivmlError, ConnectionError):
+    """The server, which has proved ``name`` (empty without TLS), sends its clients on to ``address`` ("host:port")."""
+
+    def __init__(self, message: str, address: str = "", name: str = "") -> None:
+        super().__init__(message)
+        self.address, self.name = address, name

@@ -19,7 +19,7 @@ from privml.service.inputs import checked_input
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Service, ask
 from privml.service.serve import settings_of
-from privml.session.connect import reach, reaching, reaching_dealer, refuse_insecure
+from privml.session.connect import following, reach, reaching, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Joiner, Link
@@ -65,22 +65,28 @@ def query(
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
     then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
-    within ``deadline``), ProtocolError.
+    within ``deadline``), ServiceBusy (with the seconds to wait), ProtocolError. A server that sends its clients on to
+    another address, where it proves the same name, is followed there once.
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
     service = Service(
         program, settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring), preprocessing
     )
-    refuse_insecure(service.settings, None, server, dealer)
-    refuse_open(tls, insecure, server, dealer)
-    away = link_to(network, tls, WEIGHTS_OWNER)
+
+    def admit(*addresses: str | None) -> None:
+        refuse_insecure(service.settings, None, *addresses)
+        refuse_open(tls, insecure, *addresses)
+
+    def attempt(server: str, away: Mapping[str, Any]) -> Answer:
+        link, join = Link(reach(server, deadline, on_wait, away)), reaching(server, deadline, away)
+        if dealer is not None:
+            join = reaching_dealer(dealer, INPUT_OWNER, deadline, link_to(network, tls, DEALER))
+        return interruptible(link, partial(_ask_and_run, link, join, service, checked, deadline, progress))
+
+    admit(server, dealer)
     load_torch()
-    channel = reach(server, deadline, on_wait, away)
-    link, join = Link(channel), reaching(server, deadline, away)
-    if dealer is not None:
-        join = reaching_dealer(dealer, INPUT_OWNER, deadline, link_to(network, tls, DEALER))
-    return interruptible(link, partial(_ask_and_run, link, join, service, checked, deadline, progress))
+    return following(server, link_to(network, tls, WEIGHTS_OWNER), attempt, admit)
 
 
 def _ask_and_run(

@@ -6,12 +6,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
 from privml.engines.correlations import OtChoice
-from privml.errors import ConfigError, PeerDisconnected
+from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
 from privml.session.address import parse_address
 from privml.session.dealer import reach_dealer
 from privml.session.handshake import DEALER
@@ -21,6 +21,7 @@ from privml.session.session import Settings, WaitCallback, hashes_of, load_torch
 
 # Waiting happens in slices, so that an interrupt is seen soon.
 _SLICE_SECONDS = 0.5
+Result = TypeVar("Result")
 
 
 def connect(
@@ -198,6 +199,31 @@ def _in_slices(
                 raise PeerDisconnected(f"{nobody} within {deadline:g} seconds") from None
             if on_wait is not None:
                 on_wait(waited)
+
+
+def following(
+    address: str,
+    link: Mapping[str, Any],
+    attempt: Callable[[str, Mapping[str, Any]], Result],
+    admit: Callable[[str], None],
+) -> Result:
+    """``attempt(address, link)``, which asks the server there over connections made with ``link`` (see ``link_to``);
+    and once more where that server sends its clients on, to one that proves the same name.
+
+    ``admit`` raises for an address that this party does not talk to (see ``refuse_open``). Raises ProtocolError when
+    the second server sends the client on again.
+    """
+    try:
+        return attempt(address, link)
+    except ServiceMoved as moved:
+        further, name = moved.address, moved.name
+    admit(further)
+    if name:
+        link = {**link, "identity": link["identity"].expecting([name])}
+    try:
+        return attempt(further, link)
+    except ServiceMoved:
+        raise ProtocolError(f"the server sends its clients on to {further}, which sends them on again") from None
 
 
 def refuse_insecure(settings: Settings, test_seed: int | None, *addresses: str | None) -> None:

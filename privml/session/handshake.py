@@ -3,6 +3,9 @@
 
 Wire layout, the same in every version: 8 bytes magic, 4 bytes little-endian length (at most 4096), then that
 many bytes of JSON, one flat object of strings, integers and nulls.
+
+A server or dealer that takes no session answers in the same frame with an object of one entry instead of its hello:
+``{"busy": seconds}``, come again after so many seconds; or, a server alone, ``{"moved": "host:port"}``, ask there.
 """
 
 from __future__ import annotations
@@ -12,17 +15,24 @@ import secrets
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol
 
-from privml.errors import HandshakeMismatch, ProtocolError
+from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
+from privml.session.address import parse_address
 
 MAGIC = b"privml\x00\x01"
 LENGTH_LIMIT = 4096
 TEXT_LIMIT = 128
 PROTOCOL_VERSION = 1
+# What a server may answer instead of its hello, and the longest that it may ask a client to stay away.
+BUSY, MOVED = "busy", "moved"
+LONGEST_BREAK = 86_400.0
+_ADDRESS_LIMIT = 300
 
 _FACING_ROLE = {"party": "party", "server": "client", "client": "server", "preprocess": "preprocess"}
 # A dealer is one of three parties and talks to both others, whatever these are to each other.
 DEALER, DEALER_ROLE, DEALT_ROLE = 2, "dealer", "dealt"
 _FACING_ROLE |= {DEALER_ROLE: DEALT_ROLE, DEALT_ROLE: DEALER_ROLE}
+# Who may be told to come again, and who to go elsewhere.
+_PATIENT, _MOVABLE = ("client", DEALT_ROLE), ("client",)
 _HINTS = {
     "protocol": "install the same release of privml at both parties",
     "version": "install the same release of privml at both parties",
@@ -81,20 +91,68 @@ def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: 
     """Sends ``ours``, receives and returns the peer's. ``greeted``: the peer's magic has been read already; ``peer``:
     the rank it must have, which between two parties goes without saying.
 
-    Raises HandshakeMismatch (at both parties) naming the first field that disagrees and both values,
-    ProtocolError for bytes that are no hello, and PeerDisconnected.
+    Raises HandshakeMismatch (at both parties) naming the first field that disagrees and both values, ServiceBusy and
+    ServiceMoved where a client or a dealt party is answered so, ProtocolError for bytes that are no hello, and
+    PeerDisconnected.
     """
-    body = json.dumps(asdict(ours), separators=(",", ":")).encode()
-    if len(body) > LENGTH_LIMIT:
-        raise ValueError(f"hello of {len(body)} bytes, at most {LENGTH_LIMIT} fit")
-    channel.write(MAGIC + len(body).to_bytes(4, "little") + body)
-    channel.flush()
-    theirs = _read_hello(channel, greeted)
+    _write(channel, asdict(ours))
+    theirs = _read(channel, greeted)
+    if len(theirs) == 1 and ours.role in _PATIENT:
+        _heed_busy(theirs)
+    if len(theirs) == 1 and ours.role in _MOVABLE:
+        _heed_moved(theirs, getattr(channel, "peer_name", ""))
+    _check_flat(theirs)
     _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
     return Hello(**{f.name: theirs[f.name] for f in fields(Hello)})
 
 
-def _read_hello(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
+def answer_busy(channel: ByteChannel, seconds: float) -> None:
+    """Instead of a hello: no session now, come again after so many seconds."""
+    _write(channel, {BUSY: min(max(seconds, 0.0), LONGEST_BREAK)})
+
+
+def answer_moved(channel: ByteChannel, address: str) -> None:
+    """Instead of a hello: a session is to be had at ``address`` ("host:port")."""
+    _write(channel, {MOVED: address})
+
+
+def _heed_busy(answer: dict[str, Any]) -> None:
+    if BUSY not in answer:
+        return
+    seconds = answer[BUSY]
+    if type(seconds) not in (int, float) or not 0 <= seconds <= LONGEST_BREAK:
+        raise ProtocolError("the peer is busy for a time that is none")
+    raise ServiceBusy(f"the peer takes no session now; come again in {seconds:g} seconds", float(seconds))
+
+
+def _heed_moved(answer: dict[str, Any], name: str) -> None:
+    if MOVED not in answer:
+        return
+    address = answer[MOVED]
+    if not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or not _is_address(address):
+        raise ProtocolError("the peer sends this party on to what is no address")
+    raise ServiceMoved(f"the server sends its clients on to {address}", address, name)
+
+
+def _is_address(text: str) -> bool:
+    """Whether a peer's text is an address that can be shown and dialled."""
+    if not text.isascii() or not text.isprintable() or " " in text:
+        return False
+    try:
+        return parse_address(text)[1] > 0
+    except ConfigError:
+        return False
+
+
+def _write(channel: ByteChannel, message: dict[str, Any]) -> None:
+    body = json.dumps(message, separators=(",", ":")).encode()
+    if len(body) > LENGTH_LIMIT:
+        raise ValueError(f"hello of {len(body)} bytes, at most {LENGTH_LIMIT} fit")
+    channel.write(MAGIC + len(body).to_bytes(4, "little") + body)
+    channel.flush()
+
+
+def _read(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
     if not greeted and channel.read(len(MAGIC)) != MAGIC:
         raise ProtocolError("the other side does not speak privml: its first bytes are not a hello")
     length = int.from_bytes(channel.read(4), "little")
@@ -104,9 +162,14 @@ def _read_hello(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
         hello = json.loads(channel.read(length).decode())
     except (ValueError, RecursionError) as error:
         raise ProtocolError("the peer's hello is not JSON") from error
-    if not isinstance(hello, dict) or not all(_plain(value) for value in hello.values()):
-        raise ProtocolError("the peer's hello is not a flat object of short strings and integers")
+    if not isinstance(hello, dict):
+        raise ProtocolError("the peer's hello is not an object")
     return hello
+
+
+def _check_flat(hello: dict[str, Any]) -> None:
+    if not all(_plain(value) for value in hello.values()):
+        raise ProtocolError("the peer's hello is not a flat object of short strings and integers")
 
 
 def _plain(value: object) -> bool:

@@ -8,8 +8,17 @@ import pytest
 from parties import run_both, succeed
 
 from privml import _core
-from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError
-from privml.session.handshake import LENGTH_LIMIT, MAGIC, Hello, shake_hands
+from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError, ServiceBusy, ServiceMoved
+from privml.session.connect import following
+from privml.session.handshake import (
+    LENGTH_LIMIT,
+    LONGEST_BREAK,
+    MAGIC,
+    Hello,
+    answer_busy,
+    answer_moved,
+    shake_hands,
+)
 from privml.session.lanes import public_seed, session_token
 
 BASE = Hello(
@@ -130,3 +139,113 @@ def test_silent_peer_ends_at_the_deadline():
         shake_hands(channel, BASE)
     assert time.monotonic() - start < 5
     other.close()
+
+
+# ---- answers instead of a hello
+def answered(answer, ours=FACING):
+    """What a party that says ``ours`` ends with when the other one sends ``answer``, bytes or a call."""
+
+    def party(rank, channel):
+        if rank == 1:
+            return shake_hands(channel, ours)
+        if callable(answer):
+            return answer(channel)
+        channel.write(answer)
+        channel.flush()
+
+    return run_both(party)[1]
+
+
+@pytest.mark.parametrize("seconds, told", [(2.5, 2.5), (0, 0.0), (-3.0, 0.0), (1e9, LONGEST_BREAK)])
+def test_a_busy_server_says_when_to_come_again(seconds, told):
+    error = answered(lambda channel: answer_busy(channel, seconds))
+    assert isinstance(error, ServiceBusy) and error.retry_after == told
+    assert f"{told:g} seconds" in str(error)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9001", "[::1]:9001", "worker-2.hospital.example:65535"])
+def test_a_server_sends_its_clients_on(address):
+    error = answered(lambda channel: answer_moved(channel, address))
+    assert isinstance(error, ServiceMoved) and error.address == address and error.name == ""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"busy": NaN}',
+        b'{"busy": Infinity}',
+        b'{"busy": -1}',
+        b'{"busy": 1e400}',
+        b'{"busy": %s}' % (b"9" * 400),
+        b'{"busy": "soon"}',
+        b'{"busy": true}',
+        b'{"busy": null}',
+        b'{"moved": 7}',
+        b'{"moved": "nowhere"}',
+        b'{"moved": "host:0"}',
+        b'{"moved": "host:70000"}',
+        b'{"moved": "\\u001b[31m:80"}',
+        b'{"moved": "a\\nb:80"}',
+        b'{"moved": "two words:80"}',
+        b'{"moved": "%s:80"}' % (b"x" * 400),
+    ],
+    ids=lambda body: body[:24].decode(),
+)
+def test_impossible_answers_are_protocol_errors(body):
+    assert isinstance(answered(frame(body)), ProtocolError)
+
+
+@pytest.mark.parametrize("role", ["server", "party", "dealer", "dealt"])
+@pytest.mark.parametrize("body", [b'{"busy": 1}', b'{"moved": "127.0.0.1:80"}'], ids=["busy", "moved"])
+def test_only_those_who_ask_are_sent_away(role, body):
+    error = answered(frame(body), replace(BASE, role=role))
+    asks_a_dealer = role == "dealt" and b"busy" in body
+    assert isinstance(error, ServiceBusy if asks_a_dealer else HandshakeMismatch), error
+
+
+def moving(steps, told, asked):
+    """Attempts that are sent on along ``steps`` in turn, and what was asked with which link."""
+    steps = iter(steps)
+
+    def attempt(address, link):
+        asked.append((address, link))
+        step = next(steps)
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    return following("first:1", {"identity": Named("any")}, attempt, told.append)
+
+
+class Named:
+    def __init__(self, *names):
+        self.names = names
+
+    def expecting(self, names):
+        return Named(*names)
+
+
+def test_a_client_follows_once_and_expects_the_same_name():
+    told, asked = [], []
+    assert moving([ServiceMoved("", "second:2", "hospital-a"), "answer"], told, asked) == "answer"
+    assert told == ["second:2"] and [address for address, _ in asked] == ["first:1", "second:2"]
+    assert [link["identity"].names for _, link in asked] == [("any",), ("hospital-a",)]
+    with pytest.raises(ProtocolError, match="sends them on again"):
+        moving([ServiceMoved("", "second:2"), ServiceMoved("", "third:3")], [], [])
+    with pytest.raises(ServiceBusy):
+        moving([ServiceMoved("", "second:2"), ServiceBusy("")], [], [])
+
+
+def test_a_client_is_not_sent_where_it_does_not_go():
+    asked = []
+
+    def attempt(address, link):
+        asked.append(address)
+        raise ServiceMoved("", "10.0.0.1:9000")
+
+    def admit(address):
+        raise ValueError(address)
+
+    with pytest.raises(ValueError, match=r"10\.0\.0\.1"):
+        following("127.0.0.1:1", {}, attempt, admit)
+    assert asked == ["127.0.0.1:1"]
