@@ -4,6 +4,7 @@ correlations come from."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,9 +18,8 @@ from privml.errors import InvalidInput
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import Allotment, Preprocessing
 from privml.session.session import Settings, active_engine, dealt_engine, make_engine
-from privml.store.files import Position
 
 # Bounds what a client can make the server allocate.
 LARGEST_INPUT = 1 << 26
@@ -36,38 +36,35 @@ class Service:
     preprocessing: Preprocessing | None = None
     link: LinkProfile = LinkProfile()
 
-    def words(self) -> dict[str, Any]:
-        return {} if self.preprocessing is None else self.preprocessing.words()
-
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was settled: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the store
-    from ``start`` on, or (``start`` None) the session itself with ``ot``."""
+    """What was settled: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the store's
+    ``allotment``, or (None) the session itself with ``ot``."""
 
     shapes: tuple[Shape, ...]
     ot: OtChoice
     correlations: Correlations
-    start: Position | None = None
+    allotment: Allotment | None = None
     preprocessing: Preprocessing | None = None
     why: str = ""
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> TwoPartyEngine:
         """See ``open_session``."""
         threads = len(self.correlations.lanes)
-        if self.start is None or self.preprocessing is None:
+        if self.allotment is None or self.preprocessing is None:
             return make_engine(self.ot, threads, channels, rank, test_seed)
-        return self.preprocessing.open(channels[:threads], rank, self.start, self.correlations)
+        return self.preprocessing.open(channels[:threads], rank, self.allotment, self.correlations)
 
     @property
     def stock(self) -> Correlations:
         """What the session has to make ahead of the run."""
-        return self.correlations.stock if self.start is None else Correlations()
+        return self.correlations.stock if self.allotment is None else Correlations()
 
     @property
     def source(self) -> str:
         """Where the correlations came from, for people."""
-        if self.start is not None:
+        if self.allotment is not None:
             return f"from {self.preprocessing}"
         made = f"made by {self.ot}" + (f" (ot=auto: {self.why})" if self.why else "")
         return made if self.preprocessing is None else f"{made}, since too few are left in {self.preprocessing}"
@@ -126,19 +123,21 @@ def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> An
     if service.settings.active:
         agree(channel, inputs_of(shapes), lambda theirs: (None, {}), "the server refuses the query")
         return _active_terms(service, shapes)
-    wanted = {**inputs_of(shapes), **service.words()}
-    start, verdict = agree(
-        channel, wanted, lambda theirs: (_start(service, shapes, theirs), {}), "the server refuses the query"
-    )
-    ot, why = service.settings.ot, ""
-    if start is None and not ot.decided:
+    store, ot, why = service.preprocessing, service.settings.ot, ""
+    with contextlib.nullcontext() if store is None else store.turn:
+        words = {**inputs_of(shapes), **({} if store is None else store.words())}
+        _, verdict = agree(channel, words, lambda theirs: (None, {}), "the server refuses the query")
+        allotment = None if store is None else store.claim(verdict.get("start"), _stored(service, shapes))
+    _refuse_shortage(service, shapes, allotment)
+    if allotment is None and not ot.decided:
         choice, why = named_choice(verdict, ot.security)
         ot = replace(choice, refill=ot.refill)
-    return _terms(service, tuple(shapes), start, ot, why)
+    return _terms(service, tuple(shapes), allotment, ot, why)
 
 
 def grant(channel: _core.Channel, service: Service) -> AnyTerms:
     """Server: the client's shapes, answered with yes; InvalidInput, after telling the client, when they do not fit."""
+    store, ot = service.preprocessing, service.settings.ot
 
     def check(theirs: dict[str, Any]) -> tuple[AnyTerms, dict[str, Any]]:
         shapes = checked_shapes(theirs, service.program)
@@ -146,29 +145,40 @@ def grant(channel: _core.Channel, service: Service) -> AnyTerms:
             return DealtTerms(shapes, service.settings), {}
         if service.settings.active:
             return _active_terms(service, shapes), {}
-        start, ot = _start(service, shapes, theirs), service.settings.ot
-        if start is not None or ot.decided:
-            return _terms(service, shapes, start, ot, ""), {}
+        allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
+        further = {} if store is None else {"start": None if allotment is None else list(allotment.start)}
+        if store is not None and allotment is None and store.when_empty == "refuse":
+            return _terms(service, shapes, None, store.ot, ""), further
+        if allotment is not None or ot.decided:
+            return _terms(service, shapes, allotment, ot, ""), further
         ranked = forecasts(service.program, shapes, ot.security, service.link, service.settings.threads)
         choice, why = ranked[0].ot, reason(ranked, service.link)
-        return _terms(service, shapes, None, replace(choice, refill=ot.refill), why), naming(choice, why)
+        terms = _terms(service, shapes, None, replace(choice, refill=ot.refill), why)
+        return terms, {**further, **naming(choice, why)}
 
-    return agree(channel, service.words(), check, "the client gives up")[0]
+    terms = agree(channel, {}, check, "the client gives up")[0]
+    if isinstance(terms, Terms):
+        _refuse_shortage(service, terms.shapes, terms.allotment)
+    return terms
 
 
-def _start(service: Service, shapes: Sequence[Shape], theirs: dict[str, Any]) -> Position | None:
-    """Where in the store the query begins; both parties conclude it alike. None: the session makes its own."""
+def _stored(service: Service, shapes: Sequence[Shape]) -> Correlations:
+    """What a query on inputs of these shapes takes from the store."""
+    assert service.preprocessing is not None
+    return service.program.correlations(*shapes, ot=service.preprocessing.ot, threads=service.settings.threads)
+
+
+def _refuse_shortage(service: Service, shapes: Sequence[Shape], allotment: Allotment | None) -> None:
+    """Both parties come to the same end: the server has said whether its store suffices."""
+    if service.preprocessing is not None and allotment is None:
+        service.preprocessing.refuse_shortage(_stored(service, shapes))
+
+
+def _terms(service: Service, shapes: tuple[Shape, ...], allotment: Allotment | None, ot: OtChoice, why: str) -> Terms:
     store = service.preprocessing
-    if store is None:
-        return None
-    return store.settle(theirs, service.program.correlations(*shapes, ot=store.ot, threads=service.settings.threads))
-
-
-def _terms(service: Service, shapes: tuple[Shape, ...], start: Position | None, ot: OtChoice, why: str) -> Terms:
-    store = service.preprocessing
-    used = ot if start is None or store is None else store.ot
+    used = ot if allotment is None or store is None else store.ot
     drawn = service.program.correlations(*shapes, ot=used, threads=service.settings.threads)
-    return Terms(shapes, used, drawn, start, store, why)
+    return Terms(shapes, used, drawn, allotment, store, why)
 
 
 def checked_shapes(words: dict[str, Any], program: Program) -> tuple[Shape, ...]:

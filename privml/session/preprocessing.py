@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,26 @@ from privml.engines.twopc import TwoPartyEngine
 from privml.errors import ConfigError, CorruptFile, ProtocolError, StoreError
 from privml.store.files import Position, offset_context
 from privml.store.key import default_key_file
-from privml.store.store import Store
+from privml.store.store import Chunk, Store
 
 WHEN_EMPTY = ("refuse", "make")
+
+
+@dataclass(frozen=True, slots=True)
+class Allotment:
+    """Correlations that one session has for itself, from ``start`` on; they count as used, drawn or not."""
+
+    start: Position
+    chunks: Iterator[Chunk]
 
 
 class Preprocessing:
     """A party's half of a store, and what happens to a query for which it does not suffice: ``when_empty`` "refuse"
     ends it with StoreError, "make" lets the session make all its correlations as if there were no store.
+
+    Sessions on several threads may share it. The server allots: under a lock of its own, which no client can hold up.
+    A client keeps ``turn`` from saying where it stands until it has claimed what it was allotted, so its sessions
+    settle one after another; their servers' sides hold nothing that these wait for.
 
     Raises what ``Store`` raises; ConfigError for another program or rank than those it was made for.
     """
@@ -36,6 +50,7 @@ class Preprocessing:
         if when_empty not in WHEN_EMPTY:
             raise ConfigError(f"when_empty={when_empty}: choose from {', '.join(WHEN_EMPTY)}")
         self.when_empty = when_empty
+        self.turn = threading.Lock()
         self.store = Store(folder, key_file or default_key_file())
         header = self.store.header
         try:
@@ -64,35 +79,49 @@ class Preprocessing:
 
     # ---- settling, before the set-up
     def words(self) -> dict[str, Any]:
-        """What the peer must know: where this half stands."""
+        """What a client tells the server: where its half stands."""
         return {"position": list(self.store.position)}
 
-    def settle(self, theirs: dict[str, Any], wanted: Correlations) -> Position | None:
-        """Where both parties take ``wanted`` from: the later of both positions, which makes up for a crash of one of
-        them. None when too little is left and the session is to make its own; both parties come to the same end.
+    def allot(self, theirs: dict[str, Any], wanted: Correlations) -> Allotment | None:
+        """Server: correlations for a client that says ``theirs``, from the later of both halves' positions on, which
+        makes up for a crash of one of them. None when too little is left. Raises ProtocolError for what is no
+        position."""
+        taken = self.store.take_after(wanted.directions, self._position(theirs.get("position")))
+        return None if taken is None else Allotment(*taken)
 
-        Raises StoreError when too little is left and that is refused, ProtocolError for what is no position.
-        """
-        position = theirs.get("position")
-        if not isinstance(position, list) or len(position) != 2 or not self.store.valid(tuple(position)):
-            raise ProtocolError("the peer names no position in the store")
-        start = tuple(max(ours, peers) for ours, peers in zip(self.store.position, position, strict=True))
-        left = self.store.left_at(start)
-        if all(want <= have for want, have in zip(wanted.directions, left, strict=True)):
-            return start
-        if self.when_empty == "make":
+    def claim(self, start: object, wanted: Correlations) -> Allotment | None:
+        """Client: the same correlations of its own half, from where the server names (None: too little is left).
+        Raises ProtocolError for a start that cannot be."""
+        if start is None:
             return None
-        needs = " and ".join(f"{want:,}" for want in wanted.directions)
+        place = self._position(start)
+        ahead = all(at >= ours for at, ours in zip(place, self.store.position, strict=True))
+        if not ahead or any(
+            want > have for want, have in zip(wanted.directions, self.store.left_at(place), strict=True)
+        ):
+            raise ProtocolError("the peer allots correlations that this party does not have")
+        return Allotment(place, self.store.take(wanted.directions, place))
+
+    def refuse_shortage(self, wanted: Correlations) -> None:
+        """Raises StoreError for what was not allotted, unless the session may make it."""
+        if self.when_empty == "make":
+            return
+        left, needs = self.store.left(), " and ".join(f"{want:,}" for want in wanted.directions)
         raise StoreError(
             f"the {self.store} does not suffice: {left[0]:,} and {left[1]:,} correlations are left, the query needs "
             f"{needs}; make another store with `privml preprocess` at both parties, or set when_empty=make at both"
         )
 
+    def _position(self, named: object) -> Position:
+        if not isinstance(named, list) or len(named) != 2 or not self.store.valid(tuple(named)):
+            raise ProtocolError("the peer names no position in the store")
+        return tuple(named)
+
     # ---- the session
     def open(
-        self, channels: Sequence[_core.Channel], rank: int, start: Position, wanted: Correlations
+        self, channels: Sequence[_core.Channel], rank: int, allotment: Allotment, wanted: Correlations
     ) -> TwoPartyEngine:
-        """An engine whose session holds ``wanted``, taken from ``start`` on; used in the store from then on."""
+        """An engine whose session holds ``wanted``, which was allotted to it."""
         header, seal = self.store.header, self.store.seal
         core = _core.stored_session(
             list(channels),
@@ -106,7 +135,7 @@ class Preprocessing:
         )
         try:
             stocks = (_core.Stock(), _core.Stock())
-            for chunk in self.store.take(wanted.directions, start):
+            for chunk in allotment.chunks:
                 if not stocks[chunk.direction].add(seal, chunk.sealed, chunk.context):
                     raise CorruptFile(f"the {self.store} was altered: {chunk.context.decode()} does not open")
             for index, lane in enumerate(wanted.lanes):

@@ -10,6 +10,7 @@ between) is removed when the store is opened again.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,7 @@ class Chunk:
 
 class Store:
     """``header``: what it holds; ``position``: the next chunk of each direction; ``notes``: what opening had to mend.
+    Threads may share it: what one takes no other one gets.
 
     Raises ConfigError (no store there, another key), CorruptFile, StoreError (in use by another process).
     """
@@ -47,6 +49,7 @@ class Store:
             what = "the store was never finished; remove it" if unfinished else "no store there"
             raise ConfigError(f"{self.folder}: {what}; `privml preprocess store=FOLDER` makes one")
         key = read_key(Path(key_file))
+        self._turn = threading.RLock()  # whoever reads the position to change it
         self._lock = FolderLock(self.folder)
         try:
             self.header, self.sealed_offset = self._read_header(key, key_file)
@@ -110,18 +113,27 @@ class Store:
 
     # ---- using
     def take(self, wanted: tuple[int, int], start: Position) -> Iterator[Chunk]:
-        """Chunks from ``start`` (the later of both parties' positions) that hold ``wanted`` correlations by direction,
-        or what there is. They, and all before them, count as used on the disk when this returns."""
-        if any(start[d] < self.position[d] for d in DIRECTIONS):
-            raise StoreError(f"{self.folder}: these correlations were used before")
-        end = tuple(self.header.end_of(d, start[d], wanted[d]) for d in DIRECTIONS)
-        before, skipped = self.position, []
-        if end != before:
-            self._write_index(end)
-            self.position = end
-            skipped = [(d, chunk) for d in DIRECTIONS for chunk in range(before[d], start[d])]
-            self._remove(skipped)
+        """Chunks from ``start`` on that hold ``wanted`` correlations by direction, or what there is. They, and all
+        before them, count as used on the disk when this returns. Raises StoreError for a start before ``position``."""
+        with self._turn:
+            before = self.position
+            if any(start[d] < before[d] for d in DIRECTIONS):
+                raise StoreError(f"{self.folder}: these correlations were used before")
+            end = tuple(self.header.end_of(d, start[d], wanted[d]) for d in DIRECTIONS)
+            if end != before:
+                self._write_index(end)
+                self.position = end
+                self._remove([(d, chunk) for d in DIRECTIONS for chunk in range(before[d], start[d])])
         return self._hand_out([(d, chunk) for d in DIRECTIONS for chunk in range(start[d], end[d])])
+
+    def take_after(self, wanted: tuple[int, int], theirs: Position) -> tuple[Position, Iterator[Chunk]] | None:
+        """All of ``wanted`` from the later of ``position`` and ``theirs``, the peer's, on: where that begins, and as
+        ``take``. None, and nothing is used, when too little is left there."""
+        with self._turn:
+            start = tuple(max(pair) for pair in zip(self.position, theirs, strict=True))
+            if any(want > have for want, have in zip(wanted, self.left_at(start), strict=True)):
+                return None
+            return start, self.take(wanted, start)
 
     def _hand_out(self, chunks: list[tuple[int, int]]) -> Iterator[Chunk]:
         for direction, chunk in chunks:

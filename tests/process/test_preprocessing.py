@@ -15,7 +15,15 @@ import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
-from privml.errors import ConfigError, HandshakeMismatch, InvalidInput, PeerDisconnected, PrivmlError, StoreError
+from privml.errors import (
+    ConfigError,
+    HandshakeMismatch,
+    InvalidInput,
+    PeerDisconnected,
+    PrivmlError,
+    ProtocolError,
+    StoreError,
+)
 from privml.service.preprocess import Order, preprocess
 from privml.service.query import query
 from privml.service.serve import serve
@@ -289,8 +297,20 @@ def test_a_peer_that_names_no_position_is_refused(program, stores, start):
         drawn = program.correlations((2, 4))
         for position in (None, [0], [0, -1], [0, 99], ["0", "0"], [0, True]):
             with pytest.raises(PrivmlError, match="no position"):
-                ours.settle({"position": position}, drawn)
-        assert ours.settle({"position": [1, 0]}, drawn) == (1, 0)
+                ours.allot({"position": position}, drawn)
+        assert ours.store.queries_left == 2, "nothing was used"
+        assert ours.allot({"position": [1, 0]}, drawn).start == (1, 0)
+
+
+def test_a_server_that_allots_what_cannot_be_is_refused(program, stores):
+    with half(program, stores, 1) as theirs:
+        drawn = program.correlations((2, 4))
+        assert theirs.claim([1, 0], drawn).start == (1, 0)
+        for start in (7, [0, 0], [2, 0], [2, 1, 1], [2, 99], [2.0, 1], "21", [True, 1]):
+            with pytest.raises(ProtocolError):
+                theirs.claim(start, drawn)
+        assert theirs.store.position == (2, 1)
+        assert theirs.claim(None, drawn) is None
 
 
 def test_both_must_order_the_same(program, tmp_path):

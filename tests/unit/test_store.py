@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,41 @@ def test_the_later_position_of_the_two_parties_counts(folder, key):
     assert {path.name for path in (folder / "chunks").iterdir()} == {f"0-{n:08d}" for n in range(7, 12)} | {
         "1-00000003"
     }
+
+
+@pytest.mark.parametrize("wanted", [(22, 7), (5, 7), (0, 3), (31, 0)], ids=str)
+def test_threads_share_a_store_and_never_a_chunk(folder, key, wanted):
+    threads, taken_by, begin = 8, [], threading.Barrier(8)
+
+    def draw(store):
+        begin.wait(20)
+        while (allotted := store.take_after(wanted, (0, 0))) is not None:
+            chunks = [(chunk.direction, store.seal.open(chunk.sealed, chunk.context)[1]) for chunk in allotted[1]]
+            taken_by.append((allotted[0], chunks))
+
+    with Store(folder, key) as store:
+        started = [threading.Thread(target=draw, args=(store,)) for _ in range(threads)]
+        for thread in started:
+            thread.start()
+        for thread in started:
+            thread.join(60)
+        assert any(want > have for want, have in zip(wanted, store.left(), strict=True)), "taken until nothing suffices"
+        left = [(d, chunk) for d in (0, 1) for chunk in range(store.position[d], store.header.chunks(d))]
+    handed_out = [chunk for _, chunks in taken_by for chunk in chunks]
+    assert sorted(handed_out + left) == [(d, chunk) for d in (0, 1) for chunk in range(12 if d == 0 else 4)]
+    for start, chunks in taken_by:
+        sizes = [sum(header().size(d, chunk) for at, chunk in chunks if at == d) for d in (0, 1)]
+        assert all(size >= want for size, want in zip(sizes, wanted, strict=True))
+        assert all(chunk >= start[direction] for direction, chunk in chunks)
+
+
+def test_what_does_not_suffice_is_left_alone(folder, key):
+    with Store(folder, key) as store:
+        assert store.take_after((QUERIES * FROM0 + 1, 0), (0, 0)) is None
+        assert store.take_after((22, 7), (10, 0)) is None
+        assert store.position == (0, 0)
+        start, chunks = store.take_after((22, 7), (3, 2))
+        assert start == (3, 2) and len(list(chunks)) == 4 and store.position == (6, 3)
 
 
 def test_the_index_is_on_the_disk_before_anything_is_handed_out(folder, key):
