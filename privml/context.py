@@ -123,7 +123,8 @@ class Session:
     """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
 
     Anything with the same attributes serves as a session. ``ledger`` is for whoever records costs per node
-    and may be None. Used as a context manager it becomes the current session and is closed at the end.
+    and may be None. Used as a context manager it becomes the current session and is closed at the end. ``kept``: what
+    others keep with it until then, secrets of its own above all, under keys of theirs.
     """
 
     def __init__(
@@ -140,6 +141,7 @@ class Session:
         self.real = self.numerics.real
         self.ledger = ledger
         self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
+        self.kept: dict[Any, Any] = {}
         self._on_close = on_close
         self._generator: torch.Generator | None = None
         self._owned: dict[tuple[int | None, int], Engine] = {}
@@ -182,7 +184,8 @@ class Session:
         self.engine.reserve(correlations)
 
     def close(self) -> None:
-        """Release channels, threads and keys; idempotent."""
+        """Release channels, threads and keys, and what is kept; idempotent."""
+        self.kept.clear()  # secrets refer to their session, and its sockets would stay open as long as it lives
         on_close, self._on_close = self._on_close, None
         if on_close is not None:
             on_close()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,7 +59,7 @@ class Program:
         self._correlations: dict[tuple, Correlations] = {}
         self._demands: dict[tuple, dict[str, Any]] = {}
         self._plans: Plans = {}
-        self._shared: weakref.WeakKeyDictionary[Session, dict] = weakref.WeakKeyDictionary()
+        self._shared = object()  # under which sessions keep these weights as secrets of theirs
         if weights is not None:
             self.weights = dict(weights)
 
@@ -145,7 +144,7 @@ class Program:
         """Adds the weights of ``path`` and returns the program; errors as in ``load``."""
         shapes = {spec.name: (spec.shape, spec.dtype) for spec in self.weight_specs}
         self.weights = read_weights(Path(path), shapes, self.hash)
-        self._shared.clear()
+        self._shared = object()
         return self
 
     # ---- running
@@ -166,14 +165,14 @@ class Program:
 
     def prepare(self, session: Session) -> dict[str, Any]:
         """Weights as secrets of ``session``, and the constants; done by ``run`` when it was not done before."""
-        known = self._shared.get(session)
+        known = session.kept.get(self._shared)
         if known is None:
             if session.rank in (None, WEIGHTS_OWNER) and self.weights is None and self.weight_specs:
                 raise ConfigError(
                     f"party {WEIGHTS_OWNER} runs this program with weights: load them from weights.safetensors"
                 )
             values = {**self.constants, **(self.weights or {})}
-            known = self._shared[session] = share_attributes(self.graph, session, values, WEIGHTS_OWNER)
+            known = session.kept[self._shared] = share_attributes(self.graph, session, values, WEIGHTS_OWNER)
         return known
 
     # ---- what it costs

@@ -202,15 +202,8 @@ def dealt_engine(
 def interruptible(link: Link, body: Callable[[], Result]) -> Result:
     """``body()`` on a thread of its own, so that an interrupt (Ctrl-C) ends its reads from ``link`` at once."""
     outcome: Future[Result] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(body())
-        except BaseException as error:
-            outcome.set_exception(error)
-
     # No executor: an interrupt in the middle of its submit() can leave its locks held.
-    thread = Thread(target=run, name="session", daemon=True)
+    thread = Thread(target=_fulfil, args=(outcome, body), name="session", daemon=True)
     try:
         thread.start()
         return outcome.result()
@@ -219,6 +212,16 @@ def interruptible(link: Link, body: Callable[[], Result]) -> Result:
         if thread.ident is not None:
             thread.join(_SECONDS_TO_END)
         raise
+    finally:
+        del outcome, body  # an error refers to this frame: nothing here may refer to it, or sockets stay open
+
+
+def _fulfil(outcome: Future[Result], body: Callable[[], Result]) -> None:
+    try:
+        outcome.set_result(body())
+    except BaseException as error:
+        outcome.set_exception(error)
+    del outcome, body  # as above
 
 
 def load_torch() -> None:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """LeNet as a program: the same answers as the float model, from PyTorch and from ONNX, through files and back."""
 
+import gc
 import importlib.util
 import json
 import math
 import re
 import threading
+import weakref
 from pathlib import Path
 
 import pytest
@@ -161,6 +163,17 @@ def test_inputs_may_be_secret_already_and_outputs_stay_secret(program, lenet):
         assert isinstance(result, privml.SecretTensor) and result.placement == Shared()
         assert torch.equal(privml.reveal(result), privml.reveal(program.run(session, x.numpy())))
         assert program.prepare(session) is program.prepare(session)
+
+
+def test_a_program_keeps_no_closed_session_alive(program, lenet):
+    """Whatever ran in it: a server answers one session after another with one program."""
+    with open_session(program) as session:
+        privml.reveal(program.run(session, lenet.preprocess(lenet.samples[:1])))
+        assert session.kept, "the weights are shared once"
+    gone = weakref.ref(session)
+    del session
+    gc.collect()
+    assert gone() is None
 
 
 def test_overflow_names_the_layer(lenet):
