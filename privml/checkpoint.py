@@ -37,7 +37,9 @@ _LARGEST_RUN = 1 << 30
 
 
 def new_run(session: Session) -> int:
-    """A number that all parties know and no other run has: shares of different runs never belong together."""
+    """A number that all parties know and no other run has: shares of different runs never belong together. A run that
+    goes on from a file takes a number of its own too: when parties die while they save, some may have the shares of
+    this attempt at a step and some those of the last one."""
     mine = torch.tensor(secrets.randbelow(_LARGEST_RUN)) if session.rank in (None, 0) else None
     return int(reveal(share(mine, 0, Integer(session.working.bits), shape=(), dtype=torch.int64, session=session)))
 
@@ -46,7 +48,8 @@ def save_shares(
     folder: str | Path, session: Session, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str = ""
 ) -> None:
     """Writes this party's file (in one process, every party's), waits until all have theirs, and removes the older ones
-    but one. ``settings``: what a run that goes on from here must have in common with this one.
+    but one, and later ones, which a run that was given up has left. ``run``: see ``new_run``; ``settings``: what a run
+    that goes on from here must have in common with this one.
 
     Raises StoreError when the disk is full, OSError for other troubles of the file system, ConfigError for an engine
     whose shares are authenticated under keys of their session, which no other session has.
@@ -63,7 +66,9 @@ def save_shares(
         sync_folder(place)
     _meet(session)
     for rank in _ranks(session):
-        for _, path in _files(_folder(folder, rank))[:-2]:
+        files = _files(_folder(folder, rank))
+        older = [path for number, path in files if number <= step]
+        for path in older[:-2] + [path for number, path in files if number > step]:
             path.unlink()
 
 

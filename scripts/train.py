@@ -35,6 +35,8 @@ from torch.func import functional_call, grad, grad_and_value
 
 import privml
 from privml.checkpoint import load_shares, new_run, newest_common, save_shares
+from privml.cli.console import clean_errors
+from privml.cli.settings import identity_of
 from privml.formats import float_format
 from privml.store.durable import replace
 
@@ -65,9 +67,15 @@ class Outcome(NamedTuple):
 @hydra.main(version_base="1.3", config_path="../configs", config_name="train")
 def main(config: DictConfig) -> None:
     torch.set_num_threads(1)
-    if config.processes and config.rank is None:
-        run_processes(config)
-        return
+    with clean_errors():
+        if config.processes and config.rank is None:
+            run_processes(config)
+        else:
+            run_party(config)
+
+
+def run_party(config: DictConfig) -> None:
+    """One party of several, or all of them in this process."""
     task = TASKS[config.train.model](**config.train.settings)
     shows = config.rank in (None, DATA_OWNER)
     with ExitStack() as stack:
@@ -129,14 +137,14 @@ def train(
 
 
 def found(config: DictConfig, session: privml.Session | None) -> tuple[int, int, Tensors]:
-    """The step to go on from, the run's number, and what was saved there; nothing in clear and for a fresh run."""
+    """The step to go on from, this run's number, and what was saved there; nothing in clear and for a fresh run."""
     if session is None or not (config.save_every or config.resume):
         return 0, 0, {}
     newest = newest_common(config.out, session) if config.resume else None
     if newest is None:
         return 0, new_run(session), {}
     step, run = newest
-    return step, run, load_shares(config.out, session, step, run, settings(config))
+    return step, new_run(session), load_shares(config.out, session, step, run, settings(config))
 
 
 def settings(config: DictConfig) -> str:
@@ -289,8 +297,10 @@ def open_session(config: DictConfig) -> Any:
     if config.rank is None:
         return privml.local(config.engine.name, bits=config.bits, scale=config.scale, floating=config.floating, **own)
     numerics = privml.Numerics(config.bits, config.scale, floating=float_format(config.floating))
-    places = {key: config[key] for key in ("listen", "connect", "dealer")}
-    return privml.connect(config.rank, **places, engine=config.engine.name, numerics=numerics, **own)
+    places = {key: config[key] for key in ("listen", "connect", "dealer", "deadline")}
+    return privml.connect(
+        config.rank, **places, **identity_of(config), engine=config.engine.name, numerics=numerics, **own
+    )
 
 
 def run_processes(config: DictConfig) -> None:

@@ -119,3 +119,34 @@ def test_shares_that_only_their_session_can_check_are_not_saved(tmp_path):
         with pytest.raises(privml.errors.ConfigError, match="good for their session alone"):
             save_shares(tmp_path, session, 1, 0, {"x": x})
     assert not list(tmp_path.iterdir())
+
+
+def test_attempts_at_a_step_are_never_mixed(tmp_path):
+    """Parties that go on from a step and die once more, while they save: some have the new file, some the old one."""
+
+    def file(rank, step):
+        return tmp_path / f"party-{rank}" / f"step-{step:09d}.safetensors"
+
+    with privml.local("threepc") as session:
+        first, second = new_run(session), new_run(session)
+        save_shares(tmp_path, session, 2, first, some_tensors())
+        save_shares(tmp_path, session, 4, first, some_tensors())
+        before = [file(rank, 4).read_bytes() for rank in range(2)]
+        file(2, 4).unlink()  # party 2 died before it wrote, so all go on from step 2
+        assert newest_common(tmp_path, session) == (2, first)
+        save_shares(tmp_path, session, 4, second, some_tensors())
+        for rank, shares in enumerate(before):  # and the others before they wrote once more
+            file(rank, 4).write_bytes(shares)
+        assert newest_common(tmp_path, session) == (2, first)
+
+
+def test_a_run_that_begins_again_keeps_its_own_files(tmp_path):
+    with privml.local("twopc", ot="ideal") as session:
+        first, second = new_run(session), new_run(session)
+        for run, steps in ((first, (10, 20)), (second, (2, 4))):
+            for step in steps:
+                save_shares(tmp_path, session, step, run, some_tensors())
+        assert newest_common(tmp_path, session) == (4, second)
+        assert sorted(path.name for path in (tmp_path / "party-1").iterdir()) == [
+            f"step-{step:09d}.safetensors" for step in (2, 4)
+        ]
