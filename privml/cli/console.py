@@ -36,7 +36,7 @@ def clean_errors() -> Iterator[None]:
         if os.environ.get("PRIVML_TRACEBACK"):
             traceback.print_exc()
         err.print(f"[bold red]{type(error).__name__}[/]: ", end="")
-        err.print(str(error), markup=False)
+        err.print(str(error), markup=False, soft_wrap=True)  # one line, however long: for those who search logs
         sys.exit(1)
     except KeyboardInterrupt:
         err.print("interrupted")

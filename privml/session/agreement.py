@@ -10,10 +10,12 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from privml.errors import InvalidInput, PrivmlError, ProtocolError
+from privml.errors import InvalidInput, PrivmlError, ProtocolError, StoreError
 from privml.session.handshake import ByteChannel
 
 LENGTH_LIMIT = 4096
+# What a refusal of the peer means here too; any other one is that of an input.
+_SHARED_TROUBLES = {StoreError.__name__: StoreError}
 Result = TypeVar("Result")
 Words = dict[str, Any]
 
@@ -24,19 +26,21 @@ def agree(
     """Exchanges ``ours`` for the peer's words. ``check`` makes a result and further words of those; returned are the
     result and the peer's further words.
 
-    When ``check`` raises, the peer is told and the error goes on; when the peer refuses, InvalidInput says ``refusal``
-    and its reason. Raises ProtocolError for what is no such message.
+    When ``check`` raises, the peer is told and the error goes on; when the peer refuses, InvalidInput, or StoreError
+    where the peer's store is what fails, says ``refusal`` and its reason. Raises ProtocolError for what is no such
+    message.
     """
     theirs = _exchange(channel, ours)
     try:
         result, further = check(theirs)
     except PrivmlError as error:
         # The peer's verdict is read too: a connection closed over unread bytes could lose ours.
-        _exchange(channel, {"accepted": False, "reason": str(error)[:500]})
+        _exchange(channel, {"accepted": False, "error": type(error).__name__, "reason": str(error)[:500]})
         raise
     verdict = _exchange(channel, {"accepted": True, **further})
     if verdict.get("accepted") is not True:
-        raise InvalidInput(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
+        kind = _SHARED_TROUBLES.get(str(verdict.get("error")), InvalidInput)
+        raise kind(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
     return result, verdict
 
 

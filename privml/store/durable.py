@@ -65,7 +65,8 @@ class FolderLock:
     """One process at a time: an advisory lock that the system drops when its holder dies."""
 
     def __init__(self, folder: Path) -> None:
-        self._handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
+        with writing(folder):
+            self._handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, FILE_MODE)
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -74,7 +75,7 @@ class FolderLock:
             raise StoreError(
                 f"{folder} is in use by process {holder or 'unknown'}; a store serves one at a time"
             ) from None
-        with writing(folder):
+        with contextlib.suppress(OSError):  # who holds it is for people; a full disk must not keep others from reading
             os.ftruncate(self._handle, 0)
             os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
 

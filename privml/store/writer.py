@@ -33,8 +33,13 @@ class StoreWriter:
         self._next = [0, 0]
         self._committed = False
         make_private_folder(self.folder)
-        self._lock = FolderLock(self.folder)
-        files.chunk_folder(self.folder).mkdir(mode=FOLDER_MODE)
+        try:
+            self._lock = FolderLock(self.folder)
+            with writing(self.folder):
+                files.chunk_folder(self.folder).mkdir(mode=FOLDER_MODE)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
 
     def put(self, direction: int, sealed: bytes) -> None:
         """The next chunk of ``direction``, sealed in ``next_context(direction)``; on the disk when it returns."""
@@ -77,7 +82,8 @@ class StoreWriter:
 
 def make_private_folder(folder: Path) -> None:
     """An empty folder of mode 0700; ConfigError when something is in it."""
-    folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+    with writing(folder):
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise ConfigError(f"{folder} is not empty; choose another store=FOLDER or remove what is there")
     folder.chmod(FOLDER_MODE)
