@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages of docs/benchmarks: transfers and the two-party engine."""
+
+from __future__ import annotations
+
+import json
+
+from pages import engine_benchmarks
+from pages.figures import Bars, bars, rate, rounded, seconds, size, table
+from pages.results import PEERS, by_operation, joined, lines_of, opening, picture
+from pages.svg import Picture
+
+
+def _total(line: dict) -> str:
+    return size(line["bytes_per_op"])
+
+
+def transfers() -> dict[str, str]:
+    providers = ["softspoken-k1", "softspoken-k2", "softspoken-k4", "softspoken-k8", "silent"]
+    files = [f"ot-{p}{m}-loopback" for m in ("", "-malicious") for p in providers]
+    files = [file for file in files if lines_of(file)]
+    wide = [f"ot-{p}-wan" for p in providers if lines_of(f"ot-{p}-wan")]
+    text = opening(
+        "Oblivious transfers", "privml bench suite=ot op=cot", files + wide, ["emp"],
+        "Random correlated transfers in one direction; bytes and set-up of both directions.",
+    )  # fmt: skip
+    rows, drawn = [], []
+    for provider in providers:
+        honest, malicious = (by_operation(f"ot-{provider}{m}-loopback").get("cot") for m in ("", "-malicious"))
+        peer, setup = PEERS["transfers"][provider], honest["phases"]["setup"]
+        of_malicious = malicious["ops_per_second"] if malicious else None
+        rows.append([
+            provider, rate(honest["ops_per_second"]), f"{peer['semi_honest']} M",
+            rate(of_malicious) if of_malicious else "", f"{peer['malicious']} M", rounded(honest["bytes_per_op"]),
+            f"{seconds(setup['seconds'])}, {size(setup['bytes'])}", size(honest["peak_rss_bytes"]),
+        ])  # fmt: skip
+        drawn.append(
+            Bars(provider, (honest["ops_per_second"], of_malicious, peer["semi_honest"] * 1e6, peer["malicious"] * 1e6))
+        )
+    head = ["provider", "per second", "emp-ot", "malicious", "emp-ot", "bytes each", "set-up", "memory"]
+    text += table(head, rows)
+    series = ("semi-honest", "malicious", "emp-ot, semi-honest", "emp-ot, malicious")
+    chart = bars("Correlated transfers per second (logarithmic)", series, drawn, rate)
+    text += picture("transfers", "Correlated transfers per second by provider, beside emp-ot")
+    text += ["## Over a slow link", "", "100 Mbit/s, 40 ms each way.", ""]
+    slow = [by_operation(file)["cot"] for file in wide]
+    text += table(["provider", "n", "seconds", "per second"], [
+        [line["ot"], f"{line['n']:,}", seconds(line["seconds"]), rate(line["ops_per_second"])] for line in slow
+    ])  # fmt: skip
+    text += ["How the transfers work, and what bounds them: [correlations](../correlations.md)."]
+    return {"benchmarks/transfers.md": joined(text), "assets/benchmarks/transfers.svg": str(chart)}
+
+
+def _against_library(names: list[str], peers: str, what: str) -> tuple[list[str], Picture]:
+    """Table and pictures of a suite with k = 4 and silent transfers beside the published library."""
+    first, second = (by_operation(name) for name in names)
+    rows, drawn = [], []
+    for op, line in first.items():
+        silent, peer = second.get(op), PEERS[peers].get(op, (None, None))
+        rows.append([
+            f"`{op}`", f"{line['n']:,}", _total(line), _total(silent) if silent else "",
+            size(peer[0]) if peer[0] else "",
+            rate(line["ops_per_second"]), rate(silent["ops_per_second"]) if silent else "",
+            rate(peer[1]) if peer[1] else "", str(line["phases"]["online"]["depth"]), size(line["peak_rss_bytes"]),
+        ])  # fmt: skip
+        if peer[0]:
+            drawn.append(Bars(op, (line["bytes_per_op"], silent["bytes_per_op"] if silent else None, peer[0])))
+    head = ["operation", "n", "bytes, k = 4", "silent", "published library", "per second, k = 4", "silent",
+            "published library", "depth of the batch", "memory"]  # fmt: skip
+    chart = bars(
+        f"Bytes of one {what}, both directions (logarithmic)",
+        ("SoftSpoken k = 4", "silent", "published library"),
+        drawn,
+        size,
+    )
+    return table(head, rows), chart
+
+
+def blocks() -> dict[str, str]:
+    files = ["twopc-softspoken-k4-loopback", "twopc-silent-loopback"]
+    other = [f"twopc-softspoken-k{k}-loopback" for k in (1, 2, 8)]
+    text = opening(
+        "Building blocks of two parties", "privml bench suite=twopc", [*files, *other], ["sci"],
+        "Correlations are made inside the timed operation; bytes are both directions together. The depth is "
+        "that of all chunks of the batch; of one chunk see [two-party protocols](../protocols.md).",
+    )  # fmt: skip
+    lines, chart = _against_library(files, "blocks", "instance")
+    text += lines + picture("blocks", "Bytes of building blocks beside the published library")
+    text += ["## 32-bit ReLU by provider", ""]
+    rows = []
+    for name in ("softspoken-k1", "softspoken-k2", "softspoken-k4", "softspoken-k8", "silent"):
+        line = by_operation(f"twopc-{name}-loopback").get("relu32")
+        if line:
+            rows.append([name, _total(line), rate(line["ops_per_second"]), size(line["peak_rss_bytes"])])
+    text += table(["provider", "bytes", "per second", "memory"], rows)
+    return {"benchmarks/blocks.md": joined(text), "assets/benchmarks/blocks.svg": str(chart)}
+
+
+def functions() -> dict[str, str]:
+    files = ["fixmath-softspoken-k4-loopback", "fixmath-silent-loopback"]
+    real = ["realfunc-softspoken-k4-gigabit", "realfunc-silent-gigabit"]
+    text = opening(
+        "Fixed-point functions", "privml bench suite=fixmath", [*files, *real], ["sci"],
+        "Inputs and outputs of 16 bits, 12 of them fractional. Errors: "
+        "[fixed-point functions](../fixed-point-math.md).",
+    )  # fmt: skip
+    lines, chart = _against_library(files, "functions", "function value")
+    text += lines + picture("functions", "Bytes of fixed-point functions beside the published library")
+    text += ["## By products, over 1 Gbit/s and 0.8 ms", ""]
+    text += ["`privml bench suite=realfunc network=gigabit`, on a machine in use. Published figures: "]
+    text[-1] += "[functions by products](../real-numbers.md#against-the-paper). `bound` is the part of half the ring."
+    silent = {json.dumps([line["op"], line["params"]]): line for line in lines_of(real[1])}
+    rows = []
+    for line in lines_of(real[0]):
+        other = silent.get(json.dumps([line["op"], line["params"]]))
+        bound = line["params"].get("bound")
+        name = f"`{line['op']}`" + (f", bound {bound:g}" if bound is not None else "")
+        rows.append([
+            name, f"{line['n']:,}", str(line["params"].get("bits", "")), size(line["bytes_per_op"] * line["n"]),
+            seconds(line["seconds"]), size(other["bytes_per_op"] * line["n"]) if other else "",
+            seconds(other["seconds"]) if other else "",
+        ])  # fmt: skip
+    text += ["", *table(["operation", "n", "bits", "all bytes, k = 4", "time", "silent", "time"], rows)]
+    return {"benchmarks/functions.md": joined(text), "assets/benchmarks/functions.svg": str(chart)}
+
+
+def floats() -> dict[str, str]:
+    files = ["secfloat-softspoken-k4-loopback", "secfloat-silent-loopback"]
+    text = opening(
+        "Floating point", "privml bench suite=secfloat", files, ["sci"],
+        "float32, 10,000 at once. What is computed and how exactly: [floating-point numbers](../floating-point.md), "
+        "[functions](../floating-point-functions.md).",
+    )  # fmt: skip
+    lines, chart = _against_library(files, "floats", "operation")
+    text += lines + picture("floats", "Bytes of floating-point operations beside the published library")
+    text += [
+        "## Errors",
+        "",
+        "`make prove-secfloat`: all 2^32 inputs of each function, in units of the last place.",
+        "",
+    ]
+    rows = [
+        [f"`{line['function']}`", f"{line['inputs']:,}", f"{line['largest_error']:.3f}", f"`{line['at']}`",
+         f"{100 * line['nearest'] / line['inputs']:.1f}%", str(line["wrong"])]
+        for line in lines_of("secfloat-errors")
+    ]  # fmt: skip
+    text += table(["function", "inputs", "largest error", "at", "nearest number", "beyond a unit"], rows)
+    rows = [
+        [f"({line['format'][0]}, {line['format'][1]})", f"{line['pairs']:,}", str(sum(line["wrong"].values()))]
+        for line in lines_of("secfloat-primitives")
+    ]  # fmt: skip
+    text += [
+        "Add, subtract, multiply, divide, root and comparisons against exact rational numbers or the hardware:",
+        "",
+    ]
+    text += table(["format (exponent, mantissa)", "pairs", "not correctly rounded"], rows)
+    return {"benchmarks/floats.md": joined(text), "assets/benchmarks/floats.svg": str(chart)}
+
+
+def pages() -> dict[str, str]:
+    made = {}
+    for page in (transfers, blocks, functions, floats, *engine_benchmarks.MAKERS):
+        made |= page()
+    return made

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What became of every protocol of the five papers: docs/papers.md out of docs/papers.yml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+STATES = {"as published", "changed", "replaced", "not used"}
+HEAD = """# Papers, code, tests
+
+Every protocol, algorithm, figure and theorem of the five papers that privml implements: where it is, which test holds
+it, which page says more, and in what it differs. *Changed*: the same idea, with a correction or an improvement.
+*Replaced*: something else serves the same purpose. *Not used*: neither. A test checks that every file, function,
+test and page named here exists. Two-party transfers have their own sources, named in
+[two-party protocols](protocols.md#oblivious-transfer-csrcot).
+
+| paper | engine | entries | as published | changed | replaced | not used |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+
+def load() -> list[dict]:
+    return yaml.safe_load((ROOT / "docs" / "papers.yml").read_text())
+
+
+def named(item: dict, key: str) -> list[str]:
+    """What stands under ``key``, one or several, as a list."""
+    value = item.get(key, [])
+    return [value] if isinstance(value, str) else value
+
+
+def split(reference: str) -> tuple[Path, str]:
+    """FILE:NAME as the file's path and the name, "" where there is none."""
+    file, _, name = reference.partition(":")
+    return ROOT / file, name
+
+
+def state(item: dict) -> str:
+    return item.get("state", "as published")
+
+
+def _title(page: str) -> str:
+    text = (ROOT / "docs" / page).read_text()
+    return next(line.removeprefix("# ") for line in text.splitlines() if line.startswith("# "))
+
+
+def _references(references: list[str], short: bool) -> str:
+    shown = []
+    for reference in references:
+        file, _, name = reference.partition(":")
+        shown.append(f"`{Path(file).name if short else file}`" + (f" `{name}`" if name else ""))
+    return "<br>".join(shown)
+
+
+def _paper(paper: dict) -> Iterator[str]:
+    yield from (f"## {paper['title']}", "", f"{paper['by']}. Engine `{paper['engine']}`. {paper['about']}", "")
+    yield from ("| published | | code | test | page | remarks |", "| --- | --- | --- | --- | --- | --- |")
+    for item in paper["items"]:
+        code, test = _references(named(item, "code"), short=False), _references(named(item, "test"), short=True)
+        page = f"[{_title(item['page'])}]({item['page']})" if "page" in item else ""
+        note = item.get("note", "")
+        yield f"| {item['what']} | {state(item)} | {code} | {test} | {page} | {note.replace('|x|', 'abs(x)')} |"
+    yield ""
+
+
+def pages() -> dict[str, str]:
+    papers, rows, body = load(), [], []
+    for paper in papers:
+        counts = [
+            sum(state(item) == s for item in paper["items"])
+            for s in ("as published", "changed", "replaced", "not used")
+        ]
+        name = paper["title"].split(":")[0]
+        anchor = paper["title"].lower().replace(":", "").replace(" ", "-")
+        rows.append(
+            f"| [{name}](#{anchor}) | `{paper['engine']}` | {len(paper['items'])} | {' | '.join(map(str, counts))} |"
+        )
+        body += _paper(paper)
+    return {"papers.md": HEAD + "\n".join([*rows, "", *body]).rstrip() + "\n"}

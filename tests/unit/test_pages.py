@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generated pages of the documentation are current, and what the pages name exists."""
+
+import ast
+import re
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "scripts")]
+
+import make_pages  # noqa: E402
+from pages import papers  # noqa: E402
+
+
+@pytest.mark.parametrize("name", make_pages.MODULES)
+def test_pages_are_current(name):
+    if name == "operators":
+        pytest.importorskip("privml._core")
+    old = make_pages.stale(make_pages.made(name))
+    assert not old, f"run `python scripts/make_pages.py {name}` and commit {', '.join(old)}"
+
+
+ITEMS = [(paper["key"], item) for paper in papers.load() for item in paper["items"]]
+
+
+@cache
+def text_of(file):
+    return file.read_text()
+
+
+@cache
+def python_names(file):
+    return {n.name for n in ast.walk(ast.parse(text_of(file))) if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+
+
+@cache
+def gtests_in(file):
+    return {
+        f"{suite}.{name}" for suite, name in re.findall(r"^(?:TYPED_)?TEST(?:_P)?\((\w+), (\w+)\)", text_of(file), re.M)
+    }
+
+
+@pytest.mark.parametrize(("paper", "item"), ITEMS, ids=lambda value: value if isinstance(value, str) else value["what"])
+def test_a_published_protocol_is_where_the_map_says(paper, item):
+    assert papers.state(item) in papers.STATES
+    for reference in papers.named(item, "code"):
+        file, name = papers.split(reference)
+        assert file.exists(), reference
+        if name and file.suffix == ".py":
+            assert name in python_names(file), reference
+        elif name:
+            assert re.search(rf"^\S.*\b{name}\(", text_of(file), re.M), reference
+    for reference in papers.named(item, "test"):
+        file, name = papers.split(reference)
+        assert file.exists() and "test" in file.name, reference
+        if name:
+            assert name in (python_names(file) if file.suffix == ".py" else gtests_in(file)), reference
+    if papers.state(item) not in ("not used", "replaced"):
+        assert papers.named(item, "code") and item["page"], item["what"]
+    if papers.state(item) == "changed":
+        assert "note" in item or "page" in item
+    if "page" in item:
+        assert (ROOT / "docs" / item["page"]).exists()
+
+
+def test_every_page_is_in_the_navigation():
+    loader = type("Loader", (yaml.SafeLoader,), {})
+    loader.add_multi_constructor("", lambda loader, suffix, node: None)
+    nav = yaml.load((ROOT / "mkdocs.yml").read_text(), loader)["nav"]
+
+    def files(entry):
+        if isinstance(entry, str):
+            return [entry]
+        return [file for part in (entry if isinstance(entry, list) else entry.values()) for file in files(part)]
+
+    named = files(nav)
+    assert len(named) == len(set(named))
+    assert set(named) == {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
