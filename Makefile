@@ -3,7 +3,7 @@
 # make test    all tests, C++ and Python
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
-# make docs    the documentation as pages, in build/site
+# make docs    the documentation as pages, in build/site; make pages writes those that are generated (settings, papers, benchmarks ...)
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
 #                the primitives against the hardware and rational numbers (a minute)
@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat bench docs clean
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat bench docs pages clean
 
 all: build
 
@@ -87,8 +87,12 @@ bench: build
 	$(BIN)/privml bench suite=twopc network=loopback
 
 docs: setup
-	$(BIN)/pip install -q "mkdocs>=1.6"
-	$(BIN)/mkdocs build --strict
+	$(BIN)/python scripts/requirements.py docs | $(BIN)/pip install -q -r /dev/stdin
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+	$(BIN)/python scripts/check_site.py build/site
+
+pages: build
+	$(BIN)/python scripts/make_pages.py
 
 clean:
 	rm -rf build privml/_core*.so
