@@ -9,6 +9,7 @@
 #include "net/memory.h"
 #include "net/shaped.h"
 #include "net/tcp.h"
+#include "net/traced.h"
 
 namespace privml::bindings {
 namespace {
@@ -92,6 +93,29 @@ void define_channel(py::module_& m) {
       });
 }
 
+void define_traced(py::module_& m) {
+  py::class_<TracedChannel, Channel, std::shared_ptr<TracedChannel>>(
+      m, "TracedChannel", "A channel that keeps what somebody on the network sees of it.")
+      .def(py::init<std::shared_ptr<Channel>, bool>(), "channel"_a, "keep_bytes"_a = false)
+      .def(
+          "passages",
+          [](const TracedChannel& channel) {
+            py::list result;
+            for (const auto& [sent, bytes] : channel.passages())
+              result.append(py::make_tuple(sent, bytes));
+            return result;
+          },
+          "(whether it was sent, bytes) of every message and read, in order; once the session has "
+          "ended.")
+      .def(
+          "sent",
+          [](const TracedChannel& channel) {
+            const auto& bytes = channel.sent();
+            return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+          },
+          "All bytes sent, where they are kept.");
+}
+
 void define_identity(py::module_& m) {
   py::class_<TlsIdentity>(m, "TlsIdentity",
                           "A party's certificate, and whom it talks to under TLS 1.3.")
@@ -125,6 +149,7 @@ void define_listener(py::module_& m) {
 
 void define_network(py::module_& m) {
   define_channel(m);
+  define_traced(m);
   define_identity(m);
   define_listener(m);
   m.def(

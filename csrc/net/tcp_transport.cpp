@@ -57,10 +57,11 @@ int remaining_milliseconds(Clock::time_point end) {
   return static_cast<int>(std::clamp<i64>(left, 0, 1 << 30));
 }
 
-TcpTransport::TcpTransport(int socket, const TlsIdentity* identity, TlsRole role)
+TcpTransport::TcpTransport(int socket, const TlsIdentity* identity, TlsRole role, size_t most_aside)
     : socket_(socket),
       stream_(identity == nullptr ? make_plain_stream(socket) : identity->stream(socket, role)),
-      peer_(peer_address(socket)) {
+      peer_(peer_address(socket)),
+      most_aside_(most_aside) {
   const int on = 1;
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
@@ -132,6 +133,9 @@ bool TcpTransport::fill_aside(size_t at_most) {
     if (aside_.empty() && aside_.capacity() > 4 * kDrain) aside_ = {};
   }
   const size_t before = aside_.size();
+  if (before - aside_taken_ > most_aside_)
+    throw ProtocolError("peer " + peer_ + " has sent " + std::to_string(most_aside_) +
+                        " bytes and reads nothing");
   aside_.resize(before + at_most);
   const i64 n = stream_->receive_some({aside_.data() + before, at_most});
   aside_.resize(before + static_cast<size_t>(std::max<i64>(n, 0)));

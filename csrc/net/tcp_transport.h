@@ -10,12 +10,16 @@
 
 namespace privml {
 
+// What a peer may send while it does not read what this party sends: more than any protocol does.
+inline constexpr size_t kMostAside = size_t{1} << 30;
+
 class TcpTransport final : public Transport {
  public:
   // Owns the connected `socket`. With `identity` under TLS, whose handshake is part of the first
-  // send or receive: it throws IdentityError when the peer is not who it should be.
+  // send or receive: it throws IdentityError when the peer is not who it should be. send() throws
+  // ProtocolError when the peer sends more than `most_aside` bytes instead of reading.
   explicit TcpTransport(int socket, const TlsIdentity* identity = nullptr,
-                        TlsRole role = TlsRole::connecting);
+                        TlsRole role = TlsRole::connecting, size_t most_aside = kMostAside);
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
@@ -38,6 +42,7 @@ class TcpTransport final : public Transport {
   std::unique_ptr<SocketStream> stream_;
   bool ready_ = false;
   std::string peer_;
+  size_t most_aside_;
   std::atomic<bool> closed_{false};
   AlignedVector<u8> aside_;  // received ahead of what was asked for
   size_t aside_taken_ = 0;

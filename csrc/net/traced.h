@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps direction and length of everything that passes, in order, and on request the bytes that
+// were sent: what somebody on the network, or the peer, sees of a run.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "net/channel.h"
+
+namespace privml {
+
+// Bytes that left together, or that one read waited for.
+struct Passage {
+  bool sent;
+  i64 bytes;
+  friend bool operator==(const Passage&, const Passage&) = default;
+};
+
+class TracedChannel final : public Channel {
+ public:
+  explicit TracedChannel(std::shared_ptr<Channel> inner, bool keep_bytes = false)
+      : inner_(std::move(inner)), keep_bytes_(keep_bytes) {}
+
+  void write(Bytes bytes) override;
+  void read(MutableBytes bytes) override;
+  void flush() override;
+  Traffic traffic() const override { return inner_->traffic(); }
+  void set_depth(i64 depth) override;
+  void set_deadline(std::chrono::milliseconds deadline) override { inner_->set_deadline(deadline); }
+  void close() override { inner_->close(); }
+  std::string peer_name() const override { return inner_->peer_name(); }
+
+  // For the thread that uses the channel, or once it has ended.
+  const std::vector<Passage>& passages() const { return passages_; }
+  // Empty unless they are kept.
+  const std::vector<u8>& sent() const { return sent_; }
+
+ private:
+  void finish_message();
+
+  std::shared_ptr<Channel> inner_;
+  bool keep_bytes_;
+  std::vector<Passage> passages_;
+  std::vector<u8> sent_;
+  i64 pending_ = 0;  // bytes written since the last message was finished
+};
+
+}  // namespace privml
