@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// Semi-honest computations: fixed point, its functions, floating point. A peer who deviates may
+// spoil their results; it must not break what computes them.
+#include <array>
+#include <string>
+
+#include "fixmath/exponential.h"
+#include "fixmath/gelu.h"
+#include "fixmath/logarithm.h"
+#include "fixmath/reciprocal.h"
+#include "fixmath/reciprocal_square_root.h"
+#include "fixmath/sigmoid.h"
+#include "fixmath/sine.h"
+#include "fuzz/targets.h"
+#include "ot/setup.h"
+#include "secfloat/addition.h"
+#include "secfloat/comparison.h"
+#include "secfloat/conversion.h"
+#include "secfloat/division.h"
+#include "secfloat/exponential.h"
+#include "secfloat/logarithm.h"
+#include "secfloat/multiplication.h"
+#include "secfloat/sine.h"
+#include "secfloat/tangent.h"
+#include "twopc/boolean.h"
+#include "twopc/conversion.h"
+#include "twopc/division.h"
+#include "twopc/equality.h"
+#include "twopc/extension.h"
+#include "twopc/lookup.h"
+#include "twopc/matmul.h"
+#include "twopc/maximum.h"
+#include "twopc/millionaires.h"
+#include "twopc/multiplex.h"
+#include "twopc/multiplication.h"
+#include "twopc/open.h"
+#include "twopc/relu.h"
+#include "twopc/truncation.h"
+
+namespace privml::fuzz {
+namespace {
+
+using Words = std::vector<u64>;
+using Bits = std::vector<u8>;
+
+constexpr i64 kCount = 9;
+constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
+
+// What a party of rank `rank` holds: any words of `bits` bits.
+Words words_at(int rank, i64 count, int bits) {
+  Words words(static_cast<size_t>(count));
+  Prg prg({static_cast<u64>(rank), static_cast<u64>(bits)});
+  for (u64& word : words) word = prg.next_block().lo & low_mask(bits);
+  return words;
+}
+
+Dialogue on_ideal(std::function<void(Party&)> body) {
+  return Dialogue([body = std::move(body)](Channel& channel, int rank) {
+    const auto resources = make_party_resources(channel, rank, {"ideal", 0, "semi_honest", kSeed});
+    body(resources->party());
+    channel.flush();
+  });
+}
+
+template <class Body>
+Dialogue on_words(int bits, Body body) {
+  return on_ideal([bits, body](Party& party) {
+    const Words x = words_at(party.rank, kCount, bits);
+    Words out(kCount);
+    body(party, x, out);
+  });
+}
+
+template <class Body>
+Dialogue to_bits(int bits, Body body) {
+  return on_ideal([bits, body](Party& party) {
+    const Words x = words_at(party.rank, kCount, bits);
+    Bits out(kCount);
+    body(party, x, out);
+  });
+}
+
+using Function = void (*)(Party&, std::span<const u64>, FixedFormat, FixedFormat, std::span<u64>);
+
+Dialogue of_function(Function function) {
+  return on_words(32, [function](Party& p, const Words& x, Words& out) {
+    function(p, x, {32, 12}, {32, 12}, out);
+  });
+}
+
+FloatVector floats_at(int rank, u64 number) {
+  FloatVector a(kCount);
+  Prg prg({static_cast<u64>(rank), number});
+  for (i64 i = 0; i < kCount; ++i) {
+    const Block block = prg.next_block();
+    a.zero[i] = block.hi & 1;
+    a.sign[i] = block.hi >> 1 & 1;
+    a.exponent[i] = block.hi >> 2 & low_mask(kFloat32.exponent_bits());
+    a.mantissa[i] = block.lo & low_mask(kFloat32.mantissa_bits());
+  }
+  return a;
+}
+
+template <class Body>
+Dialogue on_floats(Body body) {
+  return on_ideal([body](Party& party) {
+    FloatVector out(kCount);
+    body(party, floats_at(party.rank, 1), floats_at(party.rank, 2), out);
+  });
+}
+
+Dialogue binary(void (*protocol)(Party&, FloatView, FloatView, FloatFormat, FloatSpan)) {
+  return on_floats([protocol](Party& p, const FloatVector& a, const FloatVector& b,
+                              FloatVector& out) { protocol(p, a, b, kFloat32, out); });
+}
+
+Dialogue unary(void (*protocol)(Party&, FloatView, FloatSpan)) {
+  return on_floats([protocol](Party& p, const FloatVector& a, const FloatVector&,
+                              FloatVector& out) { protocol(p, a, out); });
+}
+
+}  // namespace
+
+std::span<const Dialogue> fixed_point() {
+  static const std::array made{
+      to_bits(32, [](auto& p, auto& x, auto& r) { millionaires(p, x, 32, r); }),
+      to_bits(32, [](auto& p, auto& x, auto& r) { equal_zero(p, x, 32, r); }),
+      on_words(64, [](auto& p, auto& x, auto& r) { relu(p, x, 64, r); }),
+      on_words(37, [](auto& p, auto& x, auto& r) { truncate_arithmetic(p, x, 37, 12, r); }),
+      on_words(37, [](auto& p, auto& x, auto& r) { divide_power_of_two(p, x, 37, 12, r); }),
+      on_words(32, [](auto& p, auto& x, auto& r) { divide_bounded(p, x, 32, 1000, 9, r); }),
+      on_words(32, [](auto& p, auto& x, auto& r) { sign_extend(p, x, 32, 48, r); }),
+      on_words(32, [](auto& p, auto& x, auto& r) { maximum(p, x, x, 32, r); }),
+      on_words(32,
+               [](Party& p, auto& x, auto& r) {
+                 argmax(p, x, 3, 32, std::span(r).first(3));
+                 multiply(p, x, {32}, x, {32}, 64, r);
+               }),
+      on_words(4,
+               [](Party& p, auto& x, auto& r) {
+                 Words table(16);
+                 for (u64 i = 0; i < 16; ++i) table[i] = i * i;
+                 lookup(p, table, x, 4, 12, r);
+               }),
+      on_words(48,
+               [](Party& p, auto& x, auto& r) {
+                 matmul(p, {kShared, 48}, x, {kShared, 48}, x, {3, 3, 3}, 48, r);
+               }),
+      on_words(32,
+               [](Party& p, auto& x, auto& r) {
+                 const Bits b(kCount, static_cast<u8>(p.rank));
+                 Bits both(kCount);
+                 Words opened(kCount);
+                 and_bits(p, b, b, both);
+                 bits_to_ring(p, both, 32, r);
+                 multiplex(p, both, x, 32, r);
+                 open_ring(p, r, 32, kBothParties, opened);
+               }),
+  };
+  return made;
+}
+
+std::span<const Dialogue> functions() {
+  static const std::array made{
+      of_function(sigmoid),      of_function(tanh),       of_function(exp),
+      of_function(exp_negative), of_function(reciprocal), of_function(rsqrt),
+      of_function(sin),          of_function(gelu),       of_function(log)};
+  return made;
+}
+
+std::span<const Dialogue> floating_point() {
+  static const std::array made{
+      binary(float_add),
+      binary(float_multiply),
+      binary(float_divide),
+      binary(float_maximum),
+      unary(float_exp),
+      unary(float_log2),
+      unary(float_sin_pi),
+      unary(float_tan_pi),
+      on_floats([](Party& p, const FloatVector& a, const FloatVector& b, FloatVector& out) {
+        Bits less(kCount);
+        float_less_than(p, a, b, kFloat32, less);
+        float_round_to_integer(p, a, kFloat32, out);
+      }),
+      on_floats([](Party& p, const FloatVector& a, const FloatVector&, FloatVector& out) {
+        Words fixed(kCount);
+        float_to_fixed(p, a, kFloat32, 32, 12, fixed);
+        float_from_fixed(p, fixed, 32, 12, kFloat32, out);
+      }),
+  };
+  return made;
+}
+
+}  // namespace privml::fuzz

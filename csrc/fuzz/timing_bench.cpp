@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the time that a party computes depends on its secrets: for two classes of inputs, one
+// fixed and one random, or two that take different branches in the clear, the t value of Welch's
+// test on the times of one party alone, whose peer sends prepared bytes (fuzz/scripted.h). Up to
+// 4.5 either way is noise.
+//
+// Method  Reparaz, Balasch, Verbauwhede, "Dude, is my code constant time?" (DATE 2017): classes in
+//         random order, times above a percentile left out, and several percentiles tried.
+//
+// timing_bench [MEASUREMENTS]
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "fuzz/scripted.h"
+#include "ot/setup.h"
+#include "secfloat/addition.h"
+#include "secfloat/comparison.h"
+#include "secfloat/division.h"
+#include "secfloat/exponential.h"
+#include "secfloat/multiplication.h"
+#include "twopc/millionaires.h"
+#include "twopc/most_significant_bit.h"
+#include "twopc/multiplex.h"
+#include "twopc/relu.h"
+#include "twopc/truncation.h"
+
+namespace privml::fuzz {
+namespace {
+
+constexpr i64 kCount = 64;  // elements of an operation
+constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
+constexpr double kNoise = 4.5;
+
+// Inputs of the party, and bits for those that select.
+struct Secrets {
+  std::vector<u64> words = std::vector<u64>(kCount);
+  std::vector<u8> bits = std::vector<u8>(kCount);
+  FloatVector floats{kCount};
+};
+
+struct Operation {
+  const char* name;
+  std::function<void(Party&, const Secrets&)> run;
+};
+
+// Class 0: zeros, all positive, nothing selected. Class 1: random words, signs, exponents.
+Secrets secrets_of(int kind, std::mt19937_64& random) {
+  Secrets secrets;
+  for (i64 i = 0; i < kCount; ++i) {
+    const u64 word = random(), more = random();
+    const u64 mask = u64{0} - static_cast<u64>(kind);
+    secrets.words[i] = word & mask;
+    secrets.bits[i] = static_cast<u8>(more & mask & 1);
+    secrets.floats.zero[i] = static_cast<u8>(more >> 1 & mask & 1);
+    secrets.floats.sign[i] = static_cast<u8>(more >> 2 & mask & 1);
+    secrets.floats.exponent[i] = more >> 3 & mask & low_mask(kFloat32.exponent_bits());
+    secrets.floats.mantissa[i] = word & mask & low_mask(kFloat32.mantissa_bits());
+  }
+  return secrets;
+}
+
+double nanoseconds_of(const Operation& operation, int rank, const Secrets& secrets, Bytes script) {
+  ScriptedChannel channel(script);
+  const auto resources = make_party_resources(channel, rank, {"ideal", 0, "semi_honest", kSeed});
+  reserve(resources->party(), 1 << 15, 1 << 15);
+  const auto start = std::chrono::steady_clock::now();
+  operation.run(resources->party(), secrets);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+}
+
+double welch(const std::vector<double>& a, const std::vector<double>& b) {
+  const auto moments = [](const std::vector<double>& x) {
+    const double n = static_cast<double>(x.size());
+    double mean = 0, square = 0;
+    for (const double value : x) mean += value / n;
+    for (const double value : x) square += (value - mean) * (value - mean) / (n - 1);
+    return std::pair(mean, square / n);
+  };
+  const auto [mean_a, error_a] = moments(a);
+  const auto [mean_b, error_b] = moments(b);
+  return (mean_a - mean_b) / std::sqrt(error_a + error_b);
+}
+
+// The t value of largest size over times below several percentiles of all.
+double largest_t(const std::array<std::vector<double>, 2>& times) {
+  std::vector<double> all(times[0]);
+  all.insert(all.end(), times[1].begin(), times[1].end());
+  std::sort(all.begin(), all.end());
+  double largest = 0;
+  for (const double part : {0.5, 0.7, 0.8, 0.9, 0.95, 1.0}) {
+    const double limit = all[static_cast<size_t>(part * static_cast<double>(all.size() - 1))];
+    std::array<std::vector<double>, 2> below;
+    for (size_t kind : {0, 1}) {
+      std::copy_if(times[kind].begin(), times[kind].end(), std::back_inserter(below[kind]),
+                   [&](double time) { return time <= limit; });
+    }
+    if (below[0].size() < 100 || below[1].size() < 100) continue;
+    const double t = welch(below[0], below[1]);
+    if (std::abs(t) > std::abs(largest)) largest = t;
+  }
+  return largest;
+}
+
+std::vector<Operation> operations() {
+  const auto words = [](auto run) {
+    return [run](Party& party, const Secrets& s) {
+      std::vector<u64> out(kCount);
+      run(party, s, out);
+    };
+  };
+  const auto floats = [](auto run) {
+    return [run](Party& party, const Secrets& s) {
+      FloatVector out(kCount);
+      run(party, s.floats, out);
+    };
+  };
+  return {
+      {"millionaires, 32 bits",
+       [](Party& p, const Secrets& s) {
+         std::vector<u64> x(s.words);
+         for (u64& word : x) word &= low_mask(32);
+         std::vector<u8> out(kCount);
+         millionaires(p, x, 32, out);
+       }},
+      {"most significant bit",
+       [](Party& p, const Secrets& s) {
+         std::vector<u8> out(kCount);
+         most_significant_bit(p, s.words, 64, out);
+       }},
+      {"ReLU", words([](Party& p, const Secrets& s, auto& out) { relu(p, s.words, 64, out); })},
+      {"select", words([](Party& p, const Secrets& s, auto& out) {
+         multiplex(p, s.bits, s.words, 64, out);
+       })},
+      {"truncation", words([](Party& p, const Secrets& s, auto& out) {
+         truncate_arithmetic(p, s.words, 64, 16, out);
+       })},
+      {"float addition", floats([](Party& p, const FloatVector& a, FloatVector& out) {
+         float_add(p, a, a, kFloat32, out);
+       })},
+      {"float multiplication", floats([](Party& p, const FloatVector& a, FloatVector& out) {
+         float_multiply(p, a, a, kFloat32, out);
+       })},
+      {"float division", floats([](Party& p, const FloatVector& a, FloatVector& out) {
+         float_divide(p, a, a, kFloat32, out);
+       })},
+      {"float comparison",
+       [](Party& p, const Secrets& s) {
+         std::vector<u8> out(kCount);
+         float_less_than(p, s.floats, s.floats, kFloat32, out);
+       }},
+      {"float ReLU", floats([](Party& p, const FloatVector& a, FloatVector& out) {
+         float_relu(p, a, kFloat32, out);
+       })},
+      {"float exponential",
+       floats([](Party& p, const FloatVector& a, FloatVector& out) { float_exp(p, a, out); })},
+      // What the test must find: a branch on each word.
+      {"(a branch on secrets)", words([](Party& p, const Secrets& s, auto& out) {
+         for (size_t i = 0; i < out.size(); ++i) {
+           if ((s.words[i] & 1) != 0) {
+             for (int j = 0; j < 3; ++j) out[i] += p.prg.next_block().lo;
+           }
+         }
+         relu(p, s.words, 64, out);
+       })},
+  };
+}
+
+void measure(const Operation& operation, int rank, int count) {
+  std::mt19937_64 random(7);
+  std::vector<u8> script(size_t{1} << 18);
+  for (u8& byte : script) byte = static_cast<u8>(random());
+  std::array<std::vector<double>, 2> times;
+  std::array<double, 2> mean{};
+  for (int i = -count / 20; i < count; ++i) {  // the first ones warm up
+    const int kind = static_cast<int>(random() & 1);
+    const Secrets secrets = secrets_of(kind, random);
+    const double time = nanoseconds_of(operation, rank, secrets, script);
+    if (i >= 0) times[static_cast<size_t>(kind)].push_back(time);
+  }
+  for (size_t kind : {0, 1}) {
+    for (const double time : times[kind])
+      mean[kind] += time / static_cast<double>(times[kind].size());
+  }
+  const double t = largest_t(times);
+  std::printf("%-24s %d %8d %12.0f %12.0f %8.2f%s\n", operation.name, rank, count, mean[0], mean[1],
+              t, std::abs(t) > kNoise ? "  differs" : "");
+  std::fflush(stdout);
+}
+
+}  // namespace
+}  // namespace privml::fuzz
+
+int main(int argc, char** argv) {
+  using namespace privml::fuzz;
+  const int count = argc > 1 ? std::atoi(argv[1]) : 4000;
+  std::printf("operation             party    times  ns, class 0  ns, class 1        t\n");
+  for (const Operation& operation : operations()) {
+    for (const int rank : {0, 1}) measure(operation, rank, count);
+  }
+}
