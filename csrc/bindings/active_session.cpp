@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/active_session.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/error.h"
@@ -157,9 +158,17 @@ void ActiveSession::call(const std::function<void()>& protocol) {
 
 void ActiveSession::book(const std::function<void(spdz2k::CostMeter&)>& cost) {
   const Occupied occupied(*this);
+  const Demand before = meter_->all.session.demand;
   meter_->all.online(cost);
+  const Demand& drawn = meter_->all.session.demand;
+  for (const spdz2k::Item item : spdz2k::items_of(drawn)) {  // what is drawn leaves the stock
+    const i64 taken = count_of(drawn, item) - count_of(before, item);
+    if (taken == 0) continue;
+    i64& left = count_of(meter_->stock, item);
+    left = std::max<i64>(left - taken, 0);
+  }
   const std::lock_guard lock(mutex_);
-  drawn_ = meter_->all.session.demand;
+  drawn_ = drawn;
 }
 
 void ActiveSession::reserve(const Demand& demand) {
