@@ -20,10 +20,10 @@ from privml.execution import share_attributes, share_inputs
 from privml.formats import Format
 from privml.graph import calls, dtype_of, shape_of
 from privml.parallel import Plans, run_graph
-from privml.passes.cost import predict
+from privml.passes.cost import SessionMeter, predict
 from privml.program_body import body_of, digest, formats_of, graph_of
 from privml.program_file import read_program, read_weights, write_program, write_weights
-from privml.session.ledger import Ledger, NodeCallback
+from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
@@ -215,16 +215,65 @@ class Program:
 
         return self.metered(meter(rank, truncation), *shapes)
 
-    def demand(self, *shapes: Sequence[int], ring: int = 64, truncation: str = "auto") -> dict[str, Any]:
-        """Exactly what one run on inputs of these shapes draws from an actively secure session, by kind."""
-        key = (tuple(tuple(shape) for shape in shapes), ring, truncation)
+    def demand(
+        self, *shapes: Sequence[int], ring: int = 64, truncation: str = "auto", further: bool = False
+    ) -> dict[str, Any]:
+        """Exactly what one run on inputs of these shapes draws from an actively secure session, by kind; ``further``:
+        what a later one draws, for which the weights are shared already."""
+        key = (tuple(tuple(shape) for shape in shapes), ring, truncation, further)
         if key not in self._demands:
-            if len(self._demands) >= KEPT_COUNTS:
+            if len(self._demands) >= KEPT_COUNTS - 1:
                 self._demands.clear()
             engine = _active_meter(INPUT_OWNER, OtChoice("ideal"), ring, truncation)
-            predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
-            self._demands[key] = engine.drawn()
+            session = self.session_meter(engine)
+            session.query(shapes)
+            first = engine.drawn()
+            self._demands[(*key[:-1], False)] = first
+            if further:
+                session.query(shapes)
+                self._demands[key] = _difference(engine.drawn(), first)
         return self._demands[key]
+
+    def session_meter(self, engine: Any) -> SessionMeter:
+        """Counts several queries of one session on ``engine``, which counts."""
+        return SessionMeter(self.graph, self.constants, self.numerics, engine, self._plans)
+
+    def session_cost(
+        self,
+        *queries: Sequence[Sequence[int]],
+        engine: str = "twopc",
+        ot: OtChoice = DEFAULT_OT,
+        threads: int = 1,
+        ring: int = 64,
+        truncation: str = "auto",
+        ahead: bool = False,
+        rank: int = INPUT_OWNER,
+    ) -> list[tuple[Ledger, Snapshot]]:
+        """For each of ``queries``, the shapes of its inputs, asked one after another in a session of party ``rank``
+        with ``engine`` ("twopc", "threepc", "active"): its ledger, and what was spent on it before it was asked
+        (``ahead``: correlations of a query of the same shapes as the one before are made in between). The first one's
+        ledger includes the set-up."""
+        if engine == "threepc":
+            from privml.engines.threepc import meter  # programs load without the compiled core
+
+            counting, stocks = meter(rank, truncation), [(Correlations(), Correlations())] * len(queries)
+        elif engine == "active":
+            counting = _active_meter(rank, ot, ring, truncation)
+            stocks = [
+                tuple(
+                    self.demand(*shapes, ring=ring, truncation=truncation, further=more) for more in (index > 0, True)
+                )
+                for index, shapes in enumerate(queries)
+            ]
+        else:
+            counting = _meter(rank, ot, threads)
+            stocks = [(self.correlations(*shapes, ot=ot, threads=threads).stock,) * 2 for shapes in queries]
+        session, costs, spent = self.session_meter(counting), [], Snapshot()
+        for shapes, (stock, next_stock) in zip(queries, stocks, strict=True):
+            counting.reserve(stock)
+            costs.append((session.query(shapes), spent))
+            spent = session.make_ahead(next_stock) if ahead else Snapshot()
+        return costs
 
     def active_cost(
         self,
@@ -254,6 +303,14 @@ def _active_meter(rank: int, ot: OtChoice, ring: int, truncation: str) -> Any:
     from privml.engines.active import meter  # programs load without the compiled core
 
     return meter(rank, ot, ring, truncation)
+
+
+def _difference(more: Mapping[str, Any], less: Mapping[str, Any]) -> dict[str, Any]:
+    """Between two numbers of correlations drawn, kind by kind."""
+    widths = {width: count - less["edabits"].get(width, 0) for width, count in more["edabits"].items()}
+    masks = tuple(a - b for a, b in zip(more["masks"], less["masks"], strict=True))
+    rest = {kind: more[kind] - less[kind] for kind in more if kind not in ("masks", "edabits")}
+    return {**rest, "masks": masks, "edabits": {width: count for width, count in widths.items() if count}}
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:

@@ -132,6 +132,9 @@ class Engine(abc.ABC):
     def reserve(self, correlations: Correlations) -> None:  # noqa: B027 - most engines need none
         """Makes correlations available ahead of their use, in the preprocess phase; all parties call it alike."""
 
+    def refresh(self) -> None:  # noqa: B027 - most engines count protocols alone
+        """Lets ``counters()`` show what crossed the channels since the last protocol, apart from any."""
+
     def finish(self) -> None:  # noqa: B027 - most engines owe nothing
         """Waits until the others have all that this party owes them, which may be behind its program; raises what
         went wrong with that. A program that ends well calls it before the engine is closed."""

@@ -73,6 +73,11 @@ class TwoPartyEngine(Engine):
         """Seconds, bytes and depth per phase, and correlations; see ``privml.session.ledger.Snapshot``."""
         return self.session.counters()
 
+    def refresh(self) -> None:
+        for index in range(self.lanes):
+            lane = self.session.lane(index)
+            lane.advance(lane.clock())
+
     def reserve(self, correlations: Correlations) -> None:
         self.session.reserve_lanes([lane.roles(self.rank) for lane in correlations.lanes])
 

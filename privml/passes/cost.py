@@ -35,21 +35,63 @@ def predict(
     ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``;
     ``on_node``: see ``Ledger``.
     """
-    session = Session(meter, numerics)
-    ledger = session.ledger = Ledger(lambda: Snapshot.of(session.engine.counters()))
-    if on_node is not None:
-        ledger.on_node.append(on_node)
-    values = dict(constants)
-    for node in graph.nodes:
-        if node.op == "get_attr" and node.meta["secret"]:
-            values[node.target] = torch.zeros(shape_of(node), dtype=dtype_of(node))
-    nodes = [node for node in graph.nodes if node.op == "placeholder"]
+    session = SessionMeter(graph, constants, numerics, meter, plans)
     if shapes is None:
+        nodes = [node for node in graph.nodes if node.op == "placeholder"]
         shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
-    inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
-    shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
-    results = run_graph(graph, shared, share_attributes(graph, session, values), session, plans)
-    with ledger.node("reveal", "reveal"):
-        for result in results:
-            reveal(result, to=reveal_to)
-    return ledger
+    return session.query(shapes, on_node, reveal_to)
+
+
+class SessionMeter:
+    """Counts query after query as one session runs them: the weights are shared once, and what is left of one
+    reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
+    the end of what was counted before."""
+
+    def __init__(
+        self,
+        graph: fx.Graph,
+        constants: Mapping[str, torch.Tensor],
+        numerics: Numerics,
+        meter: Any,
+        plans: Plans | None = None,
+    ) -> None:
+        self._graph, self._constants, self._plans = graph, constants, plans
+        self._session, self.meter = Session(meter, numerics), meter
+        self._attributes: dict[str, Any] | None = None
+        self._before = Snapshot()
+
+    def _now(self) -> Snapshot:
+        return Snapshot.of(self._session.engine.counters())
+
+    def query(
+        self, shapes: Sequence[Sequence[int]], on_node: NodeCallback | None = None, reveal_to: int | None = 1
+    ) -> Ledger:
+        """The ledger, which stays as it is, of one query on inputs of these shapes and of its results' opening."""
+        graph, session, before = self._graph, self._session, self._before
+        ledger = session.ledger = Ledger(lambda: self._now() - before)
+        if on_node is not None:
+            ledger.on_node.append(on_node)
+        nodes = [node for node in graph.nodes if node.op == "placeholder"]
+        inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
+        shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
+        if self._attributes is None:
+            self._attributes = share_attributes(graph, session, self._zeros())
+        results = run_graph(graph, shared, self._attributes, session, self._plans)
+        with ledger.node("reveal", "reveal"):
+            for result in results:
+                reveal(result, to=reveal_to)
+        self._before = self._now()
+        return ledger.frozen()
+
+    def make_ahead(self, stock: Any) -> Snapshot:
+        """The cost of making what a next query draws, which is no part of that query's ledger."""
+        self.meter.reserve(stock)
+        before, self._before = self._before, self._now()
+        return self._before - before
+
+    def _zeros(self) -> dict[str, torch.Tensor]:
+        values = dict(self._constants)
+        for node in self._graph.nodes:
+            if node.op == "get_attr" and node.meta["secret"]:
+                values[node.target] = torch.zeros(shape_of(node), dtype=dtype_of(node))
+        return values

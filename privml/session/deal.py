@@ -56,13 +56,18 @@ def open_dealer(
             agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
         ends = {rank: channels[rank, 0] for rank in range(DEALER)}
         engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed, kernels_for(settings.device))
-        for channel in channels.values():
-            channel.set_deadline(_PATIENCE * deadline)
+        set_patience(gathering, deadline)
     except BaseException:
         gathering.close()
         raise
     common = public_seed(gathering.token) if test_seed is None else test_seed
     return session_on(engine, settings, common)
+
+
+def set_patience(gathering: Gathering, deadline: float) -> None:
+    """For a query's run: parties whose own ``deadline`` is so many seconds may keep the dealer waiting longer."""
+    for channel in gathering.channels.values():
+        channel.set_deadline(_PATIENCE * deadline)
 
 
 def gather(

@@ -155,6 +155,13 @@ class Ledger:
             for callback in self.on_node:
                 callback(event, name)
 
+    def frozen(self) -> Ledger:
+        """What it shows now, for good; it keeps no session alive."""
+        now = self.snapshot()
+        copy = Ledger(lambda: now)
+        copy.records = dict(self.records)
+        return copy
+
     def reset_nodes(self) -> None:
         """Forgets the records of nodes, not the totals."""
         self.records.clear()

@@ -133,18 +133,23 @@ class Preprocessing:
             self.ot.k,
             self.ot.security,
         )
+        engine = TwoPartyEngine(core)
         try:
-            stocks = (_core.Stock(), _core.Stock())
-            for chunk in allotment.chunks:
-                if not stocks[chunk.direction].add(seal, chunk.sealed, chunk.context):
-                    raise CorruptFile(f"the {self.store} was altered: {chunk.context.decode()} does not open")
-            for index, lane in enumerate(wanted.lanes):
-                for direction, count in enumerate((lane.from0, lane.from1)):
-                    stocks[direction].give(core.lane(index), direction == rank, count)
+            self.draw(engine, allotment, wanted)
         except BaseException:
             core.close()
             raise
-        return TwoPartyEngine(core)
+        return engine
+
+    def draw(self, engine: TwoPartyEngine, allotment: Allotment, wanted: Correlations) -> None:
+        """Gives the session of ``engine``, which ``open`` has made, ``wanted`` for its next query."""
+        seal, stocks = self.store.seal, (_core.Stock(), _core.Stock())
+        for chunk in allotment.chunks:
+            if not stocks[chunk.direction].add(seal, chunk.sealed, chunk.context):
+                raise CorruptFile(f"the {self.store} was altered: {chunk.context.decode()} does not open")
+        for index, lane in enumerate(wanted.lanes):
+            for direction, count in enumerate((lane.from0, lane.from1)):
+                stocks[direction].give(engine.session.lane(index), direction == engine.rank, count)
 
     def __str__(self) -> str:
         return f"{self.store}, {self.store.queries_left} queries left"

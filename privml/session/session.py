@@ -192,11 +192,16 @@ def dealt_engine(
     """The engine of party 0 or 1 on its channels to the peer and the dealer, who learns ``words`` in clear."""
     peer, dealer, *dealing = channels
     shake_hands(dealer, settings.hello(rank, DEALT_ROLE), peer=DEALER)
-    agree_on(dealer, words, lambda theirs: (None, {}), "the dealer refuses the session")
+    tell_dealer(dealer, words)
     ends = {1 - rank: peer, DEALER: dealer}
     return established(
         ends, dealing[0] if dealing else None, rank, settings.truncation, test_seed, kernels_for(settings.device)
     )
+
+
+def tell_dealer(dealer: _core.Channel, words: Words) -> None:
+    """Says ``words`` to the dealer; InvalidInput with its reason when it refuses."""
+    agree_on(dealer, words, lambda theirs: (None, {}), "the dealer refuses the session")
 
 
 def interruptible(link: Link, body: Callable[[], Result]) -> Result:

@@ -32,6 +32,11 @@ TRUNCATIONS = ("auto", "probabilistic", "faithful", "exact")
 # An operation whose truncations go wrong with at most this probability takes the probabilistic protocol by itself; a
 # session may do 4096 of them before it fails with probability 2^-20.
 _NEGLIGIBLE = 2.0**-32
+_NOTHING = {
+    "masks": (0, 0),
+    **dict.fromkeys(("randoms", "triples", "squares", "bits", "bit_triples"), 0),
+    "edabits": {},
+}
 _protocols = _core.spdz2k
 
 
@@ -70,6 +75,9 @@ class ActiveEngine(Engine):
     def drawn(self) -> dict[str, Any]:
         """Numbers of correlations drawn so far, by kind."""
         return self.session.drawn()
+
+    def refresh(self) -> None:
+        self.session.reserve(_NOTHING)
 
     def reserve(self, correlations: Correlations | dict[str, Any]) -> None:
         if isinstance(correlations, dict):
