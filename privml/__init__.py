@@ -11,8 +11,10 @@ from privml.tensor import SecretTensor
 from privml.version import VERSION as __version__
 
 __all__ = [
+    "Client",
     "Numerics",
     "Program",
+    "RemoteModel",
     "SecretTensor",
     "Session",
     "Tls",
@@ -33,6 +35,8 @@ __all__ = [
 
 # Loaded on first use: sessions without programs, and plain sessions without the compiled core, start faster.
 _LAZY = {
+    "Client": ("privml.service.client", "Client"),
+    "RemoteModel": ("privml.service.remote_model", "RemoteModel"),
     "Tls": ("privml.session.identity", "Tls"),
     "Program": ("privml.program", "Program"),
     "compile_step": ("privml.step", "compile_step"),

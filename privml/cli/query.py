@@ -36,6 +36,8 @@ def run(config: DictConfig) -> None:
             threads=config.threads,
             on_wait=Waiting(config.server, config.quiet),
             progress=step,
+            retries=config.retries,
+            backoff=config.backoff,
             preprocessing=preprocessing,
             dealer=config.dealer,
             truncation=truncation_of(config),

@@ -11,6 +11,7 @@ from privml.cli import console
 from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.cli.stores import preprocessing_of
 from privml.program import WEIGHTS_OWNER, Program
+from privml.service.answering import Limits
 from privml.service.choose_ot import LinkProfile
 from privml.service.serve import serve
 
@@ -30,6 +31,7 @@ def run(config: DictConfig) -> None:
             deadline=config.deadline,
             threads=config.threads,
             queries=config.queries,
+            limits=Limits(config.session_queries, config.idle),
             log=console.teller(config.quiet),
             progress=step,
             preprocessing=preprocessing,

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server does in a session: grants what the client asks for, reserves correlations, runs, reveals."""
+"""What a server does in a session: grants what the client asks for, reserves correlations, runs, reveals; and again.
+
+After an answer the client may send one byte and ask for another query on the same connections, the weights shared and
+the keys agreed already. Whatever goes wrong in a query ends its session.
+"""
 
 from __future__ import annotations
 
@@ -9,63 +13,137 @@ from dataclasses import dataclass
 
 from privml import _core
 from privml.context import Session
-from privml.errors import PeerDisconnected
+from privml.errors import ConfigError, PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER
 from privml.service.progress import Progress, report_nodes
-from privml.service.request import AnyTerms, Service, Shape, grant
+from privml.service.request import AnyTerms, Elsewhere, Room, Service, Shape, grant
 from privml.session.lanes import Link
 from privml.session.ledger import Ledger
 from privml.session.session import EngineOpener
+from privml.session.turns import aside, begin_query, make_ahead
 from privml.sharing import reveal
 
-# How long a client may take to read its answer to the end.
+# What a client sends before it asks for another query.
+AGAIN = b"\x01"
+# How long a client may take to read its last answer to the end.
 _SECONDS_TO_READ = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """One answered query: what it was, what it cost, and where its correlations came from."""
+    """One answered query: what it was, what it cost, and where its correlations came from. ``turn``: which one of its
+    session it was, counted from 1."""
 
     number: int
     shapes: tuple[Shape, ...]
     seconds: float
     ledger: Ledger
     source: str
+    turn: int = 1
 
     def __str__(self) -> str:
         shapes = ", ".join(str(list(shape)) for shape in self.shapes)
         cost = self.ledger.snapshot()
         ahead = cost.setup + cost.preprocess
+        turn = f" ({self.turn} of its session)" if self.turn > 1 else ""
         return (
-            f"query {self.number}: input {shapes}, {self.seconds:.2f} s; offline {ahead.seconds:.2f} s, "
+            f"query {self.number}{turn}: input {shapes}, {self.seconds:.2f} s; offline {ahead.seconds:.2f} s, "
             f"{ahead.bytes / 1e6:.2f} MB; online {cost.online.seconds:.2f} s, {cost.online.bytes / 1e6:.2f} MB; "
             f"correlations {self.source}"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many ``queries`` a session has at most, how many seconds it may be ``idle`` between two of them, and whether
+    the correlations of a next one are made ``ahead`` for clients who ask for that. Raises ConfigError."""
+
+    queries: int = 1000
+    idle: float = 60.0
+    ahead: bool = True
+
+    def __post_init__(self) -> None:
+        if type(self.queries) is not int or self.queries < 1:
+            raise ConfigError(f"a session has at least one query, not {self.queries}")
+        if not 0 < self.idle < float("inf"):
+            raise ConfigError(f"idle={self.idle} must be a positive number of seconds")
+
+    def room(self, behind: int) -> Room:
+        """What there is room for when ``behind`` queries, with the one being settled, are granted."""
+        return Room(max(self.queries - behind, 0), self.idle, self.ahead)
+
+
+ONE_QUERY = Limits(queries=1)
 
 
 def answer(
     opener: Callable[..., Session],
     link: Link,
     service: Service,
-    number: int,
-    progress: Progress | None,
-) -> Answered:
-    """The session that ``opener(agree=...)`` opens on ``link``: its query answered, and the client gone."""
+    number: Callable[[], int],
+    on_answer: Callable[[Answered], None],
+    progress: Progress | None = None,
+    limits: Limits = ONE_QUERY,
+    deadline: float = 60.0,
+) -> str:
+    """Answers the queries of the session that ``opener(agree=...)`` opens on ``link``; returns why it ended.
+
+    ``on_answer`` gets each one when its outputs are sent; ``number`` gives the next one's. ``deadline``: seconds that a
+    read within a query may wait. Raises what goes wrong within a query.
+    """
     start = time.monotonic()
     settled: list[AnyTerms] = []
+    channel = link.channels[0]
 
     def agree(channel: _core.Channel) -> EngineOpener:
-        settled.append(grant(channel, service))
+        settled.append(grant(channel, service, limits.room(1)))
         return settled[0].open
 
     with opener(agree=agree) as session:
-        terms = settled[0]
-        report_nodes(session, service.program, progress)
-        session.reserve(terms.stock)
-        for output in service.program.results(session, *terms.shapes):
-            reveal(output, to=INPUT_OWNER)
-        _wait_for_end(link.channels[0])
-        return Answered(number, terms.shapes, time.monotonic() - start, session.ledger, terms.source)
+        turn, terms = 1, settled[0]
+        while True:
+            _run(session, service, terms, progress)
+            done = time.monotonic()
+            on_answer(Answered(number(), terms.shapes, done - start, session.ledger.frozen(), terms.source, turn))
+            if terms.room.queries == 0:
+                _wait_for_end(channel)
+                return "it had all its queries"
+            try:
+                if terms.room.ahead:
+                    make_ahead(session, terms.next_stock)
+            except PeerDisconnected:
+                return "the client left"
+            with aside(link.channels[:2] if service.settings.dealt else link.channels[:1]):
+                if not _asks_again(channel, limits.idle):
+                    idle = time.monotonic() - done >= limits.idle
+                    return f"no query came within {limits.idle:g} seconds" if idle else "the client left"
+                start, turn = time.monotonic(), turn + 1
+                channel.set_deadline(deadline)
+                try:
+                    terms = grant(channel, service, limits.room(turn), settled[0])
+                except Elsewhere:
+                    return "the store does not suffice for its next query, which gets a session of its own"
+                terms.go_on(session, link.channels)
+            begin_query(session)
+
+
+def _run(session: Session, service: Service, terms: AnyTerms, progress: Progress | None) -> None:
+    report_nodes(session, service.program, progress)
+    session.reserve(terms.stock)
+    for output in service.program.results(session, *terms.shapes):
+        reveal(output, to=INPUT_OWNER)
+
+
+def _asks_again(channel: _core.Channel, seconds: float) -> bool:
+    """Whether the client asks for another query within ``seconds``; False when it does not, or has left."""
+    channel.set_deadline(seconds)
+    try:
+        byte = channel.read(1)
+    except PeerDisconnected:
+        return False
+    if byte != AGAIN:
+        raise ProtocolError("what the client sent after its answer does not ask for another query")
+    return True
 
 
 def _wait_for_end(channel: _core.Channel) -> None:

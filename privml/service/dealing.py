@@ -1,45 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the dealer does in a session: hears what is asked, runs the program on shapes, deals."""
+"""What the dealer does in a session: hears what is asked, runs the program on shapes, deals; and again."""
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass
 
+from privml.errors import PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER, Program
 from privml.service.request import Shape, checked_shapes
-from privml.session.deal import open_dealer
+from privml.session.agreement import Words, agree
+from privml.session.deal import open_dealer, set_patience
 from privml.session.dealer import Gathering
+from privml.session.handshake import DEALER
 from privml.session.ledger import Ledger
 from privml.session.session import Settings
+from privml.session.turns import aside
 from privml.sharing import reveal
+
+# The dealer, whom nobody tells how long a session may be idle, waits longer than servers do.
+LONGEST_IDLE = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """One session that ended well."""
+    """One session that ended well: the shapes of its last query, and how many ``queries`` it had."""
 
     shapes: tuple[Shape, ...]
     seconds: float
     ledger: Ledger
+    queries: int = 1
 
     def __str__(self) -> str:
         shapes, cost = ", ".join(str(list(shape)) for shape in self.shapes), self.ledger.snapshot()
+        count = "" if self.queries == 1 else f" of {self.queries} queries, the last one"
         return (
-            f"a session for input {shapes}, {self.seconds:.2f} s; dealt {cost.preprocess.bytes / 1e6:.2f} MB; online "
-            f"{cost.online.bytes / 1e6:.2f} MB"
+            f"a session{count} for input {shapes}, {self.seconds:.2f} s; dealt {cost.preprocess.bytes / 1e6:.2f} MB; "
+            f"online {cost.online.bytes / 1e6:.2f} MB"
         )
 
 
-def deal_session(gathering: Gathering, program: Program, settings: Settings, deadline: float) -> Dealt:
-    """The session of the parties gathered, to its end; see ``open_dealer`` for ``deadline`` and errors."""
-    start = time.monotonic()
-    shapes: list[tuple[Shape, ...]] = []
+def deal_session(
+    gathering: Gathering, program: Program, settings: Settings, deadline: float, idle: float = LONGEST_IDLE
+) -> Dealt:
+    """The session of the parties gathered, to its end; see ``open_dealer`` for ``deadline`` and errors. Between two
+    queries it may be ``idle`` for so many seconds."""
+    start, queries, told = time.monotonic(), 0, []
 
-    def check(words: dict) -> None:
-        shapes.append(checked_shapes(words, program))
+    def check(words: Words) -> None:
+        checked_shapes(words, program)
+        told.append(words)
 
     with open_dealer(gathering, settings, check, deadline=deadline) as session:
-        for output in program.results(session, *shapes[0]):
-            reveal(output, to=INPUT_OWNER)
-    return Dealt(shapes[0], time.monotonic() - start, session.ledger)
+        while told:
+            shapes = checked_shapes(told[-1], program)
+            for output in program.results(session, *shapes):
+                reveal(output, to=INPUT_OWNER)
+            session.engine.finish()
+            queries, seconds = queries + 1, time.monotonic() - start
+            told = _next(gathering, program, idle, deadline)
+    return Dealt(shapes, seconds, session.ledger.frozen(), queries)
+
+
+def _next(gathering: Gathering, program: Program, idle: float, deadline: float) -> list[Words]:
+    """What both parties say about their next query; nothing when they have none."""
+    told: list[Words] = []
+
+    def hear(words: Words) -> tuple[None, Words]:
+        checked_shapes(words, program)
+        if told and told[0] != words:
+            raise ProtocolError("the parties 0 and 1 told the dealer different things")
+        told.append(words)
+        return None, {}
+
+    channels = [gathering.channels[rank, 0] for rank in range(DEALER)]
+    with aside(channels):
+        channels[0].set_deadline(idle)
+        try:
+            agree(channels[0], {}, hear, "party 0 gives up")
+        except PeerDisconnected:
+            return []
+        set_patience(gathering, deadline)
+        agree(channels[1], {}, hear, "party 1 gives up")
+    return told

@@ -23,8 +23,8 @@ from privml import errors
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import PeerDisconnected, PrivmlError
 from privml.program import Program
+from privml.service.client import checked_inputs
 from privml.service.progress import Progress
-from privml.service.query import checked_inputs
 
 DEALER_ROLE = "dealer"
 

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from privml import _core
+from privml.context import Session
 from privml.engines.base import Engine
-from privml.engines.correlations import Correlations, OtChoice
+from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.engines.twopc import TwoPartyEngine
-from privml.errors import InvalidInput
+from privml.errors import InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree
 from privml.session.preprocessing import Allotment, Preprocessing
-from privml.session.session import Settings, active_engine, dealt_engine, make_engine
+from privml.session.session import Settings, active_engine, dealt_engine, make_engine, tell_dealer
 
 # Bounds what a client can make the server allocate.
 LARGEST_INPUT = 1 << 26
@@ -38,9 +39,26 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """What a session has room for behind the query that is being settled: ``queries`` more, the next one within
+    ``idle`` seconds of the answer, and whether the correlations of one of the same shapes are made ``ahead`` then."""
+
+    queries: int = 0
+    idle: float = 0.0
+    ahead: bool = False
+
+    def words(self) -> dict[str, Any]:
+        return {"queries": self.queries, "idle": self.idle, "ahead": self.ahead}
+
+
+class Elsewhere(Exception):
+    """The store of the session does not suffice for its next query, which needs a session that makes its own."""
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """What was settled: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the store's
-    ``allotment``, or (None) the session itself with ``ot``."""
+    ``allotment``, or (None) the session itself with ``ot``. ``room``: see ``Room``."""
 
     shapes: tuple[Shape, ...]
     ot: OtChoice
@@ -48,6 +66,7 @@ class Terms:
     allotment: Allotment | None = None
     preprocessing: Preprocessing | None = None
     why: str = ""
+    room: Room = Room()
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> TwoPartyEngine:
         """See ``open_session``."""
@@ -56,10 +75,20 @@ class Terms:
             return make_engine(self.ot, threads, channels, rank, test_seed)
         return self.preprocessing.open(channels[:threads], rank, self.allotment, self.correlations)
 
+    def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
+        """For a further query of ``session``, on its ``channels``: what ``open`` does for the first one."""
+        if self.allotment is not None and self.preprocessing is not None:
+            self.preprocessing.draw(session.engines.whole, self.allotment, self.correlations)
+
     @property
     def stock(self) -> Correlations:
         """What the session has to make ahead of the run."""
         return self.correlations.stock if self.allotment is None else Correlations()
+
+    @property
+    def next_stock(self) -> Correlations:
+        """``stock`` of another query of the same shapes."""
+        return self.stock
 
     @property
     def source(self) -> str:
@@ -76,38 +105,56 @@ class DealtTerms:
 
     shapes: tuple[Shape, ...]
     settings: Settings
+    room: Room = Room()
     stock: Correlations = Correlations()
+    next_stock: Correlations = Correlations()
     source: str = "dealt by party 2"
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
         return dealt_engine(self.settings, inputs_of(self.shapes), channels, rank, test_seed)
 
+    def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
+        """See ``Terms``."""
+        tell_dealer(channels[1], inputs_of(self.shapes))
+
 
 @dataclass(frozen=True, slots=True)
 class ActiveTerms:
-    """``Terms`` of a session that is secure against a peer who deviates; ``stock`` is what the run draws."""
+    """``Terms`` of a session that is secure against a peer who deviates; ``stock`` is what the run draws, which for the
+    ``first`` query is more: it shares the weights."""
 
     shapes: tuple[Shape, ...]
-    settings: Settings
-    stock: dict[str, Any]
+    service: Service
+    first: bool = True
+    room: Room = Room()
+
+    @property
+    def stock(self) -> dict[str, Any]:
+        return self._demand(self.first)
+
+    @property
+    def next_stock(self) -> dict[str, Any]:
+        return self._demand(False)
+
+    def _demand(self, first: bool) -> dict[str, Any]:
+        settings = self.service.settings
+        demand = self.service.program.demand
+        return demand(*self.shapes, ring=settings.ring, truncation=settings.truncation, further=not first)
 
     @property
     def source(self) -> str:
-        return f"made by {self.settings.ot}"
+        return f"made by {self.service.settings.ot}"
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        return active_engine(self.settings, channels, rank, test_seed)
+        return active_engine(self.service.settings, channels, rank, test_seed)
+
+    def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
+        """See ``Terms``."""
 
 
 AnyTerms = Terms | DealtTerms | ActiveTerms
-
-
-def _active_terms(service: Service, shapes: Sequence[Shape]) -> ActiveTerms:
-    settings = service.settings
-    stock = service.program.demand(*shapes, ring=settings.ring, truncation=settings.truncation)
-    return ActiveTerms(tuple(shapes), settings, stock)
 
 
 def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
@@ -115,51 +162,66 @@ def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
     return {"inputs": [list(shape) for shape in shapes]}
 
 
-def ask(channel: _core.Channel, service: Service, shapes: Sequence[Shape]) -> AnyTerms:
-    """Client: announces the shapes. InvalidInput with the server's reason when it refuses."""
-    if service.settings.dealt:
-        agree(channel, inputs_of(shapes), lambda theirs: (None, {}), "the server refuses the query")
-        return DealtTerms(tuple(shapes), service.settings)
-    if service.settings.active:
-        agree(channel, inputs_of(shapes), lambda theirs: (None, {}), "the server refuses the query")
-        return _active_terms(service, shapes)
-    store, ot, why = service.preprocessing, service.settings.ot, ""
+def ask(
+    channel: _core.Channel,
+    service: Service,
+    shapes: Sequence[Shape],
+    ahead: bool = False,
+    held: AnyTerms | None = None,
+) -> AnyTerms:
+    """Client: announces the shapes, and whether correlations are to be made ``ahead`` of a next query. ``held``: the
+    terms that the session was opened with, None where it is to be opened.
+
+    InvalidInput with the server's reason when it refuses; Elsewhere, at both parties, when another session is needed.
+    """
+    store, ot, why = _store_for(service, held), service.settings.ot, ""
     with contextlib.nullcontext() if store is None else store.turn:
-        words = {**inputs_of(shapes), **({} if store is None else store.words())}
+        words = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.words())}
         _, verdict = agree(channel, words, lambda theirs: (None, {}), "the server refuses the query")
         allotment = None if store is None else store.claim(verdict.get("start"), _stored(service, shapes))
-    _refuse_shortage(service, shapes, allotment)
-    if allotment is None and not ot.decided:
+    room, shapes = _room_of(verdict, ahead), tuple(shapes)
+    if service.settings.dealt or service.settings.active:
+        return _terms(service, shapes, room, held)
+    _refuse_shortage(service, shapes, allotment, store)
+    if held is None and allotment is None and not ot.decided:
         choice, why = named_choice(verdict, ot.security)
         ot = replace(choice, refill=ot.refill)
-    return _terms(service, tuple(shapes), allotment, ot, why)
+    return _terms(service, shapes, room, held, allotment, ot, why)
 
 
-def grant(channel: _core.Channel, service: Service) -> AnyTerms:
-    """Server: the client's shapes, answered with yes; InvalidInput, after telling the client, when they do not fit."""
-    store, ot = service.preprocessing, service.settings.ot
+def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: AnyTerms | None = None) -> AnyTerms:
+    """Server: the client's shapes, answered with yes and with what there is ``room`` for; InvalidInput, after telling
+    the client, when they do not fit. ``held``: see ``ask``."""
+    store, ot = _store_for(service, held), service.settings.ot
 
-    def check(theirs: dict[str, Any]) -> tuple[AnyTerms, dict[str, Any]]:
+    def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         shapes = checked_shapes(theirs, service.program)
-        if service.settings.dealt:
-            return DealtTerms(shapes, service.settings), {}
-        if service.settings.active:
-            return _active_terms(service, shapes), {}
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
-        further = {} if store is None else {"start": None if allotment is None else list(allotment.start)}
-        if store is not None and allotment is None and store.when_empty == "refuse":
-            return _terms(service, shapes, None, store.ot, ""), further
-        if allotment is not None or ot.decided:
-            return _terms(service, shapes, allotment, ot, ""), further
+        ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
+        given = replace(room, ahead=ahead and allotment is None and not service.settings.dealt)
+        words = given.words() | ({} if store is None else {"start": allotment and list(allotment.start)})
+        if service.settings.dealt or service.settings.active:
+            return (shapes, given), words
+        short = store is not None and allotment is None and store.when_empty == "refuse"
+        if held is not None or allotment is not None or ot.decided or short:
+            return (shapes, given, allotment, ot, ""), words
         ranked = forecasts(service.program, shapes, ot.security, service.link, service.settings.threads)
         choice, why = ranked[0].ot, reason(ranked, service.link)
-        terms = _terms(service, shapes, None, replace(choice, refill=ot.refill), why)
-        return terms, {**further, **naming(choice, why)}
+        return (shapes, given, None, replace(choice, refill=ot.refill), why), {**words, **naming(choice, why)}
 
-    terms = agree(channel, {}, check, "the client gives up")[0]
-    if isinstance(terms, Terms):
-        _refuse_shortage(service, terms.shapes, terms.allotment)
-    return terms
+    (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
+    if store is not None:
+        _refuse_shortage(service, shapes, further[0], store)
+    return _terms(service, shapes, given, held, *further)
+
+
+def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
+    """What the server has room for; ProtocolError for what no server says."""
+    queries, idle, ahead = (verdict.get(name) for name in ("queries", "idle", "ahead"))
+    fits = type(queries) is int and queries >= 0 and type(idle) in (int, float) and 0 <= idle < float("inf")
+    if not fits or type(ahead) is not bool or (ahead and not wished):
+        raise ProtocolError("the server does not say for how many queries it has room")
+    return Room(queries, float(idle), ahead)
 
 
 def _stored(service: Service, shapes: Sequence[Shape]) -> Correlations:
@@ -168,17 +230,40 @@ def _stored(service: Service, shapes: Sequence[Shape]) -> Correlations:
     return service.program.correlations(*shapes, ot=service.preprocessing.ot, threads=service.settings.threads)
 
 
-def _refuse_shortage(service: Service, shapes: Sequence[Shape], allotment: Allotment | None) -> None:
+def _store_for(service: Service, held: AnyTerms | None) -> Preprocessing | None:
+    """The store that a query may draw from: none in a session that makes its correlations, under other offsets."""
+    return None if isinstance(held, Terms) and held.allotment is None else service.preprocessing
+
+
+def _refuse_shortage(
+    service: Service, shapes: Sequence[Shape], allotment: Allotment | None, store: Preprocessing | None
+) -> None:
     """Both parties come to the same end: the server has said whether its store suffices."""
-    if service.preprocessing is not None and allotment is None:
-        service.preprocessing.refuse_shortage(_stored(service, shapes))
+    if store is not None and allotment is None:
+        store.refuse_shortage(_stored(service, shapes))
 
 
-def _terms(service: Service, shapes: tuple[Shape, ...], allotment: Allotment | None, ot: OtChoice, why: str) -> Terms:
+def _terms(
+    service: Service,
+    shapes: tuple[Shape, ...],
+    room: Room,
+    held: AnyTerms | None,
+    allotment: Allotment | None = None,
+    ot: OtChoice = DEFAULT_OT,
+    why: str = "",
+) -> AnyTerms:
+    if service.settings.dealt:
+        return DealtTerms(shapes, service.settings, room)
+    if service.settings.active:
+        return ActiveTerms(shapes, service, held is None, room)
     store = service.preprocessing
+    if isinstance(held, Terms):
+        if held.allotment is not None and allotment is None:
+            raise Elsewhere
+        ot, why = held.ot, held.why
     used = ot if allotment is None or store is None else store.ot
     drawn = service.program.correlations(*shapes, ot=used, threads=service.settings.threads)
-    return Terms(shapes, used, drawn, allotment, store, why)
+    return Terms(shapes, used, drawn, allotment, store, why, room)
 
 
 def checked_shapes(words: dict[str, Any], program: Program) -> tuple[Shape, ...]:

@@ -12,7 +12,7 @@ from privml import _core
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
-from privml.service.answering import Answered, answer
+from privml.service.answering import Answered, Limits, answer
 from privml.service.choose_ot import LinkProfile
 from privml.service.progress import Progress
 from privml.service.request import Service
@@ -48,6 +48,7 @@ def serve(
     ring: int | None = None,
     tls: Tls | None = None,
     insecure: bool = False,
+    limits: Limits | None = None,
 ) -> int:
     """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
 
@@ -58,7 +59,8 @@ def serve(
     which ``ot`` "auto" reckons with (default: that of ``network``). ``dealer``: the address of party 2 (see
     ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``; ``device``: where
     this party of three computes, "cpu" or "cuda". ``ring`` (64 or 32 bits) takes the engine ``active``, secure against
-    clients who deviate from the protocol.
+    clients who deviate from the protocol. ``limits``: how many queries a session may have, and how long it may be idle
+    between two of them.
     Raises ConfigError for a port in use, wrong settings or missing weights.
     """
     if program.weights is None and program.weight_specs:
@@ -68,7 +70,15 @@ def serve(
     refuse_insecure(settings, None, listen, dealer)
     refuse_open(tls, insecure, listen, dealer)
     load_torch()
-    answered = 0
+    answered, limits = 0, limits or Limits()
+
+    def told(answer: Answered) -> None:
+        nonlocal answered
+        answered += 1
+        log(str(answer))
+        if on_answer is not None:
+            on_answer(answer)
+
     waiting: deque[_core.Channel] = deque()  # clients that came while another one's session was being opened
     hello_deadline = min(deadline, HELLO_SECONDS)
     with listening(listen) as listener:
@@ -95,16 +105,14 @@ def serve(
                 greeted=greeted,
             )
             try:
-                done = interruptible(link, partial(answer, opener, link, service, answered + 1, progress))
+                left = limits if queries == 0 else replace(limits, queries=min(limits.queries, queries - answered))
+                respond = partial(answer, opener, link, service, lambda: answered + 1, told, progress, left, deadline)
+                log(f"a session ended: {interruptible(link, respond)}")
             except Exception as error:  # whatever a client does, the next one is served
                 log(f"a connection ended without an answer: {one_line(error)}")
                 continue
             finally:
                 link.close()
-            answered += 1
-            log(str(done))
-            if on_answer is not None:
-                on_answer(done)
     return answered
 
 

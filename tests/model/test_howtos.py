@@ -13,7 +13,8 @@ import torch
 
 from privml import dispatch
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "howto").glob("*.md"))
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [*sorted((DOCS / "howto").glob("*.md")), DOCS / "client.md"]
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client: party 1 asks one server for as many answers as it likes, over few sessions."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.errors import ConfigError, InvalidInput, PeerDisconnected, ServiceBusy
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
+from privml.service.asking import Answer, Conversation, SessionOver
+from privml.service.inputs import checked_input
+from privml.service.progress import Progress
+from privml.service.request import Service
+from privml.service.serve import settings_of
+from privml.session.connect import following, reach, reaching, reaching_dealer, refuse_insecure
+from privml.session.handshake import DEALER
+from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.lanes import Link
+from privml.session.preprocessing import Preprocessing
+from privml.session.session import WaitCallback, load_torch
+
+# No pause between two attempts is longer.
+LONGEST_PAUSE = 60.0
+
+
+class Client:
+    """``with Client(program, "127.0.0.1:9000") as client: answer = client.query(x)``, from any thread.
+
+    ``program``: a Program, or the folder that ``Program.save`` has filled. The first query connects; later ones go over
+    the same session, without set-up, for as long as the server keeps it. A server that sends its clients on is
+    followed, once. ``ahead``: while the client is idle, the correlations of a next query of the same shapes are made,
+    so that one is online only. ``retries``: how often a query is tried again when the server is busy, gone, or silent
+    for longer than ``deadline`` seconds, after ``backoff`` seconds, twice as many each time, give or take a half (or
+    what a busy server asks for). Every attempt is a session of its own with fresh correlations; what goes wrong
+    otherwise is never tried again. ``on_wait``: called with the seconds waited while nobody is there; the other
+    settings as in ``query``.
+
+    ``queries`` counts those that were answered. Raises ConfigError.
+    """
+
+    def __init__(
+        self,
+        program: Program | str | Path,
+        server: str,
+        *,
+        ot: OtChoice = DEFAULT_OT,
+        deadline: float = 60.0,
+        network: Mapping[str, float] | None = None,
+        threads: int = 1,
+        on_wait: WaitCallback | None = None,
+        preprocessing: Preprocessing | None = None,
+        dealer: str | None = None,
+        truncation: str = "auto",
+        device: str = "cpu",
+        ring: int | None = None,
+        tls: Tls | None = None,
+        insecure: bool = False,
+        ahead: bool = False,
+        retries: int = 0,
+        backoff: float = 1.0,
+    ) -> None:
+        if type(retries) is not int or retries < 0 or not 0 < backoff < float("inf"):
+            raise ConfigError(f"retries={retries} must be a whole number and backoff={backoff} positive seconds")
+        self.program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
+        self.server, self.queries = server, 0
+        settings = settings_of(self.program, ot, threads, preprocessing, dealer, truncation, device, ring)
+        self._tls, self._insecure = tls, insecure
+        self._service = Service(self.program, settings, preprocessing)
+        self._deadline, self._on_wait, self._ahead = deadline, on_wait, ahead
+        self._retries, self._backoff = retries, backoff
+        self._away, self._dealer = link_to(network, tls, WEIGHTS_OWNER), dealer
+        self._admit(server, dealer)
+        self._dealer_away = link_to(network, tls, DEALER)
+        self._one = threading.Lock()  # a session takes one query at a time
+        self._closed = threading.Event()
+        self._conversation: Conversation | None = None
+
+    def query(self, inputs: Any | Sequence[Any], *, progress: Progress | None = None) -> Answer:
+        """The outputs for ``inputs``: an array or tensor, or a tuple or list with one of them per input of the program.
+
+        Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large
+        values, which leaves the session as it is; ServiceBusy and PeerDisconnected when all attempts have failed; and
+        at once HandshakeMismatch, StoreError (too few correlations left), ProtocolError, SecurityAbort.
+        """
+        checked = checked_inputs(self.program, list(inputs) if isinstance(inputs, (tuple, list)) else [inputs])
+        with self._one:
+            for attempt in itertools.count():
+                if self._closed.is_set():
+                    raise ConfigError("this client is closed: make another one")
+                try:
+                    answer = self._ask(checked, progress)
+                    self.queries += 1
+                    return answer
+                except (ServiceBusy, PeerDisconnected) as error:
+                    if attempt >= self._retries or self._closed.is_set():
+                        raise
+                    pause = self._pause(attempt, error)
+                self._closed.wait(pause)
+        raise AssertionError  # the loop has no other end
+
+    def ready(self, seconds: float) -> bool:
+        """Waits until what the session makes ahead is there, or it has ended, or nothing is made; False when that takes
+        longer than ``seconds``."""
+        kept = self._conversation
+        return kept is None or kept.idle.wait(seconds)
+
+    def _ask(self, inputs: list[torch.Tensor], progress: Progress | None) -> Answer:
+        """In the session that is open, or in a fresh one."""
+        kept = self._conversation
+        if kept is not None and kept.has_room:
+            try:
+                return kept.ask(inputs, progress)
+            except SessionOver:
+                if self._closed.is_set():
+                    raise
+            except BaseException:
+                self._forget()
+                raise
+        attempt = partial(self._ask_afresh, inputs, progress)
+        return following(self.server, self._away, attempt, self._admit)
+
+    def _ask_afresh(
+        self, inputs: list[torch.Tensor], progress: Progress | None, server: str, away: Mapping[str, Any]
+    ) -> Answer:
+        self._forget()
+        self._conversation = fresh = self._connect(server, away)
+        try:
+            if self._closed.is_set():  # just now
+                raise PeerDisconnected("this client was closed")
+            return fresh.ask(inputs, progress)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _admit(self, *addresses: str | None) -> None:
+        """ConfigError for addresses that this client does not talk to."""
+        refuse_insecure(self._service.settings, None, *addresses)
+        refuse_open(self._tls, self._insecure, *addresses)
+
+    def _connect(self, server: str, away: Mapping[str, Any]) -> Conversation:
+        load_torch()
+        link = Link(reach(server, self._deadline, self._on_wait, away))
+        join = reaching(server, self._deadline, away)
+        if self._dealer is not None:
+            join = reaching_dealer(self._dealer, INPUT_OWNER, self._deadline, self._dealer_away)
+        return Conversation(link, join, self._service, self._deadline, self._ahead)
+
+    def _forget(self) -> None:
+        kept, self._conversation = self._conversation, None
+        if kept is not None:
+            kept.close()
+
+    def _pause(self, attempt: int, error: Exception) -> float:
+        """Seconds until the next attempt; no two clients that fail together come again together."""
+        pause = self._backoff * 2.0**attempt * random.uniform(0.5, 1.5)  # a time, no secret
+        if isinstance(error, ServiceBusy):
+            pause = max(pause, error.retry_after)
+        return min(pause, LONGEST_PAUSE)
+
+    def close(self) -> None:
+        """Ends the session, with a query that another thread may have under way. Idempotent."""
+        self._closed.set()
+        kept = self._conversation
+        if kept is not None:
+            kept.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_conversation"):  # its constructor came to an end
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"Client({self.program!r}, server={self.server!r})"
+
+
+def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:
+    """The inputs as tensors that the program takes; InvalidInput naming the input and the index."""
+    if len(values) != len(program.inputs):
+        raise InvalidInput(f"the program takes {len(program.inputs)} input(s), got {len(values)}")
+    return [
+        checked_input(value, spec.shape, spec.format, spec.name)
+        for spec, value in zip(program.inputs, values, strict=True)
+    ]

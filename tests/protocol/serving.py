@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server, and a dealer where there is one, on threads of this process, for tests of clients."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+
+import torch
+
+import privml
+from privml.engines.correlations import OtChoice
+from privml.program import Program
+from privml.service.answering import Limits
+from privml.service.deal import deal
+from privml.service.serve import serve
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+def converted() -> Program:
+    torch.manual_seed(4)
+    return privml.convert(Net().eval(), calibration=torch.randn(64, 4) * 2)
+
+
+# What a client of each engine passes, and a server too.
+ENGINES = {
+    "twopc": {"ot": OtChoice()},
+    "lanes": {"ot": OtChoice(), "threads": 2},
+    "active": {"ot": OtChoice(security="malicious"), "ring": 64, "truncation": "exact"},
+    "threepc": {"truncation": "exact"},
+}
+
+
+def plain(program: Program, engine: str, x: torch.Tensor) -> torch.Tensor:
+    like = {"like": engine} if engine in ("active", "threepc") else {}
+    numerics = program.numerics
+    with privml.local("plain", bits=numerics.bits, scale=numerics.scale, **like) as session:
+        return privml.reveal(program.run(session, x), to=1)
+
+
+class _Ended(Exception):
+    pass
+
+
+class Serving:
+    """``answered`` and ``lines`` grow; ``said(text)`` waits for a line of the log."""
+
+    def __init__(self) -> None:
+        self.answered, self.lines, self.ports, self.threads = [], [], [], []
+        self.ending = False
+        self.changed = threading.Condition()
+
+    def _put(self, where: list, what: object) -> None:
+        with self.changed:
+            where.append(what)
+            self.changed.notify_all()
+
+    def begin(self, run, *args, **settings) -> str:
+        """``run(..., on_listening=..., log=...)`` on a thread; its address."""
+        known = len(self.ports)
+        told = {"on_listening": lambda port: self._put(self.ports, port), "log": self._log}
+
+        def body():
+            with contextlib.suppress(_Ended):
+                run(*args, "127.0.0.1:0", **told, **settings)
+
+        self.threads.append(threading.Thread(target=body, daemon=True))
+        self.threads[-1].start()
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.ports) > known, 60)
+        return f"127.0.0.1:{self.ports[-1]}"
+
+    def _log(self, text: str) -> None:
+        self._put(self.lines, text)
+        if self.ending:
+            raise _Ended
+
+    def end(self) -> None:
+        """Ends what was begun, with its next line."""
+        self.ending = True
+        for port in self.ports:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5) as caller:
+                caller.sendall(b"no hello".ljust(64))
+        for thread in self.threads:
+            thread.join(20)
+
+    def said(self, text: str) -> str:
+        with self.changed:
+            assert self.changed.wait_for(lambda: any(text in line for line in self.lines), 60), self.lines
+            return next(line for line in self.lines if text in line)
+
+
+@contextlib.contextmanager
+def serving(program: Program, engine: str = "twopc", limits: Limits | None = None, **settings):
+    """(server, settings of its clients)."""
+    shared, server = {**ENGINES[engine]}, Serving()
+    if engine == "threepc":
+        shared["dealer"] = server.begin(deal, Program(program.body), truncation="exact")
+    settings = {"on_answer": lambda answer: server._put(server.answered, answer), **shared, **settings}
+    server.address = server.begin(serve, program, limits=limits, **settings)
+    try:
+        yield server, {**shared, "deadline": 20.0}
+    finally:
+        server.end()
