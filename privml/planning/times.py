@@ -77,8 +77,8 @@ def times_of(
     ledger = program.metered(Watched(engine, watch), *shapes, on_node=on_node)
     watch.tick(engine)
     before = calibration.seconds.get(greeting(setting), 0.0) + offer.greeting_hops * link.delay_ms / 1000
-    # The server, then the client, count what the query draws.
-    before += 2 * calibration.seconds.get(planning(setting, program.hash, shapes), 0.0)
+    # Both parties count what the query draws, side by side.
+    before += calibration.seconds.get(planning(setting, program.hash, shapes), 0.0)
     return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes)
 
 
