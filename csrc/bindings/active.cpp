@@ -13,11 +13,18 @@ using spdz2k::CostMeter;
 using spdz2k::Demand;
 using spdz2k::Session;
 
+// Shapes of matrices: rows, inner, columns.
+using ShapeCounts = std::map<std::tuple<i64, i64, i64>, i64>;
+
 py::dict dict_of(const Demand& demand) {
-  return py::dict("masks"_a = py::make_tuple(demand.masks[0], demand.masks[1]),
-                  "randoms"_a = demand.randoms, "triples"_a = demand.triples,
-                  "squares"_a = demand.squares, "bits"_a = demand.bits,
-                  "bit_triples"_a = demand.bit_triples, "edabits"_a = demand.edabits);
+  ShapeCounts matrices;
+  for (const auto& [shape, count] : demand.matrices) {
+    matrices[{shape.rows, shape.inner, shape.columns}] = count;
+  }
+  return py::dict(
+      "masks"_a = py::make_tuple(demand.masks[0], demand.masks[1]), "randoms"_a = demand.randoms,
+      "triples"_a = demand.triples, "squares"_a = demand.squares, "bits"_a = demand.bits,
+      "bit_triples"_a = demand.bit_triples, "edabits"_a = demand.edabits, "matrices"_a = matrices);
 }
 
 Demand demand_of(const py::dict& numbers) {
@@ -30,6 +37,13 @@ Demand demand_of(const py::dict& numbers) {
   demand.bits = get("bits");
   demand.bit_triples = get("bit_triples");
   demand.edabits = numbers["edabits"].cast<std::map<int, i64>>();
+  if (numbers.contains("matrices")) {
+    for (const auto& [shape, count] : numbers["matrices"].cast<ShapeCounts>()) {
+      const auto [rows, inner, columns] = shape;
+      expect(rows > 0 && inner > 0 && columns > 0, "reserve: a matrix without entries");
+      demand.matrices[{rows, inner, columns}] = count;
+    }
+  }
   return demand;
 }
 

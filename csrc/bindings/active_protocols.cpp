@@ -4,6 +4,7 @@
 #include "spdz2k/bit_and.h"
 #include "spdz2k/bits_to_ring.h"
 #include "spdz2k/equality.h"
+#include "spdz2k/matrix_product.h"
 #include "spdz2k/most_significant_bit.h"
 #include "spdz2k/multiply.h"
 #include "spdz2k/truncation.h"
@@ -66,6 +67,25 @@ py::tuple multiply(ActiveSession& session, const Components& a, const Components
         spdz2k::multiply<R>(s, left, right, out);
       },
       [&]<class R>(CostMeter& meter) { spdz2k::cost_multiply<R>(meter, x.size()); }, x, y);
+}
+
+py::tuple matmul(ActiveSession& session, const Components& a, const Components& b) {
+  const Numbers x(session, a, "a"), y(session, b, "b");
+  const std::size_t dims = x.shape.size();
+  expect(dims >= 2 && y.shape.size() == dims, "matmul: a and b are matrices, or batches of them");
+  const spdz2k::MatrixShape shape{x.shape[dims - 2], x.shape[dims - 1], y.shape[dims - 1]};
+  Shape out(x.shape.begin(), x.shape.end() - 2), other(y.shape.begin(), y.shape.end() - 2);
+  expect(y.shape[dims - 2] == shape.inner && out == other, "matmul: shapes of a and b do not fit");
+  i64 n = 1;
+  for (const auto size : out) n *= size;
+  out.push_back(shape.rows);
+  out.push_back(shape.columns);
+  return mapped<ToNumbers>(
+      session, number_result(session, out),
+      [&]<class R>(Session<R>& s, auto to, const auto& left, const auto& right) {
+        spdz2k::multiply_matrices<R>(s, left, right, shape, n, to);
+      },
+      [&]<class R>(CostMeter& meter) { spdz2k::cost_multiply_matrices<R>(meter, shape, n); }, x, y);
 }
 
 py::tuple bit_and(ActiveSession& session, const Components& a, const Components& b) {
@@ -138,6 +158,8 @@ py::tuple truncate(ActiveSession& session, const Components& a, int bits, int sh
 
 void define_active_protocols(py::module_& m) {
   m.def("multiply", &multiply, "session"_a, "a"_a, "b"_a, "Elementwise products mod 2^k.");
+  m.def("matmul", &matmul, "session"_a, "a"_a, "b"_a,
+        "Products mod 2^k of matrices, or of batches of them with the same leading dimensions.");
   m.def("bit_and", &bit_and, "session"_a, "a"_a, "b"_a);
   m.def("bits_to_ring", &bits_to_ring, "session"_a, "a"_a, "Shared bits as numbers.");
   m.def("less_than_zero", &less_than_zero, "session"_a, "a"_a, "bits"_a,

@@ -5,6 +5,7 @@
 #include "spdz2k/bits_to_ring.h"
 #include "spdz2k/check.h"
 #include "spdz2k/input.h"
+#include "spdz2k/matrix_product.h"
 #include "spdz2k/multiply.h"
 #include "spdz2k/reveal.h"
 #include "spdz2k/testing.h"
@@ -57,32 +58,61 @@ TYPED_TEST(Spdz2kArithmetic, ProductsAndSquares) {
   expect_cost_equals(outcome, meter);
 }
 
-TYPED_TEST(Spdz2kArithmetic, MatrixProductsInPlaceAndInParts) {
+struct Matrices {
+  MatrixShape shape;
+  i64 n;
+};
+
+TYPED_TEST(Spdz2kArithmetic, MatrixProductsInParts) {
   using R = TypeParam;
-  for (const MatrixShape shape :
-       {MatrixShape{3, 5, 4}, {1, 1, 1}, {0, 3, 2}, {2, 0, 3}, {37, 61, 60}}) {
+  // Single products, a triple, transposes, and parts in each of the three directions.
+  for (const auto& [shape, n] : {Matrices{{3, 5, 4}, 1},
+                                 {{2, 3, 4}, 3},
+                                 {{1, 1, 1}, 2},
+                                 {{0, 3, 2}, 1},
+                                 {{2, 0, 3}, 1},
+                                 {{1, 300, 1}, 1},
+                                 {{7, 6, 8}, 3},
+                                 {{9, 7, 5}, 2},
+                                 {{1, 600, 3}, 2},
+                                 {{2, 3, 1100}, 2},
+                                 {{270, 2, 280}, 1},
+                                 {{37, 61, 60}, 1}}) {
     const auto [rows, inner, columns] = shape;
-    const Words x = random_words(rows * inner, R::k, 4), y = random_words(inner * columns, R::k, 5);
+    const Words x = random_words(n * rows * inner, R::k, 4),
+                y = random_words(n * inner * columns, R::k, 5);
     const auto a = share<R>(x, 6), b = share<R>(y, 7);
-    Both<WordShares<R>> out{WordShares<R>(rows * columns), WordShares<R>(rows * columns)};
+    const i64 size = n * rows * columns;
+    Both<WordShares<R>> out{WordShares<R>(size), WordShares<R>(size)};
     const Outcome outcome = run_parties<R>([&](Session<R>& session) {
-      multiply_matrices<R>(session, a[session.rank], b[session.rank], shape, out[session.rank]);
+      const int rank = session.rank;
+      multiply_matrices<R>(session, a[rank], b[rank], shape, n, out[rank]);
       check(session);
     });
     const Words values = reconstruct<R>(out, R::k);
-    for (i64 i = 0; i < rows; ++i) {
+    for (i64 i = 0; i < n * rows; ++i) {
       for (i64 j = 0; j < columns; ++j) {
         u64 expected = 0;
-        for (i64 l = 0; l < inner; ++l) expected += x[i * inner + l] * y[l * columns + j];
+        for (i64 l = 0; l < inner; ++l) {
+          expected += x[i * inner + l] * y[(i / rows * inner + l) * columns + j];
+        }
         ASSERT_EQ(values[i * columns + j], low_bits(expected, R::k));
       }
     }
     CostMeter meter;
-    cost_multiply_matrices<R>(meter, shape);
+    cost_multiply_matrices<R>(meter, shape, n);
     cost_check<R>(meter);
     expect_cost_equals(outcome, meter);
   }
-  // The output may be an input.
+  CostMeter meter;  // a convolution's factors are opened once
+  cost_multiply_matrices<R>(meter, {6, 25, 784}, 1);
+  EXPECT_EQ(meter.bytes[0], (6 * 25 + 25 * 784) * R::k / 8);
+  EXPECT_EQ(meter.depth[0], 1);
+  EXPECT_EQ(meter.demand.triples, 0);
+}
+
+TYPED_TEST(Spdz2kArithmetic, ProductsInPlaceAndInParts) {
+  using R = TypeParam;
   const Words x = random_words(kProducts + 3, R::k, 8);
   auto a = share<R>(x, 9);
   const Outcome outcome = run_parties<R>([&](Session<R>& session) {
@@ -134,7 +164,7 @@ template <class R>
 void expect_flips_abort() {
   const Words x = random_words(16, R::k);
   expect_every_flip_aborts<R>([&](Session<R>& session) {
-    WordShares<R> a(16), b(16);
+    WordShares<R> a(16), b(16), c(16);
     BitShares<R> bits(16), product(16);
     for (int owner : {0, 1}) {
       const bool mine = owner == session.rank;
@@ -143,7 +173,12 @@ void expect_flips_abort() {
     }
     multiply<R>(session, a, b, a);
     square<R>(session, a, a);
-    multiply_matrices<R>(session, a, b, {4, 4, 4}, a);
+    multiply_matrices<R>(session, a, b, {4, 4, 4}, 1, c);
+    multiply_matrices<R>(session, c.part(0, 2), b, {1, 2, 8}, 1, a.part(0, 8));
+    WordShares<R> wide(64), products(64);
+    for (i64 i = 0; i < 4; ++i) multiply<R>(session, a, b, wide.part(16 * i, 16));
+    multiply_matrices<R>(session, wide, wide, {8, 8, 8}, 1, products);
+    subtract(products.part(0, 16), c, a);
     to_bits(a, bits);
     and_bits<R>(session, bits, bits, product);
     bits_to_ring<R>(session, product, a);

@@ -2,6 +2,7 @@
 #include "spdz2k/ideal.h"
 
 #include <cstring>
+#include <vector>
 
 #include "base/error.h"
 #include "crypto/prg.h"
@@ -102,6 +103,29 @@ class IdealSupply final : public Supply<R> {
       const Word value = low_bits(draw<Word>(), width);
       share_word(value, r, i);
       for (int j = 0; j < width; ++j) share_bit(static_cast<u8>(value >> j & 1), bits, j * n + i);
+    }
+  }
+
+  void draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b,
+                           WordSpan<R> c) override {
+    const auto [rows, inner, columns] = shape;
+    std::vector<Word> x(rows * inner), y(inner * columns), z(rows * columns);
+    for (i64 triple = 0; triple < n; ++triple) {
+      std::fill(z.begin(), z.end(), Word{0});
+      for (Word& word : x) word = draw<Word>();
+      for (Word& word : y) word = draw<Word>();
+      for (i64 i = 0; i < rows * inner; ++i) {
+        for (i64 l = 0; l < columns; ++l) {
+          z[i / inner * columns + l] += product(x[i], y[i % inner * columns + l]);
+        }
+      }
+      const auto deal = [&](const std::vector<Word>& words, WordSpan<R> out) {
+        const i64 size = std::ssize(words);
+        for (i64 i = 0; i < size; ++i) share_word(words[i], out, triple * size + i);
+      };
+      deal(x, a);
+      deal(y, b);
+      deal(z, c);
     }
   }
 

@@ -32,29 +32,17 @@ struct Beaver {
   Word to_share, to_mac;
 };
 
-// `element(i)` are the positions of the factors of product i in x and y.
-template <class R, class Position>
-Beaver<R> open_factors(Session<R>& session, WordView<R> x, WordView<R> y, i64 n,
-                       Position&& position) {
+template <class R>
+Beaver<R> open_factors(Session<R>& session, WordView<R> x, WordView<R> y) {
+  const i64 n = x.size();
   Beaver<R> products(session, n);
   session.supply().triples(products.a, products.b, products.c);
   const WordSpan<R> slots = begin_opening(session, R::k, 2 * n);
-  for (i64 i = 0; i < n; ++i) {
-    const auto [left, right] = position(i);
-    slots.value[i] = x.value[left] - products.a.value[i];
-    slots.mac[i] = x.mac[left] - products.a.mac[i];
-    slots.value[n + i] = y.value[right] - products.b.value[i];
-    slots.mac[n + i] = y.mac[right] - products.b.mac[i];
-  }
+  subtract(x, products.a, slots.part(0, n));
+  subtract(y, products.b, slots.part(n, n));
   finish_opening(session, slots, R::k, products.d);
   return products;
 }
-
-struct Factors {
-  i64 left, right;
-};
-
-i64 products_of(MatrixShape shape) { return shape.rows * shape.inner * shape.columns; }
 
 }  // namespace
 
@@ -62,8 +50,7 @@ template <class R>
 void multiply(Session<R>& session, WordView<R> x, WordView<R> y, WordSpan<R> out) {
   expect(x.size() == out.size() && y.size() == out.size(), "multiply: lengths differ");
   in_parts(out.size(), kProducts, [&](i64 first, i64 count) {
-    const Beaver<R> products = open_factors(session, x.part(first, count), y.part(first, count),
-                                            count, [](i64 i) { return Factors{i, i}; });
+    const Beaver<R> products = open_factors<R>(session, x.part(first, count), y.part(first, count));
     for (i64 i = 0; i < count; ++i) {
       products.product_of(i, out.value[first + i], out.mac[first + i]);
     }
@@ -112,44 +99,11 @@ void cost_square(CostMeter& meter, i64 n) {
   });
 }
 
-template <class R>
-void multiply_matrices(Session<R>& session, WordView<R> a, WordView<R> b, MatrixShape shape,
-                       WordSpan<R> out) {
-  const auto [rows, inner, columns] = shape;
-  expect(rows >= 0 && inner >= 0 && columns >= 0 && a.size() == rows * inner &&
-             b.size() == inner * columns && out.size() == rows * columns,
-         "multiply_matrices: the arrays are not of these shapes");
-  std::fill(out.value.begin(), out.value.end(), 0);
-  std::fill(out.mac.begin(), out.mac.end(), 0);
-  // Product number (row * columns + column) * inner + j.
-  in_parts(products_of(shape), kProducts, [&](i64 first, i64 count) {
-    const auto products = open_factors(session, a, b, count, [&](i64 i) {
-      const i64 element = (first + i) / inner, j = (first + i) % inner;
-      return Factors{element / columns * inner + j, j * columns + element % columns};
-    });
-    for (i64 i = 0; i < count; ++i) {
-      const i64 element = (first + i) / inner;
-      typename R::Word value, mac;
-      products.product_of(i, value, mac);
-      out.value[element] += value;
-      out.mac[element] += mac;
-    }
-  });
-}
-
-template <class R>
-void cost_multiply_matrices(CostMeter& meter, MatrixShape shape) {
-  cost_multiply<R>(meter, products_of(shape));
-}
-
-#define PRIVML_INSTANTIATE(R)                                                            \
-  template void multiply<R>(Session<R>&, WordView<R>, WordView<R>, WordSpan<R>);         \
-  template void cost_multiply<R>(CostMeter&, i64);                                       \
-  template void square<R>(Session<R>&, WordView<R>, WordSpan<R>);                        \
-  template void cost_square<R>(CostMeter&, i64);                                         \
-  template void multiply_matrices<R>(Session<R>&, WordView<R>, WordView<R>, MatrixShape, \
-                                     WordSpan<R>);                                       \
-  template void cost_multiply_matrices<R>(CostMeter&, MatrixShape);
+#define PRIVML_INSTANTIATE(R)                                                    \
+  template void multiply<R>(Session<R>&, WordView<R>, WordView<R>, WordSpan<R>); \
+  template void cost_multiply<R>(CostMeter&, i64);                               \
+  template void square<R>(Session<R>&, WordView<R>, WordSpan<R>);                \
+  template void cost_square<R>(CostMeter&, i64);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

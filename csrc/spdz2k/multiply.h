@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of shared values.
 //
-// Functionality  multiply: out[i] = x[i] * y[i]; square: out[i] = x[i]^2; multiply_matrices: out =
-//                a * b for a of rows x inner and b of inner x columns, row by row; all mod 2^k. out
-//                may be an input of the first two.
+// Functionality  multiply: out[i] = x[i] * y[i]; square: out[i] = x[i]^2; both mod 2^k. out may be
+//                an input.
 // Leakage        none: what is opened is masked by the triple.
-// Cost           per product 2 words of k bits and one triple, per square 1 word and one square,
-//                per element of a and of b in every product of a matrix as multiply; one exchange
-//                per kProducts products.
+// Cost           per product 2 words of k bits and one triple, per square 1 word and one square;
+// one
+//                exchange per kProducts products.
 // Source         Beaver's triples (Crypto 1991) on SPDZ2k shares.
 #pragma once
 
@@ -29,15 +28,5 @@ template <class R>
 void square(Session<R>& session, WordView<R> x, WordSpan<R> out);
 template <class R>
 void cost_square(CostMeter& meter, i64 n);
-
-struct MatrixShape {
-  i64 rows, inner, columns;
-};
-
-template <class R>
-void multiply_matrices(Session<R>& session, WordView<R> a, WordView<R> b, MatrixShape shape,
-                       WordSpan<R> out);
-template <class R>
-void cost_multiply_matrices(CostMeter& meter, MatrixShape shape);
 
 }  // namespace privml::spdz2k

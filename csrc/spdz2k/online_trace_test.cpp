@@ -11,6 +11,7 @@
 #include "spdz2k/equality.h"
 #include "spdz2k/input.h"
 #include "spdz2k/less_than.h"
+#include "spdz2k/matrix_product.h"
 #include "spdz2k/maximum.h"
 #include "spdz2k/multiply.h"
 #include "spdz2k/reveal.h"
@@ -39,8 +40,9 @@ std::string trace_of(const std::function<void(S, X, WordSpan<R>)>& protocol) {
 TEST(Spdz2kWireTrace, Arithmetic) {
   EXPECT_EQ(trace_of([](S s, X x, auto out) { multiply<R>(s, x, x, out); }), "482816730c551d61");
   EXPECT_EQ(trace_of([](S s, X x, auto out) { square<R>(s, x, out); }), "a551d1682b8cd19c");
-  EXPECT_EQ(trace_of([](S s, X x, auto out) { multiply_matrices<R>(s, x, x, {10, 10, 10}, out); }),
-            "5b699d18084fa1d6");
+  EXPECT_EQ(
+      trace_of([](S s, X x, auto out) { multiply_matrices<R>(s, x, x, {10, 10, 10}, 1, out); }),
+      "327cf6bb31eab24f");
   EXPECT_EQ(trace_of([](S s, X x, auto out) {
               const Words clear(s.rank == 0 ? kCount : 0, 5);
               input<R>(s, 0, clear, out);

@@ -8,6 +8,7 @@
 #include "spdz2k/bit_triples.h"
 #include "spdz2k/check.h"
 #include "spdz2k/masks.h"
+#include "spdz2k/matrix_triple.h"
 #include "spdz2k/random_bit.h"
 #include "spdz2k/triple.h"
 
@@ -42,27 +43,32 @@ class Booking {
   std::chrono::steady_clock::time_point start_;
 };
 
-// Shares of one correlation: of numbers and of bits.
+// Shares of one correlation: of numbers, column by column, and of bits.
 struct Layout {
-  int words, bits;
+  std::vector<i64> words;
+  int bits;
 };
 
 Layout layout_of(Item item) {
   switch (item.kind) {
     case Kind::edabits:
-      return {1, item.width};
+      return {{1}, item.width};
     case Kind::bit_triples:
-      return {0, 3};
+      return {{}, 3};
     case Kind::triples:
-      return {3, 0};
+      return {{1, 1, 1}, 0};
     case Kind::squares:
-      return {2, 0};
+      return {{1, 1}, 0};
+    case Kind::matrix_triples: {
+      const auto [rows, inner, columns] = item.shape;
+      return {{rows * inner, inner * columns, rows * columns}, 0};
+    }
     case Kind::bits:
     case Kind::masks:
     case Kind::randoms:
       break;
   }
-  return {1, 0};
+  return {{1}, 0};
 }
 
 bool only_words(const Step& step) {
@@ -146,9 +152,11 @@ void PreprocessingSupply<R>::make(const Step& step) {
   const i64 n = step.n;
   const Layout layout = layout_of(step.item);
   // Made aside: nothing comes into stock before its checks have passed.
-  WordShares<R> words(layout.words * n);
+  const int columns = static_cast<int>(std::ssize(layout.words));
+  std::vector<WordShares<R>> words;
+  for (const i64 per : layout.words) words.emplace_back(per * n);
   BitShares<R> bits(layout.bits * n);
-  const auto word = [&](int column) { return words.part(column * n, n); };
+  const auto word = [&](int column) { return WordSpan<R>(words[column]); };
   const auto bit = [&](int column) { return bits.part(column * n, n); };
   switch (step.item.kind) {
     case Kind::edabits:
@@ -173,10 +181,13 @@ void PreprocessingSupply<R>::make(const Step& step) {
       break;
     case Kind::triples:
       generate_triples<R>(*authentication_, word(0), word(1), word(2));
+      break;
+    case Kind::matrix_triples:
+      generate_matrix_triples<R>(*authentication_, step.item.shape, n, word(0), word(1), word(2));
   }
   Shelf<R>& to = shelf(step.item);
   to.add(n);
-  for (int c = 0; c < layout.words; ++c) copy<Word>(word(c), to.added_words(c, n));
+  for (int c = 0; c < columns; ++c) copy<Word>(word(c), to.added_words(c, n));
   for (int c = 0; c < layout.bits; ++c) copy<typename R::BitWord>(bit(c), to.added_bits(c, n));
 }
 
@@ -243,6 +254,16 @@ void PreprocessingSupply<R>::draw_edabits(int width, WordSpan<R> r, BitSpan<R> b
   for (int j = 0; j < width; ++j) {
     copy<typename R::BitWord>(from.next_bits(j, n), bits.part(j * n, n));
   }
+  from.drop(n);
+}
+
+template <class R>
+void PreprocessingSupply<R>::draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a,
+                                                 WordSpan<R> b, WordSpan<R> c) {
+  Shelf<R>& from = stocked({Kind::matrix_triples, 0, shape}, n);
+  copy<Word>(from.next_words(0, n), a);
+  copy<Word>(from.next_words(1, n), b);
+  copy<Word>(from.next_words(2, n), c);
   from.drop(n);
 }
 

@@ -47,6 +47,8 @@ class PreprocessingSupply final : public Supply<R> {
   void draw_bits(WordSpan<R> b) override;
   void draw_bit_triples(BitSpan<R> x, BitSpan<R> y, BitSpan<R> z) override;
   void draw_edabits(int width, WordSpan<R> r, BitSpan<R> bits) override;
+  void draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b,
+                           WordSpan<R> c) override;
 
   Shelf<R>& shelf(Item item);
   // The shelf with at least n in stock.

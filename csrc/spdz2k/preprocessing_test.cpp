@@ -99,6 +99,15 @@ TYPED_TEST(Spdz2kPreprocessing, EveryKindIsWhatItSays) {
       const Words opened = values_of<R>(session, a);
       for (std::size_t i = 0; i < clear.size(); ++i) ASSERT_EQ(clear[i], opened[i]);
     }
+    WordShares<R> left(2 * 6), right(2 * 12), product(2 * 8);
+    supply.matrix_triples({2, 3, 4}, 2, left, right, product);
+    const Words l = values_of<R>(session, left), m = values_of<R>(session, right),
+                lm = values_of<R>(session, product);
+    for (i64 i = 0; i < 16; ++i) {
+      u64 sum = 0;
+      for (i64 j = 0; j < 3; ++j) sum += l[i / 4 * 3 + j] * m[i / 8 * 12 + j * 4 + i % 4];
+      ASSERT_EQ(lm[i], low_bits(sum, R::k));
+    }
     for (const int width : {3, R::k}) {
       BitShares<R> planes(width * n);
       supply.edabits(width, a, planes);
@@ -123,6 +132,7 @@ TYPED_TEST(Spdz2kPreprocessing, ReserveCostsWhatIsPredictedAndMakesEnough) {
   wanted.bits = 2;
   wanted.bit_triples = 2000;
   wanted.edabits = {{R::k, 5}, {7, 70}};
+  wanted.matrices = {{{2, 3, 4}, 3}, {{1, 5, 9}, 1}};
   Demand more;
   more.edabits = {{7, 100}};
   more.bit_triples = 100;
@@ -186,8 +196,9 @@ TYPED_TEST(Spdz2kPreprocessing, OnlineProtocolsDrawWhatTheyReserved) {
 TYPED_TEST(Spdz2kPreprocessing, StoredCorrelationsServeASessionOfTheSameKey) {
   using R = TypeParam;
   constexpr i64 n = 64;
-  const std::vector<Item> items{
-      {Kind::triples}, {Kind::bit_triples}, {Kind::edabits, 5}, {Kind::masks, 0}, {Kind::randoms}};
+  const std::vector<Item> items{{Kind::triples},     {Kind::matrix_triples, 0, {1, 2, 3}},
+                                {Kind::bit_triples}, {Kind::edabits, 5},
+                                {Kind::masks, 0},    {Kind::randoms}};
   Both<std::vector<std::vector<u8>>> stored;
   Both<typename R::Word> keys;
   Demand wanted;
@@ -220,6 +231,15 @@ TYPED_TEST(Spdz2kPreprocessing, StoredCorrelationsServeASessionOfTheSameKey) {
         const Words x = values_of<R>(session, a), y = values_of<R>(session, b),
                     z = values_of<R>(session, c);
         for (i64 i = 0; i < n; ++i) ASSERT_EQ(z[i], low_bits(x[i] * y[i], R::k));
+        WordShares<R> left(2 * n), right(6 * n), product(3 * n);
+        supply.matrix_triples({1, 2, 3}, n, left, right, product);
+        const Words l = values_of<R>(session, left), m = values_of<R>(session, right),
+                    lm = values_of<R>(session, product);
+        for (i64 i = 0; i < 3 * n; ++i) {
+          const u64* row = l.data() + i / 3 * 2;
+          const u64* column = m.data() + i / 3 * 6 + i % 3;
+          ASSERT_EQ(lm[i], low_bits(row[0] * column[0] + row[1] * column[3], R::k));
+        }
         BitShares<R> planes(5 * n);
         supply.edabits(5, a, planes);
         const Words numbers = values_of<R>(session, a);

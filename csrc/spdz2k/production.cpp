@@ -8,6 +8,7 @@
 #include "spdz2k/bucketing.h"
 #include "spdz2k/check.h"
 #include "spdz2k/masks.h"
+#include "spdz2k/matrix_triple.h"
 #include "spdz2k/private_numbers.h"
 #include "spdz2k/random_bit.h"
 #include "spdz2k/triple.h"
@@ -22,8 +23,8 @@ struct BatchSizes {
   i64 unit, most;
 };
 
-BatchSizes batch_sizes(Kind kind) {
-  switch (kind) {
+BatchSizes batch_sizes(const Item& item) {
+  switch (item.kind) {
     case Kind::edabits:
       return {64, kMostNumbers};
     case Kind::bit_triples:
@@ -32,6 +33,8 @@ BatchSizes batch_sizes(Kind kind) {
     case Kind::squares:
     case Kind::triples:
       return {64, i64{1} << 14};
+    case Kind::matrix_triples:
+      return {1, matrices_at_once(item.shape)};
     case Kind::masks:
     case Kind::randoms:
       break;
@@ -60,7 +63,7 @@ double bytes_of(double correlation_bits, const Step& step) {
   for (const Item item : items_of(drawn)) {
     const i64 count = count_of(drawn, item);
     if (count == 0) continue;
-    const i64 n = std::min(batch_sizes(item.kind).most, i64{1} << 12);
+    const i64 n = std::min(batch_sizes(item).most, i64{1} << 12);
     bytes += bytes_of<R>(correlation_bits, {item, n}) * static_cast<double>(count) /
              static_cast<double>(n);
   }
@@ -81,6 +84,8 @@ i64& count_of(Demand& demand, Item item) {
       return demand.squares;
     case Kind::triples:
       return demand.triples;
+    case Kind::matrix_triples:
+      return demand.matrices[item.shape];
     case Kind::masks:
       return demand.masks[item.width];
     case Kind::randoms:
@@ -91,6 +96,7 @@ i64& count_of(Demand& demand, Item item) {
 
 i64 count_of(const Demand& demand, Item item) {
   if (item.kind == Kind::edabits && !demand.edabits.contains(item.width)) return 0;
+  if (item.kind == Kind::matrix_triples && !demand.matrices.contains(item.shape)) return 0;
   return count_of(const_cast<Demand&>(demand), item);
 }
 
@@ -99,6 +105,9 @@ std::vector<Item> items_of(const Demand& demand) {
   for (const auto& [width, count] : demand.edabits) items.push_back({Kind::edabits, width});
   for (const Kind kind : {Kind::bit_triples, Kind::bits, Kind::squares, Kind::triples}) {
     items.push_back({kind});
+  }
+  for (const auto& [shape, count] : demand.matrices) {
+    items.push_back({Kind::matrix_triples, 0, shape});
   }
   for (const int owner : {0, 1}) items.push_back({Kind::masks, owner});
   items.push_back({Kind::randoms});
@@ -128,7 +137,7 @@ std::vector<Step> plan_production(double correlation_bits, const Demand& stock,
     steps.push_back(step);
   };
   for (const Item item : items_of(wanted)) {
-    const auto [unit, most] = batch_sizes(item.kind);
+    const auto [unit, most] = batch_sizes(item);
     EdabitMethod method = EdabitMethod::summed;
     if (item.kind == Kind::edabits && missing(item) > 0) {
       method = cheaper_edabits<R>(correlation_bits, item.width);
@@ -159,6 +168,8 @@ void cost_step(GenerationMeter& meter, const Step& step) {
       return cost_squares<R>(meter.wire, n);
     case Kind::triples:
       return cost_triples<R>(meter.wire, n);
+    case Kind::matrix_triples:
+      return cost_matrix_triples<R>(meter.wire, item.shape, n);
     case Kind::masks:
       return cost_masks<R>(meter.wire, item.width, n);
     case Kind::randoms:

@@ -12,18 +12,29 @@
 namespace privml::spdz2k {
 
 // Each kind is made only from kinds further down.
-enum class Kind { edabits, bit_triples, bits, squares, triples, masks, randoms };
+enum class Kind {
+  edabits,
+  bit_triples,
+  bits,
+  squares,
+  triples,
+  matrix_triples,
+  masks,
+  randoms,
+};
 
-// `width` of edabits, or the owner's rank of masks; else 0.
+// `width` of edabits, or the owner's rank of masks; else 0. `shape` of matrix triples.
 struct Item {
   Kind kind;
   int width = 0;
+  MatrixShape shape{};
   friend auto operator<=>(const Item&, const Item&) = default;
 };
 
 i64& count_of(Demand& demand, Item item);
 i64 count_of(const Demand& demand, Item item);
-// Everything that `demand` has numbers of, in the order of kinds; all but edabits always.
+// Everything that `demand` has numbers of, in the order of kinds; all but edabits
+// and matrix triples always.
 std::vector<Item> items_of(const Demand& demand);
 
 // A batch of one kind.

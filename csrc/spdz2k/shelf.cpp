@@ -28,14 +28,10 @@ void wipe_part(Words& words, i64 first, i64 n) {
 template <class R>
 void Shelf<R>::add(i64 n) {
   const i64 stock = available();
-  const auto grow = [&](auto& columns) {
-    for (auto& column : columns) {
-      move_to_front(column.value, first_, last_, stock + n);
-      move_to_front(column.mac, first_, last_, stock + n);
-    }
-  };
-  grow(words_);
-  grow(bits_);
+  for_each_column([&](auto& column, i64 per) {
+    move_to_front(column.value, first_ * per, last_ * per, (stock + n) * per);
+    move_to_front(column.mac, first_ * per, last_ * per, (stock + n) * per);
+  });
   first_ = 0;
   last_ = stock + n;
 }
@@ -43,20 +39,18 @@ void Shelf<R>::add(i64 n) {
 template <class R>
 void Shelf<R>::drop(i64 n) {
   expect(0 <= n && n <= available(), "shelf: fewer correlations in stock");
-  const auto forget = [&](auto& columns) {
-    for (auto& column : columns) {
-      wipe_part(column.value, first_, n);
-      wipe_part(column.mac, first_, n);
-    }
-  };
-  forget(words_);
-  forget(bits_);
+  for_each_column([&](auto& column, i64 per) {
+    wipe_part(column.value, first_ * per, n * per);
+    wipe_part(column.mac, first_ * per, n * per);
+  });
   first_ += n;
 }
 
 template <class R>
 i64 Shelf<R>::bytes(i64 n) const {
-  const i64 words = std::ssize(words_), bits = std::ssize(bits_);
+  i64 words = 0;
+  for (const i64 per : per_) words += per;
+  const i64 bits = std::ssize(bits_);
   return 2 * n * (words * i64{sizeof(typename R::Word)} + bits * i64{sizeof(typename R::BitWord)});
 }
 
@@ -64,15 +58,13 @@ template <class R>
 void Shelf<R>::take_bytes(i64 n, MutableBytes out) {
   expect(n <= available() && std::ssize(out) == bytes(n), "shelf: wrong number of bytes");
   u8* at = out.data();
-  const auto append = [&](const auto& column) {
+  for_each_column([&](const auto& column, i64 per) {
     for (const auto* words : {&column.value, &column.mac}) {
-      const std::size_t size = static_cast<std::size_t>(n) * sizeof((*words)[0]);
-      if (size > 0) std::memcpy(at, words->data() + first_, size);
+      const std::size_t size = static_cast<std::size_t>(n * per) * sizeof((*words)[0]);
+      if (size > 0) std::memcpy(at, words->data() + first_ * per, size);
       at += size;
     }
-  };
-  for (const auto& column : words_) append(column);
-  for (const auto& column : bits_) append(column);
+  });
   drop(n);
 }
 
@@ -81,15 +73,13 @@ void Shelf<R>::put_bytes(i64 n, Bytes in) {
   expect(n >= 0 && std::ssize(in) == bytes(n), "shelf: wrong number of bytes");
   add(n);
   const u8* at = in.data();
-  const auto fill = [&](auto& column) {
+  for_each_column([&](auto& column, i64 per) {
     for (auto* words : {&column.value, &column.mac}) {
-      const std::size_t size = static_cast<std::size_t>(n) * sizeof((*words)[0]);
-      if (size > 0) std::memcpy(words->data() + (last_ - n), at, size);
+      const std::size_t size = static_cast<std::size_t>(n * per) * sizeof((*words)[0]);
+      if (size > 0) std::memcpy(words->data() + (last_ - n) * per, at, size);
       at += size;
     }
-  };
-  for (auto& column : words_) fill(column);
-  for (auto& column : bits_) fill(column);
+  });
 }
 
 #define PRIVML_INSTANTIATE(R) template class Shelf<R>;

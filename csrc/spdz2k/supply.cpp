@@ -13,6 +13,7 @@ Demand& Demand::operator+=(const Demand& other) {
   bits += other.bits;
   bit_triples += other.bit_triples;
   for (const auto& [width, count] : other.edabits) edabits[width] += count;
+  for (const auto& [shape, count] : other.matrices) matrices[shape] += count;
   return *this;
 }
 
@@ -64,6 +65,19 @@ void Supply<R>::edabits(int width, WordSpan<R> r, BitSpan<R> bits) {
   if (r.size() == 0) return;
   draw_edabits(width, r, bits);
   drawn_.edabits[width] += r.size();
+}
+
+template <class R>
+void Supply<R>::matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b,
+                               WordSpan<R> c) {
+  const auto [rows, inner, columns] = shape;
+  expect(n >= 0 && rows > 0 && inner > 0 && columns > 0, "matrix triples: nothing to multiply");
+  expect(a.size() == n * rows * inner && b.size() == n * inner * columns &&
+             c.size() == n * rows * columns,
+         "matrix triples: the arrays are not of this shape");
+  if (n == 0) return;
+  draw_matrix_triples(shape, n, a, b, c);
+  drawn_.matrices[shape] += n;
 }
 
 #define PRIVML_INSTANTIATE(R) template class Supply<R>;

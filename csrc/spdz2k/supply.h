@@ -5,11 +5,18 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <map>
 
 #include "spdz2k/shares.h"
 
 namespace privml::spdz2k {
+
+// Of a product of a rows x inner matrix with an inner x columns one.
+struct MatrixShape {
+  i64 rows, inner, columns;
+  friend auto operator<=>(const MatrixShape&, const MatrixShape&) = default;
+};
 
 // Numbers of correlations of each kind.
 struct Demand {
@@ -20,6 +27,7 @@ struct Demand {
   i64 bits = 0;
   i64 bit_triples = 0;
   std::map<int, i64> edabits;  // by width
+  std::map<MatrixShape, i64> matrices;
 
   Demand& operator+=(const Demand& other);
   friend bool operator==(const Demand&, const Demand&) = default;
@@ -47,6 +55,9 @@ class Supply {
   // r.size().
   void edabits(int width, WordSpan<R> r, BitSpan<R> bits);
 
+  // n triples of matrices, c = a * b mod 2^k: one after the other, each row by row.
+  void matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b, WordSpan<R> c);
+
   // Makes what is missing of `demand` now; draws beyond it are made when they come.
   virtual void reserve(const Demand& demand) = 0;
 
@@ -65,6 +76,8 @@ class Supply {
   virtual void draw_bits(WordSpan<R> b) = 0;
   virtual void draw_bit_triples(BitSpan<R> x, BitSpan<R> y, BitSpan<R> z) = 0;
   virtual void draw_edabits(int width, WordSpan<R> r, BitSpan<R> bits) = 0;
+  virtual void draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b,
+                                   WordSpan<R> c) = 0;
 
   Demand drawn_;
 };

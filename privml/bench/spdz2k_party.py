@@ -61,7 +61,8 @@ def demand_of(core: Any, task: dict[str, Any], n: int) -> dict[str, Any]:
 def difference_of(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
     result = {name: after[name] - before[name] for name in after if isinstance(after[name], int)}
     result["masks"] = tuple(a - b for a, b in zip(after["masks"], before["masks"], strict=True))
-    result["edabits"] = {w: c - before["edabits"].get(w, 0) for w, c in after["edabits"].items()}
+    for kind in ("edabits", "matrices"):
+        result[kind] = {key: c - before[kind].get(key, 0) for key, c in after[kind].items()}
     return result
 
 

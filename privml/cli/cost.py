@@ -60,6 +60,7 @@ def kinds(demand: dict[str, Any]) -> str:
     counts = {name: count for name, count in demand.items() if isinstance(count, int)}
     counts["input masks"] = sum(demand["masks"])
     counts |= {f"numbers of {width} shared bits": count for width, count in demand["edabits"].items()}
+    counts |= {f"triples of {n}x{k} and {k}x{m} matrices": count for (n, k, m), count in demand["matrices"].items()}
     return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 

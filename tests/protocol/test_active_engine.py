@@ -76,6 +76,18 @@ def test_products(engine):
         engine.matmul(Operand(a, bits), Operand(b, bits), bits)
 
 
+def test_factors_of_matrix_products_are_opened_once(engine):
+    bits = bits_of(engine)
+    x, y = random(bits, 2, 12, 9), random(bits, 2, 9, 5)
+    a, b = engine.input(x, x.shape, 0, bits), engine.input(y, y.shape, 1, bits)
+    before = Snapshot.of(engine.engines[0].counters()).online.sent
+    product = engine.matmul(Operand(a, bits), Operand(b, bits), bits)
+    assert Snapshot.of(engine.engines[0].counters()).online.sent - before == (x.numel() + y.numel()) * bits // 8
+    drawn = engine.engines[0].drawn()
+    assert drawn["matrices"] == {(5, 9, 12): 2} and drawn["triples"] == 0
+    assert torch.equal(engine.reveal(product, bits), ring.wrap(x @ y, bits))
+
+
 @pytest.mark.parametrize("window", [((2, 1), (1, 2), (1, 2), 2), ((1, 1), (0, 0), (1, 1), 1)])
 def test_convolutions(engine, window):
     bits = bits_of(engine)
@@ -184,6 +196,7 @@ OPERATIONS = {
     "input_bits": lambda e: ones(e, 33),
     "multiply": lambda e: e.multiply(Operand(words(e, 9), 32), Operand(words(e, 9), 32), 32),
     "matmul": lambda e: e.matmul(Operand(words(e, 3, 4), 32), Operand(words(e, 4, 5), 32), 32),
+    "large matmul": lambda e: e.matmul(Operand(words(e, 2, 6, 7), 32), Operand(words(e, 2, 7, 9), 32), 32),
     "less_than_zero": lambda e: e.less_than_zero(words(e, 33), 32),
     "less_than_zero narrow": lambda e: e.less_than_zero(words(e, 33), 11),
     "equal_zero": lambda e: e.equal_zero(words(e, 33), 32),

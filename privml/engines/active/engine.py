@@ -170,13 +170,9 @@ class ActiveEngine(Engine):
         return self._matmul(self._wide(a, out_bits), self._wide(b, out_bits))
 
     def _matmul(self, a: Share, b: Share) -> Share:
-        (*batch, rows, inner), columns = a[0].shape, b[0].shape[-1]
-        if b[0].shape[-2] != inner or list(b[0].shape[:-2]) != batch:
+        if a[0].shape[:-2] != b[0].shape[:-2] or a[0].shape[-1] != b[0].shape[-2]:
             raise ValueError(f"matmul: shapes {tuple(a[0].shape)} and {tuple(b[0].shape)} do not fit")
-        shape = (*batch, rows, columns, inner)
-        left = tuple(c.unsqueeze(-2).expand(shape) for c in a)
-        right = tuple(c.transpose(-1, -2).unsqueeze(-3).expand(shape) for c in b)
-        return self.sum(self._call("multiply", left, right), [-1], False, self.ring)
+        return self._call("matmul", a, b)
 
     def conv2d(
         self,
