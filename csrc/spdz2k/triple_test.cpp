@@ -2,6 +2,7 @@
 #include "spdz2k/triple.h"
 
 #include "spdz2k/preprocessing_testing.h"
+#include "spdz2k/triple_batch.h"
 
 namespace privml::spdz2k::testing {
 namespace {
@@ -91,6 +92,61 @@ void expect_bytes(i64 formula) {
 TEST(TripleCost, Formula) {
   expect_bytes<Ring64>(4736);
   expect_bytes<Ring32>(1200);
+}
+
+// What a dishonest party does between the steps of a batch of four triples.
+template <class R>
+struct Deviation {
+  using Step = std::function<void(TripleBatch<R>&)>;
+  Step before_factors, before_rest, before_sacrifice;
+};
+
+TEST(TripleAttack, DishonestPartiesAreCaught) {
+  using R = Ring64;
+  using Batch = TripleBatch<R>;
+  const u128 half = u128{1} << (R::k - 1), above = u128{1} << R::k;
+  const std::map<std::string, Deviation<R>> attacks{
+      {"another a than the transfers had", {[](Batch& x) { ++x.received.factor[0]; }, {}, {}}},
+      {"half the modulus more in a", {[=](Batch& x) { x.received.factor[1] += half; }, {}, {}}},
+      {"another b than the transfers had", {[](Batch& x) { x.b[0] += 2; }, {}, {}}},
+      {"another b after it was hidden", {{}, [=](Batch& x) { x.b[3] += half; }, {}}},
+      {"a wrong product", {{}, [](Batch& x) { ++x.c[0]; }, {}}},
+      {"a product wrong in its highest bit", {{}, [=](Batch& x) { x.c[1] += half; }, {}}},
+      {"a product wrong above its value", {{}, [=](Batch& x) { x.c[1] += above; }, {}}},
+      {"a wrong product, and its mask mended by a guess",
+       {{}, [](Batch& x) { ++x.c[2], x.mask_c[2] += 999; }, {}}},
+      {"a wrong share", {{}, {}, [](Batch& x) { x.words[3] += 1; }}},
+      {"a wrong MAC", {{}, {}, [](Batch& x) { x.macs[9] += 1; }}},
+  };
+  const auto ending = [](int dishonest, const Deviation<R>& deviation, Triples<R>& triples) {
+    const auto run = privml::testing::run_tampered(
+        malicious_config("ideal"), dishonest, {},
+        with_authentication<R>([&](Authentication<R>& authentication) {
+          const int rank = authentication.session().rank;
+          const auto step = [&](const auto& hook, Batch& batch) {
+            if (hook && rank == dishonest) hook(batch);
+          };
+          Batch batch(authentication, 4);
+          batch.multiply();
+          step(deviation.before_factors, batch);
+          batch.authenticate_factors();
+          step(deviation.before_rest, batch);
+          const Block seed = batch.authenticate_rest();
+          step(deviation.before_sacrifice, batch);
+          batch.sacrifice(seed);
+          batch.write(triples.a[rank], triples.b[rank], triples.c[rank]);
+        }));
+    return run.ending[1 - dishonest];
+  };
+  for (const int dishonest : {0, 1}) {
+    Triples<R> triples(4);
+    EXPECT_EQ(ending(dishonest, {}, triples), privml::testing::Ending::completed);
+    EXPECT_TRUE(triples.hold());
+    for (const auto& [name, deviation] : attacks) {
+      SCOPED_TRACE(name);
+      EXPECT_EQ(ending(dishonest, deviation, triples), privml::testing::Ending::aborted);
+    }
+  }
 }
 
 TEST(TripleAttack, FlippedBits) {
