@@ -7,6 +7,7 @@
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
 #                the primitives against the hardware and rational numbers (a minute)
+# make prove-active   actively secure sessions against every alteration of every message (an hour); STEP=9 takes every ninth
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
 SHELL := /bin/bash
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat bench docs pages clean
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages clean
 
 all: build
 
@@ -75,6 +76,10 @@ prove-secfloat: build
 	$(BIN)/python scripts/make_float_tables.py --check
 	$(if $(FUNCTION),,build/release/prove_primitives)
 	$(BIN)/python scripts/prove_secfloat.py $(FUNCTION) --threads $(JOBS)
+
+prove-active: build
+	$(BIN)/cmake --build build/release --target prove_adversary
+	build/release/prove_adversary $(STEP)
 
 sanitize-threads: setup
 	$(BIN)/cmake -S csrc -B build/sanitize-threads -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \
