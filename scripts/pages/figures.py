@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pages.svg import Picture
 
 SERIES = ("a", "b", "c", "d")
+SPACE = "\N{NO-BREAK SPACE}"  # a number and its unit stay in one line
 
 
 def rounded(value: float) -> str:
@@ -25,7 +26,7 @@ def rate(value: float) -> str:
     """Per second: 1.63 M, 164 k."""
     for unit, size in (("M", 1e6), ("k", 1e3)):
         if value >= size:
-            return f"{rounded(value / size)} {unit}"
+            return f"{rounded(value / size)}{SPACE}{unit}"
     return rounded(value)
 
 
@@ -33,12 +34,12 @@ def size(value: float) -> str:
     """Bytes: 1.5 MB, 33 kB, 229.8 B."""
     for unit, step in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if value >= step:
-            return f"{rounded(value / step)} {unit}"
-    return f"{rounded(value)} B"
+            return f"{rounded(value / step)}{SPACE}{unit}"
+    return f"{rounded(value)}{SPACE}B"
 
 
 def seconds(value: float) -> str:
-    return f"{rounded(value)} s" if value >= 1 else f"{rounded(value * 1e3)} ms"
+    return f"{rounded(value)}{SPACE}s" if value >= 1 else f"{rounded(value * 1e3)}{SPACE}ms"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> list[str]:

@@ -13,6 +13,72 @@ ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
 # Groups of whole files to choose from; those of models, suites and the like are listed by name alone.
 LISTED = ("model", "suite", "experiment", "train")
+# What settings are whose file does not say it; VERB.NAME goes before NAME.
+WORDS = {
+    "action": "init, issue or show",
+    "advise.batch": "inputs per query",
+    "batch": "inputs per query",
+    "calibration": "inputs (.npy) that ranges are measured on; null: the shipped model's own",
+    "convert.out": "folder of the program and the weights",
+    "count": "at most so many inputs",
+    "deadline": "seconds that a read may wait",
+    "device": "cpu or cuda",
+    "dot": "fused: integer sums of aligned mantissas, rounded once; exact: chains of correctly rounded operations",
+    "input": "the inputs (.npy)",
+    "k": "SoftSpoken's degree, 1 to 10; 0 where it has no meaning",
+    "listen": "host:port to listen on",
+    "evaluate.largest": "see count",
+    "evaluate.markdown": "see cards",
+    "evaluate.patience": "see count",
+    "name": "names the results",
+    "network.bandwidth_mbps": "megabits per second of each direction; 0: as fast as the machine",
+    "network.delay_ms": "milliseconds one way",
+    "numerics.bits": "the widest ring",
+    "numerics.floating": "format of all real numbers",
+    "numerics.layers": "formats by patterns of layers' or operators' names",
+    "numerics.margin": "head room over the largest value of calibration, as a factor",
+    "numerics.narrow": "every layer takes a ring just as wide as it needs",
+    "numerics.scale": "fractional bits of activations; null: the fewest that keep outputs within tolerance",
+    "numerics.tolerance": "largest error of an output, as a part of the largest output",
+    "numerics.weight_bits": "width of weights; null: the smallest that keeps outputs within tolerance",
+    "identity.tls.certificate": "this party's certificate",
+    "identity.tls.key": "this party's key",
+    "identity.tls.names.client": "of whoever queries",
+    "identity.tls.names.dealer": "of party 2 of three",
+    "identity.tls.names.server": "of whoever serves",
+    "op": "one operator of the suite",
+    "out": "file of the results (.npy); null: none",
+    "program": "file of the converted model; null: the model is converted first",
+    "n": "elements of a batch",
+    "preprocess.batch": "inputs per query",
+    "preprocess.server": "the other one of the two: host:port of the listening party",
+    "provider": "which transfers: softspoken, silent, ideal or auto",
+    "query.program": "file of the converted model",
+    "query.server": "host:port of the server",
+    "quiet": "print results alone",
+    "refill": "none, or background: correlations are made while the online phase runs",
+    "repeats": "the best of so many runs counts",
+    "results": "folder of the JSON lines",
+    "security": "semi_honest, or malicious: a peer that deviates while transfers are made ends in SecurityAbort",
+    "seed": "of weights, batches and calibration",
+    "serve.program": "file of the converted model",
+    "threads": "lanes of the session, each a connection and a thread; the same at both parties",
+    "training.bits": "ring",
+    "training.rate": "learning rate",
+    "training.scale": "fractional bits",
+    "training.steps": "steps of gradient descent",
+    "truncation": "auto, probabilistic, faithful or exact; the same at all parties",
+    "weights": "file of the weights",
+}
+GROUPS = {
+    "engine": "who computes, and against whom it is secure",
+    "identity": "certificates",
+    "model": "what is converted, run or measured",
+    "network": "the link that is simulated or reckoned with",
+    "numerics": "number formats",
+    "ot": "how correlations are made",
+    "suite": "what is measured",
+}
 HEAD = """# Settings of the command line
 
 Every verb is a [Hydra](https://hydra.cc) application: `privml VERB key=value ...`. A group is chosen as a whole
@@ -98,46 +164,36 @@ def verbs() -> list[File]:
     return [read(CONFIGS / f"{verb}.yaml") for verb in VERBS]
 
 
-def shared_words() -> dict[str, str]:
-    """What a setting is said to be by the first verb that says something, for those that do not."""
-    words: dict[str, str] = {"quiet": "print results alone", "deadline": "seconds that a read may wait"}
-    for file in verbs():
-        for setting in file.settings:
-            if setting.about:
-                words.setdefault(setting.name, setting.about)
-    return words
-
-
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _settings(settings: list[Setting], words: dict[str, str], place: str = "") -> Iterator[str]:
+def _settings(settings: list[Setting], of: str, place: str = "") -> Iterator[str]:
+    """``of``: the verb or group; ``place``: what a group's names begin with."""
     if not settings:
         return
     yield from ("| setting | default | |", "| --- | --- | --- |")
     for setting in settings:
         name = f"{place}.{setting.name}" if place else setting.name
-        about = setting.about or words.get(setting.name, "as above")
+        about = setting.about or WORDS.get(f"{of}.{setting.name}") or WORDS.get(setting.name, "")
         yield f"| `{name}` | {f'`{_cell(setting.value)}`' if setting.value else ''} | {_cell(about)} |"
     yield ""
 
 
-def _verb(file: File, words: dict[str, str]) -> Iterator[str]:
-    yield from (f"## privml {file.name}", "", f"{VERBS[file.name][0].upper()}{VERBS[file.name][1:]}.", "")
-    if file.about:
-        yield from (file.about, "")
+def _verb(file: File) -> Iterator[str]:
+    words = VERBS[file.name]
+    yield from (f"## privml {file.name}", "", file.about or f"{words[0].upper()}{words[1:]}.", "")
     if file.groups:
         yield from ("| group | default | |", "| --- | --- | --- |")
         for group in file.groups:
             name = group.name if group.place == group.name else f"{group.name}@{group.place}"
             link = f"[`{name}`](#{group.name})"
-            yield f"| {link} | `{group.choice}` | {_cell(group.about)} |"
+            yield f"| {link} | `{group.choice}` | {_cell(group.about or GROUPS.get(group.name, ''))} |"
         yield ""
-    yield from _settings(file.settings, words)
+    yield from _settings(file.settings, file.name)
 
 
-def _groups(words: dict[str, str]) -> Iterator[str]:
+def _groups() -> Iterator[str]:
     yield from ("# Groups", "", "The files of the folders of `configs`; `GROUP=NAME` takes one of them.", "")
     for folder in sorted(path for path in CONFIGS.iterdir() if path.is_dir()):
         files = [read(path) for path in sorted(folder.glob("*.yaml"))]
@@ -151,15 +207,14 @@ def _groups(words: dict[str, str]) -> Iterator[str]:
         for file in files:
             yield from (f"### {folder.name}={file.name}" if len(files) > 1 else "", "", file.about, "")
             own = [s for s in file.settings if s.name not in ("name", "parties")]
-            yield from _settings(own, words, place)
+            yield from _settings(own, folder.name, place)
 
 
 def pages() -> dict[str, str]:
-    words = shared_words()
     lines = [HEAD]
     for file in verbs():
-        lines += _verb(file, words)
-    lines += _groups(words)
+        lines += _verb(file)
+    lines += _groups()
     text = "\n".join(lines).replace("\n# Groups", "\n## Groups")
     while "\n\n\n" in text:
         text = text.replace("\n\n\n", "\n\n")

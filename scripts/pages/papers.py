@@ -10,13 +10,17 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 STATES = {"as published", "changed", "replaced", "not used"}
-HEAD = """# Papers, code, tests
+HEAD = """---
+hide: [toc]
+---
+
+# Papers, code, tests
 
 Every protocol, algorithm, figure and theorem of the five papers that privml implements: where it is, which test holds
-it, which page says more, and in what it differs. *Changed*: the same idea, with a correction or an improvement.
-*Replaced*: something else serves the same purpose. *Not used*: neither. A test checks that every file, function,
-test and page named here exists. Two-party transfers have their own sources, named in
-[two-party protocols](protocols.md#oblivious-transfer-csrcot).
+it, which page says more, and in what it differs. *As published*: but for slips of print, which the remarks name.
+*Changed*: the same idea, with a correction or an improvement. *Replaced*: something else serves the same purpose.
+*Not used*: neither. A test checks that every file, function, test and page named here exists. Two-party transfers have
+their own sources, named in [two-party protocols](protocols.md#oblivious-transfer-csrcot).
 
 | paper | engine | entries | as published | changed | replaced | not used |
 | --- | --- | --- | --- | --- | --- | --- |
@@ -48,22 +52,20 @@ def _title(page: str) -> str:
     return next(line.removeprefix("# ") for line in text.splitlines() if line.startswith("# "))
 
 
-def _references(references: list[str], short: bool) -> str:
-    shown = []
+def _references(references: list[str], label: str) -> Iterator[str]:
     for reference in references:
         file, _, name = reference.partition(":")
-        shown.append(f"`{Path(file).name if short else file}`" + (f" `{name}`" if name else ""))
-    return "<br>".join(shown)
+        yield f"{label} `{file}`" + (f" `{name}`" if name else "")
 
 
 def _paper(paper: dict) -> Iterator[str]:
     yield from (f"## {paper['title']}", "", f"{paper['by']}. Engine `{paper['engine']}`. {paper['about']}", "")
-    yield from ("| published | | code | test | page | remarks |", "| --- | --- | --- | --- | --- | --- |")
+    yield from ("| published | | remarks | where |", "| --- | --- | --- | --- |")
     for item in paper["items"]:
-        code, test = _references(named(item, "code"), short=False), _references(named(item, "test"), short=True)
         page = f"[{_title(item['page'])}]({item['page']})" if "page" in item else ""
-        note = item.get("note", "")
-        yield f"| {item['what']} | {state(item)} | {code} | {test} | {page} | {note.replace('|x|', 'abs(x)')} |"
+        where = [*_references(named(item, "code"), "code"), *_references(named(item, "test"), "test"), page]
+        note = item.get("note", "").replace("|x|", "abs(x)")
+        yield f"| {item['what']} | {state(item)} | {note} | {'<br>'.join(filter(None, where))} |"
     yield ""
 
 

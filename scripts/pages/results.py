@@ -36,7 +36,8 @@ def opening(title: str, command: str, files: list[str], peers: list[str], words:
     shown = ", ".join(f"`{file}`" for file in files)
     beside = [f"- Beside it: {PEERS['sources'][peer]}." for peer in peers]
     return [
-        NOTE, "", f"# {title}", "", *([words, ""] if words else []), f"- Run: `{command}`.",
+        "---", "hide: [toc]", "---", "", NOTE, "", f"# {title}", "", *([words, ""] if words else []),
+        f"- Run: `{command}`.",
         f"- Where: {PEERS['machine']}.", f"- When: {when(*files)}. Lines: `benchmarks/results/`, {shown}.", *beside, "",
     ]  # fmt: skip
 
