@@ -10,6 +10,9 @@
 # make prove-active   actively secure sessions against every alteration of every message (an hour); STEP=9 takes every ninth
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
+# make fuzz SECONDS=600 [TARGETS="frames onnx"]   everything that reads a peer's or a file's bytes, for so long each, under
+#                AddressSanitizer and UndefinedBehaviorSanitizer (Clang with libFuzzer); docs/fuzzing.md
+# make fuzz-smoke   the corpora through all targets, with any compiler (make test does it, too)
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,7 +21,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages clean
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages clean fuzz fuzz-build fuzz-smoke
 
 all: build
 
@@ -86,6 +89,23 @@ sanitize-threads: setup
 	  -DPRIVML_SANITIZE=thread -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
 	$(BIN)/cmake --build build/sanitize-threads -j $(JOBS) --target twopc_tests ot_tests
 	cd build/sanitize-threads && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -R 'Lane|Refill|ProductDivision'
+
+CLANG ?= $(firstword $(foreach name,clang++-19 clang++-16 clang++,$(shell command -v $(name))))
+SECONDS ?= 600
+
+fuzz-build: setup
+	@[ -n "$(CLANG)" ] || { echo "make fuzz needs Clang with libFuzzer: apt-get install clang-16 libclang-rt-16-dev"; exit 1; }
+	$(BIN)/cmake -S csrc -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_CXX_COMPILER="$(CLANG)" \
+	  -DPRIVML_FUZZ=ON -DPRIVML_SANITIZE=ON -DPRIVML_TESTS=OFF -DPRIVML_BINDINGS=OFF -DPRIVML_WERROR=OFF \
+	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
+	$(BIN)/cmake --build build/fuzz -j $(JOBS)
+
+fuzz: fuzz-build build
+	$(BIN)/python scripts/fuzz.py $(SECONDS) $(TARGETS)
+
+fuzz-smoke: build
+	build/release/fuzz_tests
+	$(BIN)/python -m pytest tests/fuzz
 
 bench: build
 	$(BIN)/privml bench suite=ot network=loopback

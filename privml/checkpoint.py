@@ -29,8 +29,17 @@ from privml.store.durable import FOLDER_MODE, replace, sync_folder
 from privml.tensor import SHARED, SecretTensor
 
 _FORMATS = {kind.__name__: kind for kind in (FixedPoint, Integer, Boolean, Float)}
+_DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
+        torch.int8, torch.uint8, torch.bool,
+    )
+}  # fmt: skip
 _FILE = re.compile(r"step-(\d{9})\.safetensors\Z")
 _VERSION = "1"
+# What a file that is not as it was written can lead to.
+_NO_SHARES = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 # Steps that a party tells the others about, the newest; a file older than the last common one is removed.
 _TOLD = 4
 _LARGEST_RUN = 1 << 30
@@ -102,17 +111,35 @@ def load_shares(
             if about[key] != value:
                 raise ConfigError(f"{path} was written with {key}={about[key]!r}, this run has {value!r}; start afresh")
         parts.append((path, about["tensors"]))
+    try:
+        return _tensors(session, [safe_open(path, "pt") for path, _ in parts], [about for _, about in parts])
+    except _NO_SHARES as error:
+        raise CorruptFile(f"{parts[0][0].parent.parent}: the shares of step {step} are damaged: {error}") from None
+
+
+def _tensors(session: Session, files: Sequence[Any], notes: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
+    """What the parties' files hold; one of ``_NO_SHARES`` where that is no tensor of the session."""
     result: dict[str, torch.Tensor] = {}
-    files = [safe_open(path, "pt") for path, _ in parts]
-    for name, about in parts[0][1].items():
+    if any(dict(about) != dict(notes[0]) for about in notes):
+        raise ValueError("the parties' files hold different tensors")
+    for name, about in notes[0].items():
         if about is None:
             result[name] = files[0].get_tensor(f"{name}|0")
             continue
+        fmt, owner = dict(about["format"]), about["owner"]
+        number = _FORMATS[fmt.pop("type")](**fmt)
+        dtype = _DTYPES[about["dtype"]]
+        count = session.engine.components if len(files) == 1 else session.engine.components // len(files)
+        if about["components"] not in range(1, count + 1):
+            raise ValueError(f"{name!r} has {about['components']!r} components")
+        if owner is not None and (type(owner) is not int or owner not in range(session.parties)):
+            raise ValueError(f"{name!r} belongs to party {owner!r}")
         components = tuple(file.get_tensor(f"{name}|{i}") for file in files for i in range(about["components"]))
-        fmt = dict(about["format"])
-        placement = SHARED if about["owner"] is None else Owned(about["owner"])
-        dtype = getattr(torch, about["dtype"])
-        result[name] = SecretTensor(components, _FORMATS[fmt.pop("type")](**fmt), placement, session, dtype)
+        wanted = torch.uint8 if isinstance(number, Boolean) else torch.int64
+        if any(c.dtype != wanted or c.shape != components[0].shape for c in components):
+            raise ValueError(f"the components of {name!r} do not belong together")
+        placement = SHARED if owner is None else Owned(owner)
+        result[name] = SecretTensor(components, number, placement, session, dtype)
     return result
 
 
@@ -165,11 +192,19 @@ def _metadata(path: Path) -> dict[str, Any]:
     try:
         with safe_open(path, "pt") as file:
             notes = file.metadata() or {}
-    except SafetensorError as error:
+    except (SafetensorError, OSError) as error:
         raise CorruptFile(f"{path}: not a safetensors file, or a truncated one: {error}") from None
     if notes.get("privml_shares") != _VERSION:
         raise CorruptFile(f"{path} holds no shares of this release of privml")
-    return json.loads(notes["about"])
+    try:
+        about = json.loads(notes["about"])
+        numbers = [about[name] for name in ("run", "step", "rank")]
+        whole = all(type(number) is int and 0 <= number < 2**62 for number in numbers)
+        if not whole or not isinstance(about["tensors"], dict) or not {"engine", "settings"} <= about.keys():
+            raise ValueError("what it says of itself is incomplete")
+    except _NO_SHARES as error:
+        raise CorruptFile(f"{path} holds no shares of this release of privml: {error}") from None
+    return about
 
 
 def _meet(session: Session) -> None:

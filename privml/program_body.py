@@ -40,6 +40,10 @@ _DTYPES = {
 _LAYOUTS = {"strided": torch.strided}
 _MEMORY = {"contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format}
 _KINDS = {"input": "placeholder", "attribute": "get_attr", "call": "call_function"}
+# What plain data that is no program can lead to.
+_NO_PROGRAM = (
+    KeyError, TypeError, ValueError, AttributeError, IndexError, AssertionError, OverflowError, RuntimeError,
+)  # fmt: skip
 _FORMAT_KEYS = ("format", "request", "working", "fixed")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,255}\Z")
 _PATH = re.compile(r"[A-Za-z0-9_.]{1,512}\Z")
@@ -143,7 +147,7 @@ def graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor]
         return _graph_of(body)
     except (CorruptFile, UnsupportedOperator):
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, RecursionError) as error:
+    except _NO_PROGRAM as error:
         raise CorruptFile(f"not a program of privml: {type(error).__name__}: {error}") from error
 
 
@@ -212,6 +216,8 @@ def _decode_node(
     if "shape" in entry:
         node.meta["shape"] = tuple(None if n is None else _integer(n) for n in entry["shape"])
         node.meta["dtype"] = _DTYPES[entry["dtype"]]
+    elif kind != "call":
+        raise CorruptFile(f"the {kind} {name!r} has no shape")
     if node.meta["secret"]:
         node.meta["layer"] = str(entry["layer"])[:512]
         if "format" not in entry:
@@ -251,7 +257,14 @@ def _decode(value: Any, nodes: Mapping[str, fx.Node]) -> Any:
 
 def _decode_format(value: Mapping[str, Any]) -> Format:
     kind = _FORMATS[value["type"]]
-    return kind(**{k: v for k, v in value.items() if k != "type"})
+    fields = {k: v for k, v in value.items() if k != "type"}
+    for key, given in fields.items():
+        fits = type(given) is bool if key == "nonnegative" else type(given) is int and 0 <= given <= 2**64
+        if not (fits or key == "bound" and given is None):
+            raise CorruptFile(f"a format whose {key} is {str(given)[:40]!r}")
+    if kind in (Integer, Boolean) and not 1 <= fields["bits"] <= (64 if kind is Integer else 1):
+        raise CorruptFile(f"a format of {fields['bits']} bits")
+    return kind(**fields)
 
 
 def _decode_constant(value: Mapping[str, Any]) -> torch.Tensor:

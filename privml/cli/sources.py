@@ -37,13 +37,16 @@ def read_array(path: str | os.PathLike) -> torch.Tensor:
         array = np.load(path, allow_pickle=False)
     except FileNotFoundError:
         raise InvalidInput(f"{path}: no such file") from None
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # of files, zip archives, Python's tokenizer and memory, which NumPy lets through
         raise InvalidInput(f"{path}: not a .npy array ({error})") from None
     if not isinstance(array, np.ndarray):
         raise InvalidInput(f"{path}: an archive of several arrays (.npz); save one of them as .npy")
     if array.dtype.kind not in "fiub":
         raise InvalidInput(f"{path}: dtype {array.dtype} is not a number type; save float32 or integers")
-    return torch.from_numpy(np.ascontiguousarray(array))
+    try:
+        return torch.from_numpy(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")))
+    except TypeError:
+        raise InvalidInput(f"{path}: dtype {array.dtype} is not known to torch; save float32 or integers") from None
 
 
 def source_of(config: DictConfig) -> Source:

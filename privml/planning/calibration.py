@@ -79,8 +79,8 @@ class Calibration:
         if fresh or not path.exists():
             return cls(path)
         try:
-            return cls(path, json.loads(path.read_text())["seconds"])
-        except (OSError, ValueError, KeyError):
+            return cls(path, _checked(json.loads(path.read_text())["seconds"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return cls(path)  # it is measured again
 
     def save(self) -> None:
@@ -124,6 +124,13 @@ class Calibration:
 
     def of(self, setting: Setting, call: Call) -> float:
         return call.times * self.seconds[named(setting, call.sample)]
+
+
+def _checked(seconds: Any) -> dict[str, float]:
+    """ValueError for anything but times by name."""
+    if not isinstance(seconds, dict) or not all(type(s) in (int, float) and 0 <= s < 1e9 for s in seconds.values()):
+        raise ValueError("no times")
+    return seconds
 
 
 def folder() -> Path:

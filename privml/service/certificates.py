@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from privml.errors import ConfigError
@@ -25,6 +26,8 @@ AUTHORITY, AUTHORITY_KEY = "authority.pem", "authority.key"
 _CLOCK_SLACK = timedelta(minutes=5)
 _LONGEST_NAME = 63
 _MOST_DAYS = 3650
+# What a file that is no certificate or key can lead to; a key may also be encrypted or of another kind.
+_UNREADABLE = (OSError, ValueError, TypeError, AttributeError, UnsupportedAlgorithm, x509.InvalidVersion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,10 @@ def issue(folder: str | Path, name: str, out: str | Path | None = None, days: in
     try:
         signer = x509.load_pem_x509_certificate((folder / AUTHORITY).read_bytes())
         signing = serialization.load_pem_private_key((folder / AUTHORITY_KEY).read_bytes(), None)
-    except (OSError, ValueError) as error:
+        if not isinstance(signing, (ec.EllipticCurvePrivateKey, rsa.RSAPrivateKey)):
+            raise ValueError("its key is of another kind than those of certificates")
+        authority = signer.subject
+    except _UNREADABLE as error:
         raise ConfigError(f"no authority in {folder}: {error}; make one with `privml certs init folder=...`") from None
     issued = Issued(target / f"{name}.pem", target / f"{name}.key")
     _refuse_existing(issued)
@@ -66,7 +72,7 @@ def issue(folder: str | Path, name: str, out: str | Path | None = None, days: in
     key = _new_key()
     usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
     builder = (
-        _dated(_subject(name), signer.subject, key, days)
+        _dated(_subject(name), authority, key, days)
         .add_extension(x509.BasicConstraints(False, None), critical=True)
         .add_extension(_key_usage(digital_signature=True), critical=True)
         .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
@@ -79,9 +85,12 @@ def issue(folder: str | Path, name: str, out: str | Path | None = None, days: in
 def describe(file: str | Path) -> dict[str, str]:
     """What a certificate says: names, authority, validity and fingerprint. Raises ConfigError."""
     try:
-        certificate = x509.load_pem_x509_certificate(Path(file).read_bytes())
-    except (OSError, ValueError) as error:
+        return _described(x509.load_pem_x509_certificate(Path(file).read_bytes()))
+    except _UNREADABLE as error:
         raise ConfigError(f"{file} is not a certificate: {error}") from None
+
+
+def _described(certificate: x509.Certificate) -> dict[str, str]:
     try:
         names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         named = ", ".join(names.get_values_for_type(x509.DNSName))

@@ -24,6 +24,8 @@ from privml.session.session import Settings, active_engine, dealt_engine, make_e
 
 # Bounds what a client can make the server allocate.
 LARGEST_INPUT = 1 << 26
+# Seconds; more than any server waits for a next query.
+LONGEST_IDLE = 1e9
 
 Shape = tuple[int, ...]
 
@@ -218,7 +220,7 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
 def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
     """What the server has room for; ProtocolError for what no server says."""
     queries, idle, ahead = (verdict.get(name) for name in ("queries", "idle", "ahead"))
-    fits = type(queries) is int and queries >= 0 and type(idle) in (int, float) and 0 <= idle < float("inf")
+    fits = type(queries) is int and queries >= 0 and type(idle) in (int, float) and 0 <= idle < LONGEST_IDLE
     if not fits or type(ahead) is not bool or (ahead and not wished):
         raise ProtocolError("the server does not say for how many queries it has room")
     return Room(queries, float(idle), ahead)

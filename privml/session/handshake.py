@@ -103,7 +103,7 @@ def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: 
         _heed_moved(theirs, getattr(channel, "peer_name", ""))
     _check_flat(theirs)
     _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
-    return Hello(**{f.name: theirs[f.name] for f in fields(Hello)})
+    return _as_hello(theirs)
 
 
 def answer_busy(channel: ByteChannel, seconds: float) -> None:
@@ -170,6 +170,13 @@ def _read(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
 def _check_flat(hello: dict[str, Any]) -> None:
     if not all(_plain(value) for value in hello.values()):
         raise ProtocolError("the peer's hello is not a flat object of short strings and integers")
+
+
+def _as_hello(words: dict[str, Any]) -> Hello:
+    missing = [f.name for f in fields(Hello) if f.name not in words]
+    if missing:
+        raise ProtocolError(f"the peer's hello says nothing of {missing[0]}")
+    return Hello(**{f.name: words[f.name] for f in fields(Hello)})
 
 
 def _plain(value: object) -> bool:

@@ -290,3 +290,60 @@ def test_weights_in_constant_nodes_are_parameters():
     ]
     module = OnnxModule(model(nodes))
     assert [tuple(p.shape) for p in module.parameters()] == [(4, 3)]
+
+
+# ---- what would fill the memory, or never end
+def grown(op, **weights):
+    return model([helper.make_node(op, list(weights), ["a"]), helper.make_node("Add", ["x", "a"], ["y"])],
+                 weights=list(weights.items()))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "proto",
+    [
+        grown("ConstantOfShape", s=np.array([2**20, 2**10])),
+        grown("ConstantOfShape", s=np.array([2**40])),
+        grown("Expand", v=np.float32([1]), s=np.array([2**15, 2**15])),
+        grown("Tile", v=np.float32([1, 2, 3]), n=np.array([2**30])),
+        grown("Range", p=np.float32(0), q=np.float32(2**30), r=np.float32(1)),
+        grown("Add", v=np.zeros((2**15, 1), np.float32), w=np.zeros((1, 2**15), np.float32)),
+    ],
+)
+def test_constants_that_a_small_file_lets_grow_are_refused(proto):
+    with pytest.raises(UnsupportedOperator, match="the constants that the model computes have more than"):
+        OnnxModule(proto)
+
+
+def test_loops_within_loops_end():
+    kinds = {"i": TensorProto.INT64, "c": TensorProto.BOOL, "d": TensorProto.BOOL}
+
+    def loop(level, inner):
+        infos = [helper.make_tensor_value_info(n, kinds.get(n, TensorProto.FLOAT), None) for n in ("i", "c", "v")]
+        ends = [helper.make_tensor_value_info(n, kinds.get(n, TensorProto.FLOAT), None) for n in ("d", f"o{level}")]
+        nodes = [helper.make_node("Identity", ["c"], ["d"]), inner]
+        body = helper.make_graph(nodes, f"b{level}", infos, ends)
+        return helper.make_node(
+            "Loop", ["n", "", "v" if level else "x"], [f"o{level + 1}" if level else "y"], body=body
+        )
+
+    first = helper.make_node("Add", ["v", "v"], ["o2"])
+    proto = model([loop(0, loop(1, loop(2, first)))], weights=[("n", np.array(2000))])
+    with pytest.raises((UnsupportedOperator, CorruptFile)):
+        OnnxModule(proto)
+
+
+def test_a_sequence_too_long_to_scan_is_refused():
+    infos = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("s", "e")]
+    ends = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("t", "z")]
+    nodes = [helper.make_node("Add", ["s", "e"], ["t"]), helper.make_node("Identity", ["t"], ["z"])]
+    body = helper.make_graph(nodes, "b", infos, ends)
+    scan = helper.make_node("Scan", ["s0", "x"], ["f", "y"], body=body, num_scan_inputs=1)
+    with pytest.raises(UnsupportedOperator, match="more than 10000 parts"):
+        OnnxModule(model([scan], (2**40, 3), [("s0", np.zeros(3, np.float32))]))
+
+
+def test_a_model_without_outputs():
+    proto, _ = linear()
+    del proto.graph.output[:]
+    with pytest.raises(CorruptFile, match="no outputs"):
+        OnnxModule(proto)

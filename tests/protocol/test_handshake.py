@@ -249,3 +249,16 @@ def test_a_client_is_not_sent_where_it_does_not_go():
     with pytest.raises(ValueError, match=r"10\.0\.0\.1"):
         following("127.0.0.1:1", {}, attempt, admit)
     assert asked == ["127.0.0.1:1"]
+
+
+@pytest.mark.parametrize("left_out", ["store", "ring", "nonce", "truncation"])
+def test_a_hello_that_leaves_out_what_may_be_null(left_out):
+    words = {name: value for name, value in asdict(FACING).items() if name != left_out}
+
+    def party(rank, channel):
+        if rank == 0:
+            return shake_hands(channel, BASE)
+        channel.write(frame(json.dumps(words).encode()))
+        channel.flush()
+
+    assert isinstance(run_both(party)[0], ProtocolError)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from privml.frontend.onnx.plan import Planner
 
 MOST_ITERATIONS = 10_000
+# Of all bodies of a model together, however they are nested.
+MOST_UNROLLED = 100_000
 _SECRET = (
     "{} depends on the values of the model's inputs and would reveal them; only conditions known at conversion "
     "are supported"
@@ -28,9 +30,11 @@ def _attributes(proto: onnx.NodeProto) -> dict[str, Any]:
     return {a.name: helper.get_attribute_value(a) for a in proto.attribute}
 
 
-def _constant(value: Value, what: str) -> Any:
-    if value.array is None:
+def _constant(value: Value | None, what: str) -> Any:
+    if value is None or value.array is None:
         raise Refusal(_SECRET.format(what))
+    if value.array.size != 1:
+        raise Refusal(f"{what} is not one number")
     return value.array.reshape(-1)[0].item()
 
 
@@ -38,6 +42,9 @@ def _body(
     planner: Planner, body: onnx.GraphProto, scope: dict[str, Value], bound: dict[str, Value], shapes: bool
 ) -> list[Value]:
     """Plans a body inside ``scope`` with its inputs bound; the values of its outputs."""
+    planner.unrolled += 1
+    if planner.unrolled > MOST_UNROLLED:
+        raise Refusal(f"the bodies of the model's loops are unrolled more than {MOST_UNROLLED} times")
     inner = {**scope, **bound}
     for tensor in body.initializer:
         inner[tensor.name] = planner.initializer(tensor.name, onnx.numpy_helper.to_array(tensor))
@@ -91,6 +98,8 @@ def _scan(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scop
     if inputs[0].shape is None or inputs[0].shape[axes[0]] is None:
         raise Refusal("the length of the sequence it scans is not known at conversion")
     length = inputs[0].shape[axes[0]]
+    if length > MOST_ITERATIONS:
+        raise Refusal(f"the sequence it scans has more than {MOST_ITERATIONS} parts")
     collected: list[list[Value]] | None = None
     for count in range(length):
         picks = [

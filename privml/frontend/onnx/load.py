@@ -49,6 +49,11 @@ def load(
     _one_name_for_the_default_domain(skeleton)
     if not skeleton.opset_import:
         raise CorruptFile("not an ONNX model: it names no operator set")
+    for opset in skeleton.opset_import:
+        if not 0 <= opset.version < 2**31:
+            raise CorruptFile(f"not an ONNX model: an operator set of version {opset.version}")
+    if not skeleton.graph.output:
+        raise CorruptFile("not an ONNX model: it has no outputs")
     newest, version = onnx.defs.onnx_opset_version(), opset_of(skeleton) or 0
     if version > newest:
         raise UnsupportedOperator(

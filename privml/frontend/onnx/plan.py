@@ -13,6 +13,7 @@ from onnx import TensorProto, helper
 
 from privml.errors import UnsupportedOperator
 from privml.frontend.onnx import control
+from privml.frontend.onnx.growth import Growth
 from privml.frontend.onnx.load import Loaded, needed_values, opset_of
 from privml.frontend.onnx.refused import REASONS
 from privml.frontend.onnx.static import RANDOM, folder, shape_array
@@ -122,6 +123,8 @@ class Planner:
         self.public = public
         self.keys: dict[str, int] = {}
         self.maps: set[str] = set()  # results of ZipMap, which stay tensors
+        self.unrolled = 0  # bodies of loops
+        self.growth = Growth(self.opsets)
 
     # ---- values
     def key(self, name: str) -> str:
@@ -170,6 +173,8 @@ class Planner:
                 self._node(proto, scope, declared)
             except Refusal as refusal:
                 self.plan.problems.append(f"{describe(proto)}: {refusal}")
+            except Exception as error:  # operands or attributes are missing, or others than the operator has
+                self.plan.problems.append(f"{describe(proto)}: it does not fit: {type(error).__name__}: {error}")
             for name in proto.output:
                 if name and name not in scope:  # after a refusal: go on, to report all of them at once
                     scope[name] = self.result(name, declared)
@@ -222,6 +227,7 @@ class Planner:
             fold = folder(proto, self.opsets)
             arrays = [None if v is None else v.array for v in operands]
             if all(v is None or v.array is not None for v in operands):
+                self.growth.expect(proto, arrays)
                 results = fold(*arrays)
                 if any(isinstance(r, (list, dict)) or r is not None and r.dtype.kind in "OUS" for r in results):
                     raise Refusal("strings and sequences are not supported")
