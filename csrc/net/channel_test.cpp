@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <future>
 #include <random>
 #include <thread>
 #include <vector>
@@ -19,10 +20,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// For what happens at once unless something is broken.
+constexpr auto kPatience = 60s;
+
 ChannelPair tcp_pair() {
   TcpListener listener("127.0.0.1", 0);
-  auto client = connect_tcp("127.0.0.1", listener.port(), 5s);
-  return {listener.accept(5s), std::move(client)};
+  auto client = connect_tcp("127.0.0.1", listener.port(), kPatience);
+  return {listener.accept(kPatience), std::move(client)};
 }
 
 class Channels : public ::testing::TestWithParam<bool> {
@@ -262,30 +266,47 @@ TEST(Tcp, PortInUseIsNamed) {
   }
 }
 
-TEST(Tcp, NobodyThereEndsAtTheDeadline) {
-  int port = 0;
-  {
-    port = TcpListener("127.0.0.1", 0).port();
+// A port that nobody listens on, and that the system gives to no other program.
+struct ReservedPort {
+  ReservedPort() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
+    const int on = 1;  // a listener may still take it
+    EXPECT_EQ(setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on), 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port = ntohs(address.sin_port);
   }
-  int waited = 0;
-  EXPECT_THROW(connect_tcp("127.0.0.1", port, 120ms, [&] { ++waited; }), PeerDisconnected);
-  EXPECT_EQ(waited, 1);
+  ~ReservedPort() { close(socket); }
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+  int socket;
+  int port = 0;
+};
+
+TEST(Tcp, NobodyThereEndsAtTheDeadline) {
+  const ReservedPort nobody;
+  EXPECT_THROW(connect_tcp("127.0.0.1", nobody.port, 120ms), PeerDisconnected);
 }
 
 TEST(Tcp, ConnectWaitsForALateListener) {
-  int port = 0;
-  {
-    port = TcpListener("127.0.0.1", 0).port();
-  }
+  const ReservedPort reserved;
+  std::promise<void> waiting;
   std::unique_ptr<Channel> accepted;
   std::thread late([&] {
-    std::this_thread::sleep_for(100ms);
-    TcpListener listener("127.0.0.1", port);
-    accepted = listener.accept(5s);
+    waiting.get_future().wait();
+    TcpListener listener("127.0.0.1", reserved.port);
+    accepted = listener.accept(kPatience);
   });
-  const auto channel = connect_tcp("127.0.0.1", port, 5s);
+  int said = 0;
+  const auto channel = connect_tcp("127.0.0.1", reserved.port, kPatience, [&] {
+    if (++said == 1) waiting.set_value();
+  });
   late.join();
   EXPECT_NE(accepted, nullptr);
+  EXPECT_EQ(said, 1);
 }
 
 TEST(Tcp, AcceptEndsAtTheDeadline) {
@@ -301,7 +322,7 @@ TEST(Tcp, GarbageIsAProtocolError) {
   address.sin_port = htons(static_cast<u16>(listener.port()));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(connect(raw, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  const auto channel = listener.accept(5s);
+  const auto channel = listener.accept(kPatience);
   const std::string text = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
   ASSERT_EQ(write(raw, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   u8 x;
@@ -330,7 +351,7 @@ struct RawPeer {
 TEST(Tcp, WriteEndsWhenThePeerNeverReads) {
   TcpListener listener("127.0.0.1", 0);
   const RawPeer peer(listener.port());
-  const auto channel = listener.accept(5s);
+  const auto channel = listener.accept(kPatience);
   channel->set_deadline(50ms);
   EXPECT_THROW(channel->write(pattern(50'000'000, 0)), PeerDisconnected);
 }
@@ -338,7 +359,7 @@ TEST(Tcp, WriteEndsWhenThePeerNeverReads) {
 TEST(Tcp, HalfAFrameIsNeverRead) {
   TcpListener listener("127.0.0.1", 0);
   const RawPeer peer(listener.port());
-  const auto channel = listener.accept(5s);
+  const auto channel = listener.accept(kPatience);
   channel->set_deadline(50ms);
   std::vector<u8> got(4);
   peer.frame(4, {1, 2, 3, 4});
@@ -354,7 +375,7 @@ TEST(Tcp, PeerLeavesWithinAFrame) {
   std::unique_ptr<Channel> channel;
   {
     const RawPeer peer(listener.port());
-    channel = listener.accept(5s);
+    channel = listener.accept(kPatience);
     peer.frame(100, pattern(10, 5));
   }
   u8 x;
@@ -369,7 +390,7 @@ TEST(Tcp, PeerLeavesWithinAFrame) {
 TEST(Tcp, AFrameFromTheFutureDelaysNothing) {
   TcpListener listener("127.0.0.1", 0);
   const RawPeer peer(listener.port());
-  const auto channel = make_shaped(listener.accept(5s), 1ms, 1e9);
+  const auto channel = make_shaped(listener.accept(kPatience), 1ms, 1e9);
   peer.frame(1, {7}, ~u64{0});
   u8 x = 0;
   channel->read({&x, 1});
@@ -382,7 +403,7 @@ TEST(Tcp, CloseWakesAWaitingAccept) {
     std::this_thread::sleep_for(20ms);
     listener.close();
   });
-  EXPECT_THROW(listener.accept(10s), PeerDisconnected);
+  EXPECT_THROW(listener.accept(kPatience), PeerDisconnected);
   closer.join();
 }
 

@@ -8,6 +8,7 @@ import time
 import pytest
 import torch
 import torch.nn.functional as F
+from patience import ENDLESS
 from test_networks import Block, lenet
 
 import models
@@ -226,19 +227,14 @@ def test_a_failing_node_ends_all_lanes_with_its_error(case, kind, monkeypatch):
         return original(self, a, bits)
 
     before = threading.active_count()
-    with privml.local("twopc", ot="ideal", threads=3, deadline=30.0) as session:
+    with privml.local("twopc", ot="ideal", threads=3, deadline=ENDLESS) as session:
         monkeypatch.setattr(TwoPartyEngine, "relu", relu)
-        start = time.monotonic()
         with pytest.raises(kind, match="this node fails"):
-            program.run(session, x)
-        assert time.monotonic() - start < 20
+            program.run(session, x)  # long before the deadline
         with pytest.raises(PrivmlError):
             program.run(session, x)
-    for _ in range(100):
-        if threading.active_count() <= before:
-            break
+    while threading.active_count() > before:
         time.sleep(0.05)
-    assert threading.active_count() <= before
 
 
 def test_what_is_computed_on_demand_is_not_overlapped():

@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE
+from ports import reserved
 
 sys.path.insert(0, str(Path(__file__).parent))
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["torch.distributed.tensor", "privml.service.serve"])  # what takes long to load
+from commands import PROCESSES
 
 
 class PartyProcess:
@@ -27,21 +26,21 @@ class PartyProcess:
         theirs.close()
         self.lines: list[str] = []
 
-    def line(self, start: str, timeout: float = 60) -> str:
+    def line(self, start: str, timeout: float = PATIENCE) -> str:
         """The next line that begins with ``start``."""
         while True:
             line = self._next(timeout)
             if line.startswith(start):
                 return line
 
-    def last(self, timeout: float = 60) -> str:
+    def last(self, timeout: float = PATIENCE) -> str:
         """The line it ended with."""
         end = time.monotonic() + timeout
         try:
             while True:
                 self._next(end - time.monotonic())
         except EOFError:
-            self.process.join(10)
+            self.process.join(PATIENCE)
             return self.lines[-1]
 
     def _next(self, timeout: float) -> str:
@@ -77,7 +76,6 @@ def party(start):
 
 
 @pytest.fixture
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_port() -> Iterator[int]:
+    with reserved(1) as (address,):
+        yield int(address.split(":")[1])

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 
 import torch
+from patience import PATIENCE
 
 from privml.session import connect as connection
 from privml.session import session as sessions
@@ -62,7 +63,7 @@ def play(rank: int, side: str, address: str, options: dict, say: Callable[[str],
     start = time.monotonic()
     while True:
         positive, _ = engine.relu(a, 32)
-        if options.get("phase") != "online" or time.monotonic() - start > 30:
+        if options.get("phase") != "online" or time.monotonic() - start > PATIENCE:
             break
     say(f"result {int(engine.reveal(positive, 32).sum())}")
     session.close()

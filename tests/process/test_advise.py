@@ -4,13 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+from commands import run as privml
 
 from privml.conversion import convert
 from privml.planning import advice
@@ -20,14 +18,6 @@ from privml.planning.engines import MALICIOUS, OFFERS, SEMI_HONEST, offer_of
 from privml.service.choose_ot import LinkProfile
 
 NUMERICS = {"fixed32": {"bits": 32}, "float32": {"floating": "float32"}}
-
-
-def privml(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", "from privml.cli import main; main()", *arguments]
-    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
-    assert not check or done.returncode == 0, done.stderr
-    return done
 
 
 class Known(dict):

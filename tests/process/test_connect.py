@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import socket
-import time
 
 import pytest
+from patience import ENDLESS, PATIENCE
 
 from privml.engines.correlations import OtChoice
 
@@ -46,23 +46,21 @@ def test_late_connector(party):
 @pytest.mark.parametrize("side", ["listen", "connect"])
 def test_nobody_comes(party, free_port, side):
     lonely = party(0, side, f"127.0.0.1:{free_port}", deadline=1.0)
-    last = lonely.last(30)
+    last = lonely.last()
     assert last.startswith("error PeerDisconnected") and "within 1 seconds" in last and str(free_port) in last
 
 
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize("die_at", ["handshake", "setup", "opened", "preprocess", "online"])
 def test_killed_peer(party, victim, die_at):
-    options = [{"phase": die_at, "deadline": 20.0}, {"phase": die_at, "deadline": 20.0}]
+    options = [{"phase": die_at, "deadline": ENDLESS}, {"phase": die_at, "deadline": ENDLESS}]
     options[victim]["die_at"] = die_at
     both = pair(party, *options)
     survivor, dead = both[1 - victim], both[victim]
-    dead.process.join(60)
-    start = time.monotonic()
-    last = survivor.last(30)
+    dead.process.join(PATIENCE)
+    last = survivor.last()  # a closed socket is noticed at once, long before the deadline
     assert dead.process.exitcode == -9
     assert last.startswith("error PeerDisconnected"), survivor.lines
-    assert time.monotonic() - start < 10  # a closed socket is noticed at once, long before the deadline
 
 
 @pytest.mark.parametrize("victim", [0, 1])
@@ -70,7 +68,7 @@ def test_stopped_peer_ends_at_the_deadline(party, victim):
     options = [{"deadline": 2.0}, {"deadline": 2.0}]
     options[victim] |= {"die_at": "stop"}
     both = pair(party, *options)
-    last = both[1 - victim].last(30)
+    last = both[1 - victim].last()
     assert last.startswith("error PeerDisconnected"), last
 
 
@@ -93,7 +91,7 @@ def test_different_settings(party, theirs, field):
 def test_port_in_use(party):
     a = party(0, "listen", ANY)
     address = "127.0.0.1:" + a.line("port").split()[1]
-    last = party(0, "listen", address).last(30)
+    last = party(0, "listen", address).last()
     assert last.startswith("error ConfigError") and address.split(":")[1] in last
 
 
@@ -106,10 +104,10 @@ def test_garbage_on_the_port(party, sent):
     a = party(0, "listen", ANY)
     with socket.create_connection(("127.0.0.1", int(a.line("port").split()[1]))) as scanner:
         scanner.sendall(sent)
-        assert a.last(30).startswith("error ProtocolError"), a.lines
+        assert a.last().startswith("error ProtocolError"), a.lines
 
 
 def test_scanner_that_says_nothing(party):
     a = party(0, "listen", ANY, deadline=1.0)
     with socket.create_connection(("127.0.0.1", int(a.line("port").split()[1]))):
-        assert a.last(30).startswith("error PeerDisconnected"), a.lines
+        assert a.last().startswith("error PeerDisconnected"), a.lines

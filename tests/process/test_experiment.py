@@ -11,15 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import run
+from patience import PATIENCE
 
 PROGRAM = "from privml.cli import main; main()"
 REPOSITORY = Path(__file__).parents[2]
 
 
 def experiment(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run("experiment", *arguments, cwd=cwd, check=False)
+
+
+def shell(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """For launchers that start this interpreter again."""
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", PROGRAM, "experiment", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=280)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=PATIENCE)
 
 
 def lines(file: Path) -> list[dict[str, Any]]:
@@ -67,7 +74,7 @@ def test_an_experiment_of_training_from_its_file(tmp_path: Path) -> None:
 
 def test_runs_go_side_by_side_with_joblib(tmp_path: Path) -> None:
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    done = experiment(
+    done = shell(
         "-m", "name=side", "model=mlp", "engine=plain", "numerics=fixed32,fixed64", "count=2", "tracking=null",
         "hydra/launcher=joblib", "hydra.launcher.n_jobs=2",
         cwd=tmp_path,

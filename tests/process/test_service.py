@@ -7,12 +7,12 @@ import json
 import os
 import signal
 import socket
-import time
 
 import numpy as np
 import pytest
 import service_party
 import torch
+from patience import PATIENCE
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
@@ -121,7 +121,7 @@ def test_server_survives_garbage_and_bad_clients(server, client, other_folder):
     assert wrong.startswith("error HandshakeMismatch") and "k is 8 here and 4 at the peer" in wrong
     assert "k is 4 here and 8 at the peer" in running.line("log")
     dead = client(running.address, die_at="relu")
-    dead.process.join(30)
+    dead.process.join(PATIENCE)
     assert "PeerDisconnected" in running.line("log")
     assert_answer(client(running.address).last())
     assert running.last() == "end"
@@ -141,7 +141,7 @@ def test_refused_shape_reaches_the_client(server, start, folder):
 def test_server_killed_during_a_query(server, client, die_at):
     running = server(die_at=die_at)
     assert client(running.address).last().startswith("error PeerDisconnected")
-    running.process.join(30)
+    running.process.join(PATIENCE)
     assert running.process.exitcode == -9
 
 
@@ -192,10 +192,10 @@ def test_interrupt_ends_a_client_that_waits(client):
 def test_interrupt_ends_a_server_that_answers(server):
     running = server()
     host, port = running.address.split(":")
-    with socket.create_connection((host, int(port))):
-        time.sleep(0.5)
+    with socket.create_connection((host, int(port))) as connection:
+        assert connection.recv(8)  # it shakes hands
         os.kill(running.process.pid, signal.SIGINT)
-        running.process.join(5)
+        running.process.join(45)  # less than the deadline of its read
         assert running.process.exitcode == 1
 
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import Command
+from commands import run as privml
 from omegaconf import OmegaConf
-from test_cli import COMMAND, ENVIRONMENT, privml
 
 from models import load
 from privml.cli.paths import config_directory
@@ -37,23 +37,19 @@ def tls(name: str, role: str, peer: str) -> list[str]:
 
 def test_a_query_between_certificates(folder: Path) -> None:
     place = ["program=lenet/program", "weights=lenet/weights.safetensors", "listen=127.0.0.1:0", "queries=1"]
-    serve = [*COMMAND, "serve", *place, *tls("hospital-a", "client", "lab-b")]
-    with subprocess.Popen(serve, cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            port = server.stdout.readline().split("port ")[1].split(",")[0]
-            ask = ["query", "program=lenet/program", f"server=127.0.0.1:{port}", "input=digit.npy"]
-            for identity, words in (
-                (tls("stranger-c", "server", "hospital-a"), "does not bear a name"),
-                (tls("lab-b", "server", "stranger-c"), "the peer's certificate is for hospital-a"),
-                ([], "PeerDisconnected"),
-            ):
-                refused = privml(*ask, *identity, cwd=folder, check=False)
-                assert refused.returncode == 1 and words in refused.stderr, refused.stderr
-            privml(*ask, "out=scores.npy", *tls("lab-b", "server", "hospital-a"), cwd=folder)
-            assert server.wait(60) == 0
-            log = server.stdout.read()
-        finally:
-            server.kill()
+    with Command("serve", *place, *tls("hospital-a", "client", "lab-b"), cwd=folder) as server:
+        port = server.stdout.readline().split("port ")[1].split(",")[0]
+        ask = ["query", "program=lenet/program", f"server=127.0.0.1:{port}", "input=digit.npy"]
+        for identity, words in (
+            (tls("stranger-c", "server", "hospital-a"), "does not bear a name"),
+            (tls("lab-b", "server", "stranger-c"), "the peer's certificate is for hospital-a"),
+            ([], "PeerDisconnected"),
+        ):
+            refused = privml(*ask, *identity, cwd=folder, check=False)
+            assert refused.returncode == 1 and words in refused.stderr, refused.stderr
+        privml(*ask, "out=scores.npy", *tls("lab-b", "server", "hospital-a"), cwd=folder)
+        assert server.wait() == 0
+        log = server.stdout.read()
     assert log.count("IdentityError") == 3 and "stranger-c" in log
     assert np.load(folder / "scores.npy").shape == (1, 10)
 

@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-import socket
-import subprocess
-import sys
+import shutil
 import time
-from pathlib import Path
 
 import pytest
+from commands import ROOT, Command, run
+from ports import reserved
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = str(ROOT / "scripts/train.py")
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 
 
 def lines_of(folder):
@@ -25,9 +22,7 @@ def lines_of(folder):
 @pytest.mark.parametrize("how", [["engine=plain"], ["processes=true"]], ids=["plain", "three processes"])
 def test_training_follows_the_clear_loop(how, tmp_path):
     pytest.importorskip("mlxtend")
-    command = [sys.executable, SCRIPT, *how, "steps=3", "train.batch=8", f"out={tmp_path}"]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    run(SCRIPT, *how, "steps=3", "train.batch=8", f"out={tmp_path}", cwd=tmp_path)
     report, *steps = lines_of(tmp_path)
     assert len(steps) == 3 and len({step["clear"] for step in steps}) == 3
     assert max(abs(step["clear"] - step["secret"]) for step in steps) < 0.01
@@ -52,9 +47,7 @@ def test_recipes_and_splits(recipe, tmp_path):
     if recipe in ("mlp", "gru"):
         pytest.importorskip({"mlp": "mlxtend", "gru": "sktime"}[recipe])
     pytest.importorskip("sklearn")
-    command = [sys.executable, SCRIPT, "engine=plain", "steps=4", f"out={tmp_path}", "quiet=true", *RECIPES[recipe]]
-    done = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
+    run(SCRIPT, "engine=plain", "steps=4", f"out={tmp_path}", "quiet=true", *RECIPES[recipe], cwd=tmp_path)
     report, *lines = lines_of(tmp_path)
     steps = [line for line in lines if "secret" in line]
     every = report["settings"]["show_loss"]
@@ -65,27 +58,43 @@ def test_recipes_and_splits(recipe, tmp_path):
     assert all(0 < line["accuracy"] <= 1 for line in accuracies)
 
 
-def parties(folder, engine, *more):
-    """One process per party, as on different machines."""
-    listener, dealer = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    three = engine[0] == "engine=threepc"
-    places = [[f"listen={listener}"], [f"connect={listener}"]]
-    if three:
-        places = [[*place, f"dealer={dealer}"] for place in places] + [[f"listen={dealer}"]]
-    command = [sys.executable, SCRIPT, *engine, "train=logistic", "split=vertical", "steps=12"]
-    command += ["save_every=2", "compare=false", "quiet=true", f"out={folder}", *more]
-    return [
-        subprocess.Popen([*command, f"rank={rank}", *place], env=ENVIRONMENT, cwd=folder)
-        for rank, place in enumerate(places)
-    ]
+@pytest.fixture
+def parties():
+    """Starts one process per party, as on different machines, and ends them with the test."""
+
+    def start(folder, engine, *more):
+        listener, dealer = addresses
+        three = engine[0] == "engine=threepc"
+        places = [[f"listen={listener}"], [f"connect={listener}"]]
+        if three:
+            places = [[*place, f"dealer={dealer}"] for place in places] + [[f"listen={dealer}"]]
+        command = [SCRIPT, *engine, "train=logistic", "split=vertical", "steps=12"]
+        command += ["save_every=2", "compare=false", "quiet=true", f"out={folder}", *more]
+        return [
+            stack.enter_context(Command(*command, f"rank={rank}", *place, cwd=folder))
+            for rank, place in enumerate(places)
+        ]
+
+    with reserved(2) as addresses, contextlib.ExitStack() as stack:
+        yield start
 
 
-def free_ports(count):
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+def killed_between_checkpoints(start, folder):
+    """What is left of a run whose parties were all killed after step 4 and before the last one's checkpoint. A run
+    that was faster than this process is tried again."""
+    while True:
+        shutil.rmtree(folder)
+        folder.mkdir()
+        running = start(folder)
+        while not any(path.name >= "step-000000004.safetensors" for path in (folder / "party-0").glob("step-*")):
+            assert not any(party.poll() for party in running)
+            time.sleep(0.002)
+        for party in running:
+            party.kill()
+        saved = [sorted(path.name for path in (folder / f"party-{r}").iterdir()) for r in range(len(running))]
+        if not (folder / "losses.jsonl").exists() and "step-000000012.safetensors" not in sum(saved, []):
+            assert all(saved)
+            return
 
 
 DETERMINISTIC = {
@@ -96,27 +105,17 @@ DETERMINISTIC = {
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("how", DETERMINISTIC)
-def test_a_run_whose_parties_were_all_killed_ends_as_if_they_had_not_been(how, tmp_path):
+def test_a_run_whose_parties_were_all_killed_ends_as_if_they_had_not_been(parties, how, tmp_path):
     """With truncations that are functions of the values, whatever the shares are."""
     pytest.importorskip("sklearn")
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for folder in (whole, broken):
         folder.mkdir()
-    assert [party.wait(240) for party in parties(whole, DETERMINISTIC[how])] == [0] * (3 if "three" in how else 2)
-    running = parties(broken, DETERMINISTIC[how])
-    try:
-        deadline = time.monotonic() + 240
-        while not any(path.name >= "step-000000004.safetensors" for path in (broken / "party-0").glob("step-*")):
-            assert time.monotonic() < deadline and all(party.poll() is None for party in running)
-            time.sleep(0.002)
-    finally:
-        for party in running:
-            party.kill()
-            party.wait()
-    assert not (broken / "losses.jsonl").exists()  # killed before its end
-    saved = [sorted(path.name for path in (broken / f"party-{r}").iterdir()) for r in range(len(running))]
-    assert all(saved) and "step-000000012.safetensors" not in sum(saved, [])
-    assert [party.wait(240) for party in parties(broken, DETERMINISTIC[how], "resume=true")] == [0] * len(running)
+    succeeded = [0] * (3 if "three" in how else 2)
+    assert [party.wait() for party in parties(whole, DETERMINISTIC[how])] == succeeded
+    killed_between_checkpoints(lambda folder: parties(folder, DETERMINISTIC[how]), broken)
+    resumed = parties(broken, DETERMINISTIC[how], "resume=true")
+    assert [party.wait() for party in resumed] == succeeded
     assert (broken / "weights.safetensors").read_bytes() == (whole / "weights.safetensors").read_bytes()
     curves = [[line["secret"] for line in lines_of(folder)[1:]] for folder in (whole, broken)]
     assert curves[0] == curves[1] and len(curves[0]) == 12 and curves[0][-1] < 0.5 * curves[0][0]

@@ -10,6 +10,7 @@ import time
 from multiprocessing.connection import Connection
 
 import torch
+from patience import PATIENCE
 
 import privml
 
@@ -33,7 +34,7 @@ def play(pipe: Connection, rank: int, places: dict, die_at: str | None, deadline
         start = time.monotonic()
         while True:
             positive, _ = session.engine.relu(a, 32)
-            if die_at is None or time.monotonic() - start > 30:
+            if die_at is None or time.monotonic() - start > PATIENCE:
                 break
         total = session.engine.reveal(positive, 32)
         pipe.send(f"result {int(total.sum())}")

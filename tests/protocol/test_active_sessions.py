@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Actively secure sessions between two ends of a socket: what must agree, what is refused, queries."""
 
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from ports import reserved
 
 import privml
 from privml.engines.correlations import OtChoice
@@ -21,9 +21,8 @@ IDEAL = OtChoice("ideal")
 
 @pytest.fixture
 def address():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    with reserved(1) as (address,):
+        yield address
 
 
 def run(address, first, second):

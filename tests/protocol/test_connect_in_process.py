@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """privml.connect: both parties of one program, here on threads over loopback TCP."""
 
-import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from ports import reserved
 
 import privml
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected
@@ -13,9 +13,8 @@ from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected
 
 @pytest.fixture
 def address():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+    with reserved(1) as (address,):
+        yield address
 
 
 def run(address, *settings):

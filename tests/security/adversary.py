@@ -12,6 +12,7 @@ import secrets
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 
 HEADER = struct.Struct("<IIQ")
@@ -44,7 +45,7 @@ class Relay:
     def _accept(self) -> None:
         try:
             client, _ = self._listener.accept()
-            server = socket.create_connection(("127.0.0.1", self._target))
+            server = self._reach()
         except OSError:
             return
         self._sockets += [client, server]
@@ -53,6 +54,16 @@ class Relay:
             body = self._alter if rank == self._dishonest else self._copy
             self._threads.append(threading.Thread(target=body, args=(source, target), daemon=True))
             self._threads[-1].start()
+
+    def _reach(self) -> socket.socket:
+        """A connection to party 0, who may be about to listen still."""
+        while True:
+            try:
+                return socket.create_connection(("127.0.0.1", self._target))
+            except ConnectionRefusedError:
+                if self._listener.fileno() < 0:
+                    raise
+                time.sleep(0.005)
 
     def _copy(self, source: socket.socket, target: socket.socket) -> None:
         try:

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Command lines as processes of their own, without the seconds that loading torch takes each time.
+
+They fork from a server that has loaded what privml needs; arguments, environment, working directory, output and exit
+status are those of the command. ``test_cli`` runs some as a shell does, to see that this makes no difference.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import runpy
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from multiprocessing import reduction
+from pathlib import Path
+from typing import Any, TextIO
+
+from patience import PATIENCE
+
+ROOT = Path(__file__).resolve().parents[2]
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+PROCESSES = multiprocessing.get_context("forkserver")
+# What takes long to load, and pytest, which every process of its workers loads.
+PROCESSES.set_forkserver_preload(
+    ["pytest", "torch.distributed.tensor", "hydra", "privml.conversion", "privml.service.serve", "privml.cli.sources"]
+)
+
+
+class Command:
+    """``privml *arguments``, or the script ``arguments[0]`` where that ends in .py, started in ``cwd``.
+
+    ``stdout`` and ``stderr`` are text files; leaving the block kills what still runs.
+    """
+
+    def __init__(self, *arguments: str, cwd: Path, environment: Mapping[str, str] | None = None) -> None:
+        ends = [os.pipe(), os.pipe()]
+        self.stdout, self.stderr = (os.fdopen(reading, encoding="utf-8") for reading, _ in ends)
+        writing = [_Descriptor(end) for _, end in ends]
+        variables = {**os.environ, **ENVIRONMENT, **(environment or {})}
+        self._process = PROCESSES.Process(target=_run, args=(arguments, str(cwd), variables, *writing))
+        self._process.start()
+        for _, end in ends:
+            os.close(end)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def wait(self, timeout: float = PATIENCE) -> int:
+        """The exit status."""
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise TimeoutError(f"process {self.pid} still runs after {timeout} seconds")
+        return self._process.exitcode
+
+    def poll(self) -> int | None:
+        """The exit status, None while it runs."""
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        if self._process.is_alive():
+            self._process.kill()
+        self._process.join()
+
+    def __enter__(self) -> Command:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.kill()
+        self.stdout.close()
+        self.stderr.close()
+
+
+def run(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """A command to its end. ``check``: it must succeed."""
+    with Command(*arguments, cwd=cwd) as command:
+        errors: list[str] = []
+        reader = _reading(command.stderr, errors)
+        output = command.stdout.read()
+        status = command.wait()
+        reader.join()
+    assert not check or status == 0, errors[0]
+    return subprocess.CompletedProcess(arguments, status, output, errors[0])
+
+
+def _reading(file: TextIO, into: list[str]) -> threading.Thread:
+    """So that neither pipe fills up while the other one is read."""
+    thread = threading.Thread(target=lambda: into.append(file.read()))
+    thread.start()
+    return thread
+
+
+class _Descriptor:
+    """A file descriptor that goes along to a started process."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _received, (reduction.DupFd(self._number),)
+
+
+def _received(shared: Any) -> int:
+    return shared.detach()
+
+
+def _run(arguments: tuple[str, ...], cwd: str, variables: dict[str, str], output: int, errors: int) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+    os.chdir(cwd)
+    for number, end in ((1, output), (2, errors)):
+        os.dup2(end, number)
+        os.close(end)
+    import torch
+
+    torch.set_num_threads(int(variables["OMP_NUM_THREADS"]))
+    sys.path.insert(0, variables["PYTHONPATH"])
+    if arguments[0].endswith(".py"):
+        sys.argv = list(arguments)
+        runpy.run_path(arguments[0], run_name="__main__")
+        return
+    from privml.cli import main
+
+    main(list(arguments))
