@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.metadata
 import os
 import platform
@@ -11,30 +12,41 @@ import shutil
 import ssl
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 GOOD, LACKING, BROKEN = "ok", "missing", "broken"
+_RELEASED = 2026
 
-# Instruction sets in the order of /proc/cpuinfo's names, and what is slower without them.
+# Instruction sets by /proc/cpuinfo's names, and what is slower without them.
 _FEATURES = {
     "aes": "hashing and random bits",
+    "pclmulqdq": "checks of oblivious transfers",
     "avx2": "products and bit transposes",
     "avx512f": "products in wide rings",
+    "avx512bw": "three-party kernels",
+    "avx512dq": "products modulo 2^64",
     "vaes": "oblivious transfers",
+    "vpclmulqdq": "checks of oblivious transfers",
     "gfni": "bit transposes",
 }
 _NEEDED = ("torch", "numpy", "onnx", "hydra-core", "safetensors", "rich", "cryptography")
 # Package -> (what it is for, how to get it).
 _OPTIONAL = {
-    "onnxruntime": ("comparing imported models with their reference", "pip install onnxruntime"),
+    "onnxruntime": ("comparing imported models with their reference", 'pip install "privml[onnx]"'),
     "skl2onnx": ("models of scikit-learn", 'pip install "privml[sklearn]"'),
     "mlflow": ("tracking of experiments", 'pip install "privml[experiments]"'),
-    "matplotlib": ("curves and reports", "pip install matplotlib"),
+    "matplotlib": ("curves of training", 'pip install "privml[experiments]"'),
 }
 _LEAST_DESCRIPTORS = 1024
 _LEAST_MEMORY_GIB = 2
+_LEAST_DISK_GIB = 5
+# Programs that the kernel may pipe core dumps to, and that drop those of processes whose limit is 0, as privml's is.
+_OBEDIENT = ("systemd-coredump", "apport")
+# What adjtimex answers when nothing keeps the clock in step.
+_UNSYNCHRONISED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +61,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Everything, in the order in which it is worth mending. Opens no connection beyond this machine."""
-    return [*_core(), *_packages(), *_processor(), *_graphics(), *_system(), *_network()]
+    return [*_core(), *_packages(), *_processor(), *_graphics(), *_system(), *_secrecy(), *_clock(), *_network()]
 
 
 def _core() -> Iterator[Finding]:
@@ -123,18 +135,73 @@ def _system() -> Iterator[Finding]:
     enough = soft >= _LEAST_DESCRIPTORS
     advice = "" if enough else f"ulimit -n {_LEAST_DESCRIPTORS}: a server of many clients needs more"
     yield Finding("open files", GOOD if enough else LACKING, str(soft), advice)
+    free = shutil.disk_usage(".").free / 2**30
+    enough = free >= _LEAST_DISK_GIB
+    advice = "" if enough else "stores of correlations take gigabytes: give store= a folder with more"
+    yield Finding("disk here", GOOD if enough else LACKING, f"{free:.0f} GiB free", advice)
+
+
+def _secrecy() -> Iterator[Finding]:
+    """Ways in which the memory of a party could reach a disk."""
+    pattern = _first_line("/proc/sys/kernel/core_pattern")
+    handler = Path(pattern[1:].split()[0]).name if pattern.startswith("|") else ""
+    safe = not handler or handler in _OBEDIENT
+    found = f"piped to {handler}" if handler else "off in the processes of privml"
+    advice = (
+        ""
+        if safe
+        else f"see that {handler} drops those of processes whose limit is 0, or sysctl kernel.core_pattern=core"
+    )
+    yield Finding("core dumps", GOOD if safe else LACKING, found, advice)
+    swaps = Path("/proc/swaps")
+    areas = [line.split()[0] for line in swaps.read_text().splitlines()[1:]] if swaps.exists() else []
+    advice = "shares and keys may be swapped out: encrypt the swap, or swapoff -a" if areas else ""
+    yield Finding("swap", LACKING if areas else GOOD, ", ".join(areas) or "none", advice)
+
+
+def _first_line(file: str) -> str:
+    try:
+        return next(iter(Path(file).read_text().splitlines()), "")
+    except OSError:
+        return ""
+
+
+def _clock() -> Iterator[Finding]:
+    """Deadlines use a clock of their own; the wall clock decides whether a certificate is valid."""
+    now = time.gmtime()
+    told = time.strftime("%Y-%m-%d %H:%M:%S UTC", now)
+    advice = "certificates are checked against it: run systemd-timesyncd or chrony"
+    if now.tm_year < _RELEASED:
+        yield Finding("clock", BROKEN, f"{told} is before this release", f"set the clock; {advice}")
+    else:
+        kept = _clock_is_kept()
+        yield Finding(
+            "clock", GOOD if kept else LACKING, told if kept else f"{told}, kept by nobody", "" if kept else advice
+        )
+
+
+def _clock_is_kept() -> bool:
+    """Whether something keeps the clock in step; True where the system does not say."""
+    try:
+        adjust = ctypes.CDLL(None).adjtimex
+    except (OSError, AttributeError):
+        return True
+    return adjust(ctypes.create_string_buffer(512)) != _UNSYNCHRONISED  # zeros: nothing is changed
 
 
 def _network() -> Iterator[Finding]:
     """Whether the kernel can imitate loss and delay between processes; the networks of privml itself need nothing."""
-    if shutil.which("tc") is None or shutil.which("ip") is None:
-        advice = "apt-get install iproute2, to try packet loss; network=lan and wan work without it"
-        yield Finding("network emulation", LACKING, "tc or ip is not installed", advice)
+    subject, without = "network emulation", "network=lan and wan work without it"
+    if shutil.which("tc") is None or shutil.which("unshare") is None:
+        advice = f"apt-get install iproute2 util-linux, to try packet loss; {without}"
+        yield Finding(subject, LACKING, "tc or unshare is not installed", advice)
         return
+    # In a network namespace of its own, which ends with the command.
+    command = ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]
     try:
-        allowed = subprocess.run(["ip", "netns", "list"], capture_output=True, timeout=5, check=False).returncode == 0
-    except (OSError, subprocess.SubprocessError):
-        allowed = False
-    permitted = allowed and os.geteuid() == 0
-    advice = "" if permitted else "needs root; network=lan and wan work without it"
-    yield Finding("network emulation", GOOD if permitted else LACKING, "tc and ip", advice)
+        tried = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+        refusal = next(iter(tried.stderr.splitlines()), "refused") if tried.returncode else ""
+    except (OSError, subprocess.SubprocessError) as error:
+        refusal = str(error)
+    advice = f"needs root and the kernel's sch_netem; {without}" if refusal else ""
+    yield Finding(subject, LACKING if refusal else GOOD, refusal or "tc netem", advice)
