@@ -4,6 +4,8 @@
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
 # make docs    the documentation as pages, in build/site; make pages writes those that are generated (settings, papers, benchmarks ...)
+# make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
+# make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
 #                the primitives against the hardware and rational numbers (a minute)
@@ -21,7 +23,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages clean fuzz fuzz-build fuzz-smoke
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages wheel test-wheel clean fuzz fuzz-build fuzz-smoke
 
 all: build
 
@@ -45,11 +47,9 @@ test: test-cpp test-python
 test-cpp: build
 	cd build/release && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
 
-# The tests of models beside all others: two cores have it done in little more than half the time.
+# One process per core, each with its own part of the list, the rest of another's when it is done.
 test-python: build
-	@$(BIN)/python -m pytest -m "not slow and not gpu" -p no:cacheprovider tests/model > build/test-models.log 2>&1 & models=$$!; \
-	  $(BIN)/python -m pytest -m "not slow and not gpu" --ignore=tests/model; others=$$?; \
-	  wait $$models; models=$$?; cat build/test-models.log; exit $$((models + others))
+	$(BIN)/python -m pytest -m "not slow and not gpu" -n $(JOBS) --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .
@@ -119,5 +119,14 @@ docs: setup
 pages: build
 	$(BIN)/python scripts/make_pages.py
 
+wheel: setup
+	rm -rf dist build/python
+	$(BIN)/python -m build --no-isolation --outdir dist
+	$(BIN)/python -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
+	rm dist/*-linux_*.whl
+
+test-wheel: setup
+	$(BIN)/python -m pytest -m slow tests/packaging
+
 clean:
-	rm -rf build privml/_core*.so
+	rm -rf build dist privml/_core*.so

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.calibrating import calibration_of
-from privml.cli.paths import shipped_models
+from privml.cli.paths import in_checkout, shipped_models
 from privml.cli.settings import ot_of, ring_of
 from privml.errors import ConfigError
 from privml.evaluation import cards, markdown, page
@@ -104,6 +104,8 @@ def publish(config: DictConfig, records: list[Record]) -> None:
     if not records:
         raise ConfigError(f"{config.results}: no records yet; evaluate with measure=true")
     if config.cards:
+        if not in_checkout():
+            raise ConfigError("cards=true fills the cards in models/ of a checkout, and this is an installed package")
         zoo = shipped_models()
         for name in zoo.names():
             cards.fill(zoo.card_of(name), [record for record in records if record.model == name])

@@ -18,6 +18,11 @@ def config_directory() -> Path:
     return inside if inside.is_dir() else beside
 
 
+def in_checkout() -> bool:
+    """Whether the shipped models are a checkout's, to be worked on."""
+    return not (PACKAGE / "models").is_dir() and (PACKAGE.parent / "models").is_dir()
+
+
 def shipped_models() -> ModuleType:
     """The registry of shipped models (``load(name)``)."""
     if (PACKAGE / "models").is_dir():

@@ -28,7 +28,7 @@ def clear_outputs(module: torch.nn.Module | str, inputs: torch.Tensor) -> Output
     try:
         import onnxruntime
     except ImportError:
-        raise ConfigError("the clear answers of an ONNX model need the package onnxruntime") from None
+        raise ConfigError("the clear answers of an ONNX model need onnxruntime: pip install 'privml[onnx]'") from None
     session = onnxruntime.InferenceSession(module, providers=["CPUExecutionProvider"])
     results = session.run(None, {session.get_inputs()[0].name: inputs.numpy()})
     return tuple(torch.as_tensor(result) for result in results)

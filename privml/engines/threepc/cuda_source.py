@@ -34,7 +34,7 @@ def _module() -> Any:
     try:
         import cupy
     except ImportError as error:
-        raise RuntimeError("three-party kernels on a GPU need CuPy: pip install cupy-cuda13x") from error
+        raise RuntimeError("three-party kernels on a GPU need CuPy: pip install 'privml[gpu]'") from error
     text = (include_directory() / "threepc" / "kernels.cu").read_text()
     return cupy.RawModule(code=text, options=compile_options(), backend="nvrtc")
 

@@ -33,7 +33,7 @@ def kernels_for(device: str) -> Any:
     if not torch.cuda.is_available():
         raise ConfigError("engine.device=cuda: torch sees no CUDA device")
     if importlib.util.find_spec("cupy") is None:
-        raise ConfigError("engine.device=cuda needs CuPy: pip install cupy-cuda13x")
+        raise ConfigError("engine.device=cuda needs CuPy: pip install 'privml[gpu]'")
     from privml.engines.threepc.kernels_cuda import CudaKernels
 
     staging = Staging(torch.device("cuda", torch.cuda.current_device()))
