@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of Dockerfile and compose files in plain folders and environments, for where no container engine is at hand:
+"""The steps of Dockerfile and compose files in plain folders and environments, for where no container engine is:
 python scripts/container_steps.py FOLDER [compose file ...].
 
 Each stage of the Dockerfile becomes a folder with an environment of Python; COPY copies, RUN runs, in a shell whose

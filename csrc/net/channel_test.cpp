@@ -228,7 +228,7 @@ TEST_P(Channels, ShapedChannelsAddTheDelay) {
 
 TEST_P(Channels, ShapedChannelsLimitTheBandwidth) {
   auto [a, b] = pair();
-  b = make_shaped(std::move(b), 0ms, 8e6);  // a megabyte a second
+  b = make_shaped(std::move(b), 0ms, 8e6);              // a megabyte a second
   const auto start = std::chrono::steady_clock::now();  // before the bytes set out
   std::thread writer([&a = a] {
     a->write(pattern(50'000, 0));

@@ -58,4 +58,4 @@ def shared_functions(file: Path) -> list[str]:
 def dispatched() -> set[str]:
     """The sources that csrc/CMakeLists.txt compiles for newer processors, as layer/name.cpp."""
     text = (CSRC / "CMakeLists.txt").read_text()
-    return set(re.findall(r"set_source_files_properties\((\S+) PROPERTIES COMPILE_OPTIONS \"-m", text))
+    return set(re.findall(r"privml_dispatched\((\S+) -m", text))
