@@ -3,6 +3,7 @@
 
 import importlib.util
 
+import numpy as np
 import pytest
 import torch
 from additive_engine import AdditiveEngine
@@ -44,3 +45,15 @@ def open_oracle(open_session):
     """A function that opens the plain session to compare with."""
     name = next(name for name, function in ENGINES.items() if function is open_session)
     return ORACLES.get(name, ENGINES["plain"])
+
+
+# ---- of random models of ai.onnx.ml
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
+def x(rng):
+    """Rounded, so that thresholds are met exactly too."""
+    return rng.normal(size=(30, 5)).round(1).astype(np.float32)
