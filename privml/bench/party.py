@@ -10,6 +10,7 @@ import importlib.util
 import json
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,6 +68,23 @@ def meet(channel: Any) -> None:
     channel.read(1)
 
 
+def timed(channel: Any, session: Any, action: Callable[[], Any]) -> dict[str, Any]:
+    """Seconds between two moments at which both parties are here, and what ``action`` added to the counters between."""
+    meet(channel)
+    before, start = session.counters(), time.perf_counter()
+    action()
+    after = session.counters()
+    meet(channel)
+    seconds = time.perf_counter() - start
+    phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
+    return {"seconds": seconds, "phases": phases}
+
+
+def median(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The run of middle length."""
+    return sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
+
+
 def main() -> None:
     rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
     core = load_core()
@@ -78,18 +96,8 @@ def main() -> None:
     n = task["n"]
     action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
     action()
-    runs = []
-    for _ in range(task["repeats"]):
-        meet(channel)
-        before, start = session.counters(), time.perf_counter()
-        action()
-        after = session.counters()
-        meet(channel)
-        seconds = time.perf_counter() - start
-        phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
-        runs.append({"seconds": seconds, "phases": {"setup": after["setup"], **phases}})
-    runs.sort(key=lambda run: run["seconds"])
-    report = runs[len(runs) // 2]
+    report = median([timed(channel, session, action) for _ in range(task["repeats"])])
+    report["phases"]["setup"] = session.counters()["setup"]
     report["peak_rss_bytes"] = load("privml_memory", HERE.parent / "memory.py").peak_memory()
     print(json.dumps(report), flush=True)
 

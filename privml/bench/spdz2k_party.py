@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from party import connect, difference, load, load_core, meet  # beside this script: no package, and so no torch
+from party import connect, load, load_core, median, meet, timed  # beside this script: no package, and so no torch
 
 HERE = Path(__file__).resolve().parent
 SHIFT = 16
@@ -66,23 +65,17 @@ def difference_of(after: dict[str, Any], before: dict[str, Any]) -> dict[str, An
     return result
 
 
-def timed(channel: Any, session: Session, action: Action) -> dict[str, Any]:
+def alone(channel: Any, session: Session, action: Action) -> dict[str, Any]:
+    """Its time and counts, apart from those of all before it."""
     meet(channel)
     channel.set_depth(0)
     session.check()  # of nothing: counters are those of the last call
-    before, start = session.counters(), time.perf_counter()
-    action()
-    after = session.counters()
-    meet(channel)
-    seconds = time.perf_counter() - start
-    phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
-    return {"seconds": seconds, "phases": phases}
+    return timed(channel, session, action)
 
 
-def median(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
+def later(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
     """The run of middle length, but for the first where there are others."""
-    later = sorted(runs[1:] or runs, key=lambda run: run["seconds"])
-    return later[len(later) // 2] if later else None
+    return median(runs[1:] or runs) if runs else None
 
 
 def main() -> None:
@@ -95,11 +88,11 @@ def main() -> None:
     action = None if correlations else prepare(core, session, rank, task, n)
     made, online = [], []
     for _ in range(task["repeats"] + 1):  # the first run warms up
-        made.append(timed(channel, session, lambda: session.reserve(demand)))
+        made.append(alone(channel, session, lambda: session.reserve(demand)))
         if action is None:  # what is made stays in stock
             break
-        online.append(timed(channel, session, action))
-    report: dict[str, Any] = {"made": median(made), "online": median(online)}
+        online.append(alone(channel, session, action))
+    report: dict[str, Any] = {"made": later(made), "online": later(online)}
     report["demand"] = {name: count for name, count in demand.items() if count}
     report["peak_rss_bytes"] = load("privml_memory", HERE.parent / "memory.py").peak_memory()
     print(json.dumps(report), flush=True)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from privml import _core
-from privml.bench.party import SECONDS_TO_ANSWER, SECONDS_TO_CONNECT, difference
+from privml.bench.party import SECONDS_TO_ANSWER, SECONDS_TO_CONNECT, difference, median
 from privml.bench.threepc_operators import prepare
 from privml.engines import threepc
 from privml.engines.threepc.device import Peaks, kernels_for
@@ -74,8 +74,7 @@ def main() -> None:
         phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
         runs.append({"seconds": seconds, "cpu_seconds": busy, "phases": phases, "layers": layers})
     meet(engine)
-    runs.sort(key=lambda run: run["seconds"])
-    report = runs[len(runs) // 2]
+    report = median(runs)
     report["peak_rss_bytes"], report["peak_device_bytes"] = peak_memory(), peaks.bytes
     print(json.dumps(report), flush=True)
     engine.close()

@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.bench.runner import measure
 from privml.cli import classical, console, networks, spdz2k, threepc
-from privml.cli.settings import ot_of
+from privml.cli.tasks import common, transfers
 from privml.errors import ConfigError
 
 COLUMNS = ["operator", "n", "bytes", "per second", "depth", "preprocess s", "online s", "peak memory"]
@@ -63,21 +63,14 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
-    ot = ot_of(config)
-    if not ot.decided:
-        raise ConfigError("ot=auto chooses for a query; name the provider to measure")
+    ot = transfers(config)
     return {
-        "suite": config.suite.name,
-        "op": name,
-        "operator": row["operator"],
-        "n": int(config.batch or config.n or row["n"]),
+        **common(config, name, row),
         "params": params_of(config, name, row),
         "provider": ot.provider,
         "k": ot.k,
         "security": ot.security,
         "refill": ot.refill,
-        "network": OmegaConf.to_container(config.network),
-        "repeats": config.repeats,
         "threads": config.threads,
     }
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from privml.bench import spdz2k
 from privml.cli import console
 from privml.cli.paths import shipped_models
-from privml.cli.settings import ot_of
+from privml.cli.tasks import common, transfers
 from privml.conversion import convert
 from privml.engines.active import RINGS, choice_of
 from privml.errors import ConfigError
@@ -30,21 +30,8 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
     if config.k not in RINGS:
         raise ConfigError(f"suite spdz2k has k=64 and k=32, got {config.k}")
-    ot = ot_of(config)
-    if not ot.decided:
-        raise ConfigError("ot=auto chooses for a query; name the provider to measure")
-    return {
-        "suite": config.suite.name,
-        "op": name,
-        "operator": row["operator"],
-        "n": int(config.batch or config.n or row["n"]),
-        "params": row["params"],
-        "ring": int(config.k),
-        "provider": ot.provider,
-        "k": ot.k,
-        "network": OmegaConf.to_container(config.network),
-        "repeats": config.repeats,
-    }
+    ot = transfers(config)
+    return {**common(config, name, row), "ring": int(config.k), "provider": ot.provider, "k": ot.k}
 
 
 def network_record(task: dict[str, Any]) -> dict[str, Any]:

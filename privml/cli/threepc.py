@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from privml.bench import threepc
 from privml.cli import console
 from privml.cli.paths import shipped_models
+from privml.cli.tasks import common
 from privml.conversion import convert
 from privml.errors import ConfigError
 
@@ -50,19 +51,13 @@ def save_program(task: dict[str, Any], folder: Path) -> None:
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
-    n = int(config.batch or config.n or row["n"])
+    task = common(config, name, row)
     return {
-        "suite": config.suite.name,
-        "op": name,
-        "operator": row["operator"],
-        "n": n,
-        "whole": n == row["n"],
+        **task,
+        "whole": task["n"] == row["n"],
         "bits": int(config.bits),
-        "params": row["params"],
         "device": str(config.device),
         "truncation": str(config.truncation or row.get("truncation", "auto")),
-        "network": OmegaConf.to_container(config.network),
-        "repeats": config.repeats,
         "threads": config.threads,
     }
 
