@@ -15,31 +15,28 @@ from pathlib import Path
 CSRC = Path(__file__).parents[2] / "csrc"
 # What the loader chooses between ends so.
 CLONE = re.compile(r"\.arch_x86_64_v[34]\b")
-# Mnemonics beyond SSE2. VEX and EVEX ones begin with v (but verr and verw are of the 80286); tzcnt stands for `rep
-# bsf`, which older processors execute as bsf.
-_NEWER = re.compile(
-    r"""v(?!err$|erw$)\w+ | k(?:mov|and|or|xor|not|shift|ortest|test|unpck|add)\w*
+# An instruction beyond SSE2 in a line of objdump's. VEX and EVEX mnemonics begin with v (but verr and verw are of the
+# 80286); tzcnt stands for `rep bsf`, which older processors execute as bsf.
+_INSTRUCTION = re.compile(
+    r"""^\ +[0-9a-f]+:\t(?:(?:rep[nz]?|lock|data16|cs|ds|notrack|bnd|\{\w+\})\ )*
+    (v(?!err\b|erw\b)\w+ | k(?:mov|and|or|xor|not|shift|ortest|test|unpck|add)\w*
     | mulx | pdep | pext | [rs](?:or|hl|hr|ar)x | andn | bzhi | bextr | bls(?:r|i|msk) | ad[co]x | popcnt | lzcnt
     | aes\w+ | pclmul\w+ | sha(?:1|256)\w+ | gf2p8\w+ | crc32\w? | movbe
     | addsub\w+ | h(?:add|sub)p[sd] | lddqu | mov(?:shdup|sldup|ddup) | ph(?:add|sub)\w+ | p(?:mulhrsw|maddubsw|shufb)
     | psign[bwd] | palignr | pabs[bwd] | [bp]?blend\w+ | p?blendv\w+ | round[ps][sd] | (?:pextr|pinsr)[bdq] | extractps
     | insertps | pmov[sz]x\w+ | p(?:min|max)(?:sb|sd|uw|ud) | pmul(?:dq|ld) | pcmp(?:eqq|gtq|[ei]str\w) | ptest
-    | packusdw | phminposuw | mpsadbw | dpp[sd] | movntdqa
-    """,
-    re.VERBOSE,
+    | packusdw | phminposuw | mpsadbw | dpp[sd] | movntdqa)(?=[\ \n])""",
+    re.MULTILINE | re.VERBOSE,
 )
-_FUNCTION = re.compile(r"^[0-9a-f]+ <(.*)>:$")
-_INSTRUCTION = re.compile(r"^ +[0-9a-f]+:\t(?:(?:rep[nz]?|lock|data16|cs|ds|notrack|bnd|\{\w+\}) )*([a-z]\w*)")
 
 
 def newer(disassembly: str) -> dict[str, set[str]]:
     """Function -> its mnemonics beyond SSE2, of ``objdump -d --no-show-raw-insn``; those of clones are left out."""
     found: dict[str, set[str]] = defaultdict(set)
-    function = ""
-    for line in disassembly.splitlines():
-        if match := _FUNCTION.match(line):
-            function = match[1]
-        elif (match := _INSTRUCTION.match(line)) and _NEWER.fullmatch(match[1]) and not CLONE.search(function):
+    for match in _INSTRUCTION.finditer(disassembly):
+        start = disassembly.rindex(" <", 0, disassembly.rindex(">:\n", 0, match.start())) + 2
+        function = disassembly[start : disassembly.index(">:\n", start)]
+        if not CLONE.search(function):
             found[function].add(match[1])
     return dict(found)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Import name -> package, where they differ; packages that come with another one.
 PACKAGES = {"hydra": "hydra-core", "omegaconf": "hydra-core", "sklearn": "scikit-learn", "cupy": "cupy-cuda13x"}
+PACKAGES["google"] = "onnx"  # its protobuf
 SOURCES = sorted(path for top in ("privml", "models") for path in (ROOT / top).rglob("*.py"))
 
 
@@ -30,6 +32,11 @@ def name_of(requirement: str) -> str:
 
 CORE = {name_of(each) for each in PROJECT["dependencies"]}
 OPTIONAL = {name_of(each) for extra in EXTRAS.values() for each in extra}
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
 def imports(tree: ast.AST, inside: bool = False) -> Iterator[tuple[str, bool]]:
@@ -46,8 +53,9 @@ def imports(tree: ast.AST, inside: bool = False) -> Iterator[tuple[str, bool]]:
 
 
 def third_party(path: Path) -> Iterator[tuple[str, bool]]:
-    for name, inside in imports(ast.parse(path.read_text())):
-        if name not in sys.stdlib_module_names and name not in ("privml", "models"):
+    for name, inside in imports(parsed(path)):
+        ours = name in ("privml", "models") or path.with_name(f"{name}.py").exists()
+        if not ours and name not in sys.stdlib_module_names:
             yield PACKAGES.get(name, name), inside
 
 
