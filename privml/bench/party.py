@@ -69,8 +69,7 @@ def meet(channel: Any) -> None:
 
 
 def timed(channel: Any, session: Any, action: Callable[[], Any]) -> dict[str, Any]:
-    """Seconds between two moments at which both parties are here, and what ``action`` added to the counters between."""
-    meet(channel)
+    """Seconds until both parties have done ``action``, and what it added to the counters; they have just met."""
     before, start = session.counters(), time.perf_counter()
     action()
     after = session.counters()
@@ -96,7 +95,11 @@ def main() -> None:
     n = task["n"]
     action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
     action()
-    report = median([timed(channel, session, action) for _ in range(task["repeats"])])
+    runs = []
+    for _ in range(task["repeats"]):
+        meet(channel)
+        runs.append(timed(channel, session, action))
+    report = median(runs)
     report["phases"]["setup"] = session.counters()["setup"]
     report["peak_rss_bytes"] = load("privml_memory", HERE.parent / "memory.py").peak_memory()
     print(json.dumps(report), flush=True)
