@@ -91,6 +91,7 @@ def main() -> None:
     parser.add_argument("--models", default="mlp,lenet")
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--queries", type=int, default=5)
+    parser.add_argument("--ahead", choices=("both", "only"), default="both", help="only: no sessions without it")
     parser.add_argument("--folder", default="build/client-latency", help="where converted programs go")
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "client-latency.jsonl")
     args = parser.parse_args()
@@ -108,7 +109,8 @@ def main() -> None:
                 if engine == "threepc":
                     settings["dealer"] = started.enter_context(Started(run_dealer, folder, {})).address
                 server = started.enter_context(Started(run_server, folder, settings))
-                for ahead in (False, True) if can_make_ahead else (False,):
+                ways = (True,) if can_make_ahead and args.ahead == "only" else (False, True)[: 1 + can_make_ahead]
+                for ahead in ways:
                     row = {"model": name, "engine": engine, "ahead": ahead, "batch": 1}
                     row |= measure(folder, value, settings, server.address, ahead, args.queries)
                     row |= {"machine": machine(), "revision": revision(ROOT)}

@@ -14,6 +14,7 @@ import privml
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, ProtocolError
 from privml.service.answering import Limits
 from privml.service.request import Room, _room_of
+from privml.session.lanes import Link
 from privml.session.ledger import PHASES, Ledger, Snapshot
 
 SHAPES = [(2, 4), (1, 4), (2, 4), (3, 4)]
@@ -123,6 +124,29 @@ def test_an_idle_session_ends_and_the_next_query_gets_another(program, engine):
         time.sleep(0.3)  # the client knows it by itself, too
         assert not client._conversation.has_room
         assert client.query(x).turn == 1
+
+
+def test_a_session_that_rests_makes_room(program, monkeypatch):
+    """Only while it waits can it be ended, and the client's next query begins another."""
+    x, links, begin = inputs()[0], [], Link.__init__
+
+    def watched(link, channel):
+        begin(link, channel)
+        links.append(link)
+
+    def busy(done, total, label):
+        assert not any(link.end_if_resting() for link in links)
+
+    monkeypatch.setattr(Link, "__init__", watched)
+    with (
+        serving(program, progress=busy) as (server, settings),
+        privml.Client(program, server.address, **settings) as client,
+    ):
+        client.query(x)
+        while not any(link.end_if_resting() for link in links):
+            time.sleep(0.01)
+        server.said("a session ended")
+        assert client.query(x).turn == 1 and len(links) == 4
 
 
 def test_an_error_in_a_query_ends_the_session(program):
