@@ -306,11 +306,15 @@ def _active_meter(rank: int, ot: OtChoice, ring: int, truncation: str) -> Any:
 
 
 def _difference(more: Mapping[str, Any], less: Mapping[str, Any]) -> dict[str, Any]:
-    """Between two numbers of correlations drawn, kind by kind."""
-    widths = {width: count - less["edabits"].get(width, 0) for width, count in more["edabits"].items()}
-    masks = tuple(a - b for a, b in zip(more["masks"], less["masks"], strict=True))
-    rest = {kind: more[kind] - less[kind] for kind in more if kind not in ("masks", "edabits")}
-    return {**rest, "masks": masks, "edabits": {width: count for width, count in widths.items() if count}}
+    """Between two numbers of correlations drawn, kind by kind; ``less`` was drawn on the way to ``more``."""
+
+    def between(a: Any, b: Any) -> Any:
+        if isinstance(a, Mapping):
+            counts = {key: count - b.get(key, 0) for key, count in a.items()}
+            return {key: count for key, count in counts.items() if count}
+        return tuple(x - y for x, y in zip(a, b, strict=True)) if isinstance(a, tuple) else a - b
+
+    return {kind: between(more[kind], less[kind]) for kind in more}
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:
