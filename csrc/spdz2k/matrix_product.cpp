@@ -34,8 +34,8 @@ struct Part {
 std::vector<Part> parts_of(const MatrixShape& shape) {
   std::vector<Part> parts;
   in_parts(shape.rows, kMostRows, [&](i64 row, i64 rows) {
-    in_parts(shape.inner, kMostInner, [&](i64 place, i64 inner) {
-      in_parts(shape.columns, kMostColumns, [&](i64 column, i64 columns) {
+    in_parts(shape.columns, kMostColumns, [&](i64 column, i64 columns) {
+      in_parts(shape.inner, kMostEntries / columns, [&](i64 place, i64 inner) {
         parts.push_back({row, place, column, {rows, inner, columns}});
       });
     });

@@ -22,7 +22,8 @@ namespace privml::spdz2k {
 inline constexpr i64 kLeastProducts = 256;
 // Of the triples' shapes: bounds of memory. The entries of a factor are opened again for every
 // part of the result's rows or columns.
-inline constexpr i64 kMostRows = 256, kMostInner = 512, kMostColumns = 1024;
+inline constexpr i64 kMostRows = 256, kMostColumns = 1024;
+inline constexpr i64 kMostEntries = i64{1} << 19;  // of the right factor
 inline constexpr i64 kOpenedAtOnce = i64{1} << 18;
 
 // Throws InvalidArgument where the lengths do not fit the shape.

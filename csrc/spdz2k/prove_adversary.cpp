@@ -81,11 +81,12 @@ void print(const Table& table) {
 }  // namespace privml::spdz2k::testing
 
 int main(int argc, char** argv) {
-  using namespace privml::spdz2k;
+  namespace spdz2k = privml::spdz2k;
+  namespace attacks = privml::spdz2k::testing;
   const privml::i64 step = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1;
-  testing::Table table;
-  const bool good32 = testing::attack<Ring32>(table, step);
-  const bool good64 = testing::attack<Ring64>(table, step);
-  testing::print(table);
+  attacks::Table table;
+  const bool good32 = attacks::attack<spdz2k::Ring32>(table, step);
+  const bool good64 = attacks::attack<spdz2k::Ring64>(table, step);
+  attacks::print(table);
   return good32 && good64 ? 0 : 1;
 }
