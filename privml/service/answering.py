@@ -114,7 +114,7 @@ def answer(
             except PeerDisconnected:
                 return "the client left"
             with aside(link.channels[:2] if service.settings.dealt else link.channels[:1]):
-                if not _asks_again(link, limits.idle):
+                if not _asks_again(channel, limits.idle):
                     idle = time.monotonic() - done >= limits.idle
                     return f"no query came within {limits.idle:g} seconds" if idle else "the client left"
                 start, turn = time.monotonic(), turn + 1
@@ -134,17 +134,13 @@ def _run(session: Session, service: Service, terms: AnyTerms, progress: Progress
         reveal(output, to=INPUT_OWNER)
 
 
-def _asks_again(link: Link, seconds: float) -> bool:
+def _asks_again(channel: _core.Channel, seconds: float) -> bool:
     """Whether the client asks for another query within ``seconds``; False when it does not, or has left."""
-    channel = link.channels[0]
     channel.set_deadline(seconds)
-    link.resting = True
     try:
         byte = channel.read(1)
     except PeerDisconnected:
         return False
-    finally:
-        link.resting = False
     if byte != AGAIN:
         raise ProtocolError("what the client sent after its answer does not ask for another query")
     return True

@@ -156,19 +156,10 @@ def close_all(channels: Any) -> None:
 
 
 class Link:
-    """All channels of a session under way, for whoever must end its reads at once. ``resting``: nothing is under way on
-    them but waiting for the client to ask again, which it can as well do in another session."""
+    """All channels of a session under way, for whoever must end its reads at once."""
 
     def __init__(self, channel: _core.Channel) -> None:
         self.channels = [channel]
-        self.resting = False
-
-    def end_if_resting(self) -> bool:
-        """Closes a session that only waits; whether it did."""
-        resting = self.resting
-        if resting:
-            self.close()
-        return resting
 
     def add(self, channels: Sequence[_core.Channel]) -> None:
         self.channels.extend(channels)

@@ -53,7 +53,7 @@ class _Ended(Exception):
 
 
 class Serving:
-    """``answered`` and ``lines`` grow; ``said(text)`` waits for a line of the log."""
+    """``answered`` and ``lines`` grow; ``said(text)`` waits for lines of the log."""
 
     def __init__(self) -> None:
         self.answered, self.lines, self.ports, self.threads = [], [], [], []
@@ -94,10 +94,10 @@ class Serving:
         for thread in self.threads:
             thread.join(20)
 
-    def said(self, text: str) -> str:
+    def said(self, text: str, times: int = 1) -> None:
+        """Waits until so many lines have had ``text``."""
         with self.changed:
-            assert self.changed.wait_for(lambda: any(text in line for line in self.lines), 60), self.lines
-            return next(line for line in self.lines if text in line)
+            assert self.changed.wait_for(lambda: sum(text in line for line in self.lines) >= times, 60), self.lines
 
 
 @contextlib.contextmanager

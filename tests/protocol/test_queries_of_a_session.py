@@ -11,10 +11,10 @@ import torch
 from serving import ENGINES, converted, plain, serving
 
 import privml
+import privml.service.answering
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, ProtocolError
 from privml.service.answering import Limits
 from privml.service.request import Room, _room_of
-from privml.session.lanes import Link
 from privml.session.ledger import PHASES, Ledger, Snapshot
 
 SHAPES = [(2, 4), (1, 4), (2, 4), (3, 4)]
@@ -126,27 +126,28 @@ def test_an_idle_session_ends_and_the_next_query_gets_another(program, engine):
         assert client.query(x).turn == 1
 
 
-def test_a_session_that_rests_makes_room(program, monkeypatch):
-    """Only while it waits can it be ended, and the client's next query begins another."""
-    x, links, begin = inputs()[0], [], Link.__init__
+@pytest.mark.parametrize("engine", ["twopc", "threepc"])
+def test_a_server_may_end_a_session_that_waits(program, monkeypatch, engine):
+    """To make room: closing its connections ends it well, and the client's next query begins another."""
+    waiting, answering = [], privml.service.answering
 
-    def watched(link, channel):
-        begin(link, channel)
-        links.append(link)
+    def asks_again(channel, seconds):
+        waiting.append(channel)
+        channel.close()
+        return plainly(channel, seconds)
 
-    def busy(done, total, label):
-        assert not any(link.end_if_resting() for link in links)
-
-    monkeypatch.setattr(Link, "__init__", watched)
+    plainly = answering._asks_again
+    monkeypatch.setattr(answering, "_asks_again", asks_again)
+    x = inputs()[0]
     with (
-        serving(program, progress=busy) as (server, settings),
+        serving(program, engine) as (server, settings),
         privml.Client(program, server.address, **settings) as client,
     ):
-        client.query(x)
-        while not any(link.end_if_resting() for link in links):
-            time.sleep(0.01)
-        server.said("a session ended")
-        assert client.query(x).turn == 1 and len(links) == 4
+        for count in (1, 2):
+            answer = client.query(x)
+            assert torch.equal(answer.outputs[0], plain(program, engine, x)) and answer.turn == 1
+            server.said("a session ended: the client left", count)
+            assert len(waiting) == count
 
 
 def test_an_error_in_a_query_ends_the_session(program):
