@@ -20,6 +20,7 @@ from privml.service.choose_ot import LinkProfile, forecasts, named_choice, namin
 from privml.session.agreement import agree
 from privml.session.connect import accept, listening, reach, refuse_insecure
 from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.joint_writer import JointWriter
 from privml.session.lanes import Link
 from privml.session.ledger import Snapshot
 from privml.session.session import (
@@ -132,7 +133,7 @@ def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: flo
         header = order.header(rank, name)
         check_space(order.folder, header)
         with StoreWriter(order.folder, header, order.key_file or default_key_file()) as writer:
-            _fill(session, writer, progress)
+            _fill(session, JointWriter(writer, channel), progress)
             offset = _core.seal_offset(session.engine.session, writer.seal, writer.offset_context)
             _meet(channel)
             writer.commit(offset)
@@ -168,7 +169,7 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
     return agree(channel, words, check, "the peer refuses to preprocess")[0]
 
 
-def _fill(session: Session, writer: StoreWriter, progress: Progress | None) -> None:
+def _fill(session: Session, writer: JointWriter, progress: Progress | None) -> None:
     """Makes one query's correlations after the other; never more than two chunks lie in memory."""
     core, header = session.engine.session, writer.header
     for query in range(header.queries):

@@ -18,7 +18,7 @@ from privml.engines.twopc import TwoPartyEngine
 from privml.errors import InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
-from privml.session.agreement import agree
+from privml.session.agreement import agree, attest, hear
 from privml.session.preprocessing import Allotment, Preprocessing
 from privml.session.session import Settings, active_engine, dealt_engine, make_engine, tell_dealer
 
@@ -180,7 +180,9 @@ def ask(
     with contextlib.nullcontext() if store is None else store.turn:
         words = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.words())}
         _, verdict = agree(channel, words, lambda theirs: (None, {}), "the server refuses the query")
-        allotment = None if store is None else store.claim(verdict.get("start"), _stored(service, shapes))
+        allotment, start = None, verdict.get("start")
+        if store is not None and start is not None:
+            allotment = attest(channel, lambda: store.claim(start, _stored(service, shapes)))
     room, shapes = _room_of(verdict, ahead), tuple(shapes)
     if service.settings.dealt or service.settings.active:
         return _terms(service, shapes, room, held)
@@ -214,6 +216,8 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
     (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
     if store is not None:
         _refuse_shortage(service, shapes, further[0], store)
+        if further[0] is not None:
+            hear(channel, "the client gives up")  # its half may be on a full disk
     return _terms(service, shapes, given, held, *further)
 
 

@@ -35,21 +35,53 @@ def agree(
         result, further = check(theirs)
     except PrivmlError as error:
         # The peer's verdict is read too: a connection closed over unread bytes could lose ours.
-        _exchange(channel, {"accepted": False, "error": type(error).__name__, "reason": str(error)[:500]})
+        _exchange(channel, _refusal(error))
         raise
     verdict = _exchange(channel, {"accepted": True, **further})
-    if verdict.get("accepted") is not True:
-        kind = _SHARED_TROUBLES.get(str(verdict.get("error")), InvalidInput)
-        raise kind(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
+    _expect_accepted(verdict, refusal)
     return result, verdict
 
 
+def attest(channel: ByteChannel, action: Callable[[], Result]) -> Result:
+    """``action()``, which this party alone can do; the peer ``hear``s whether it has, and why not when it raises."""
+    try:
+        result = action()
+    except PrivmlError as error:
+        _send(channel, _refusal(error))
+        raise
+    _send(channel, {"accepted": True})
+    return result
+
+
+def hear(channel: ByteChannel, refusal: str) -> None:
+    """The peer's side of ``attest``: raises as ``agree`` does when it refuses."""
+    _expect_accepted(_receive(channel), refusal)
+
+
+def _refusal(error: PrivmlError) -> Words:
+    return {"accepted": False, "error": type(error).__name__, "reason": str(error)[:500]}
+
+
+def _expect_accepted(verdict: Words, refusal: str) -> None:
+    if verdict.get("accepted") is not True:
+        kind = _SHARED_TROUBLES.get(str(verdict.get("error")), InvalidInput)
+        raise kind(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
+
+
 def _exchange(channel: ByteChannel, message: Words) -> Words:
+    _send(channel, message)
+    return _receive(channel)
+
+
+def _send(channel: ByteChannel, message: Words) -> None:
     body = json.dumps(message, separators=(",", ":")).encode()
     if len(body) > LENGTH_LIMIT:
         raise InvalidInput("the inputs have too many dimensions")
     channel.write(len(body).to_bytes(4, "little") + body)
     channel.flush()
+
+
+def _receive(channel: ByteChannel) -> Words:
     length = int.from_bytes(channel.read(4), "little")
     if length > LENGTH_LIMIT:
         raise ProtocolError(f"the peer announces {length} bytes, at most {LENGTH_LIMIT} are allowed")

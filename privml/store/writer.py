@@ -31,6 +31,7 @@ class StoreWriter:
         self.header = with_fields(header, salt=os.urandom(16).hex(), key=key_id(key))
         self.seal = files.seal_of(key, self.header)
         self._next = [0, 0]
+        self._whole = True
         self._committed = False
         make_private_folder(self.folder)
         try:
@@ -48,6 +49,11 @@ class StoreWriter:
             write_new(path, sealed)
         self._next[direction] += 1
 
+    def skip(self, direction: int) -> None:
+        """Goes on behind a chunk that could not be put; what lacks one cannot be committed."""
+        self._next[direction] += 1
+        self._whole = False
+
     def next_context(self, direction: int) -> bytes:
         return self.header.chunk_context(direction, self._next[direction])
 
@@ -61,7 +67,7 @@ class StoreWriter:
 
     def commit(self, sealed_offset: bytes) -> None:
         """Makes it a store; ``sealed_offset``: this party's offset, sealed in ``offset_context``."""
-        if any(self._next[d] != self.header.chunks(d) for d in DIRECTIONS):
+        if not self._whole or any(self._next[d] != self.header.chunks(d) for d in DIRECTIONS):
             raise ValueError("a store is committed when all its chunks were put")
         with writing(self.folder):
             sync_folder(files.chunk_folder(self.folder))
