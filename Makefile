@@ -6,6 +6,9 @@
 # make docs    the documentation as pages, in build/site; make pages writes those that are generated (settings, papers, benchmarks ...)
 # make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
 # make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
+# make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (an hour); the table
+#                of docs/faults.md
+# make soak    10,000 queries through `privml serve` with clients coming and going (hours); QUERIES=500 for fewer
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
 #                the primitives against the hardware and rational numbers (a minute)
@@ -23,7 +26,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages wheel test-wheel clean fuzz fuzz-build fuzz-smoke
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
 
 all: build
 
@@ -110,6 +113,14 @@ fuzz-smoke: build
 bench: build
 	$(BIN)/privml bench suite=ot network=loopback
 	$(BIN)/privml bench suite=twopc network=loopback
+
+# Links that lose packets and full disks are made by root alone; others skip those tests.
+faults: build
+	PRIVML_FAULTS=benchmarks/results $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider tests/faults
+	$(BIN)/python tests/faults/fault_table.py benchmarks/results/faults.jsonl docs/faults.md
+
+soak: build
+	$(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000)
 
 docs: setup
 	$(BIN)/python scripts/requirements.py docs | $(BIN)/pip install -q -r /dev/stdin
