@@ -3,7 +3,7 @@
 # make test    all tests, C++ and Python
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
-# make docs    the documentation as pages, in build/site; make pages writes those that are generated (settings, papers, benchmarks ...)
+# make docs    the documentation as a site, build/site/index.html; make pages writes those that are generated (settings, papers, benchmarks ...)
 # make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
 # make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
 # make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (an hour); the table

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the pages say of the repository is so: files and tests that they name, quoted code, commands, the API."""
 
+import contextlib
 import inspect
+import io
 import re
 import sys
 from functools import cache
@@ -54,6 +56,16 @@ def test_files_and_tests_that_a_page_names_exist(page):
 def test_quoted_code_is_that_of_the_repository(page):
     for file, code in QUOTED.findall(page.read_text()):
         assert code in (ROOT / file).read_text(), f"{file} has not:\n{code}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
+def test_the_first_example_prints_what_it_says(page):
+    pytest.importorskip("privml._core")
+    code = re.search(r"^```python\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)[1]
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, page, "exec"), {})
+    assert printed.getvalue().strip() == "tensor([0.7500, 0.0000, 0.0000])"
 
 
 # ---- commands
