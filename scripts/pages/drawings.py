@@ -161,7 +161,7 @@ def deployment() -> Picture:
     p.text(380, 138, "one connection per lane", "soft small", "middle")
     p.box(260, 260, 240, 90)
     p.bar(260, 260, 240, 5, "c")
-    p.text(276, 290, "dealer: party 2 (threepc alone)", "ink bold")
+    p.text(276, 290, "dealer-c: dealer, party 2", "ink bold")
     p.lines(276, 314, ("program, no weights", "dealer-c.pem, .key"), "soft mono", 21)
     p.arrow(140, 190, 300, 260)
     p.arrow(620, 190, 460, 260)
