@@ -114,9 +114,10 @@ def answer(
             except PeerDisconnected:
                 return "the client left"
             with aside(link.channels[:2] if service.settings.dealt else link.channels[:1]):
-                if not _asks_again(channel, limits.idle):
-                    idle = time.monotonic() - done >= limits.idle
-                    return f"no query came within {limits.idle:g} seconds" if idle else "the client left"
+                idle = limits.idle
+                if not _asks_again(channel, idle):
+                    late = time.monotonic() - done >= idle
+                    return f"no query came within {idle:g} seconds" if late else "the client left"
                 start, turn = time.monotonic(), turn + 1
                 channel.set_deadline(deadline)
                 try:
