@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from privml import _core
@@ -89,7 +90,8 @@ def answer(
     """Answers the queries of the session that ``opener(agree=...)`` opens on ``link``; returns why it ended.
 
     ``on_answer`` gets each one when its outputs are sent; ``number`` gives the next one's. ``deadline``: seconds that a
-    read within a query may wait. Raises what goes wrong within a query.
+    read within a query may wait. Raises what goes wrong within a query; with an actively secure engine that counts
+    against the client (``privml.service.aborts``).
     """
     start = time.monotonic()
     settled: list[AnyTerms] = []
@@ -99,7 +101,8 @@ def answer(
         settled.append(grant(channel, service, limits.room(1)))
         return settled[0].open
 
-    with opener(agree=agree) as session:
+    counted = service.aborts.counted(channel) if service.settings.active else nullcontext()
+    with counted, opener(agree=agree) as session:
         turn, terms = 1, settled[0]
         while True:
             _run(session, service, terms, progress)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privml import _core
@@ -17,6 +17,7 @@ from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.engines.twopc import TwoPartyEngine
 from privml.errors import InvalidInput, ProtocolError
 from privml.program import Program
+from privml.service.aborts import Aborts
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.agreement import agree, attest, hear
 from privml.session.preprocessing import Allotment, Preprocessing
@@ -32,12 +33,14 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a party of a query brings along; ``link`` is what ot=auto reckons with at the server."""
+    """What a party of a query brings along; ``link`` is what ot=auto reckons with at the server, ``aborts`` how often
+    its sessions with each client have failed."""
 
     program: Program
     settings: Settings
     preprocessing: Preprocessing | None = None
     link: LinkProfile = LinkProfile()
+    aborts: Aborts = field(default_factory=Aborts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +198,13 @@ def ask(
 
 def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: AnyTerms | None = None) -> AnyTerms:
     """Server: the client's shapes, answered with yes and with what there is ``room`` for; InvalidInput, after telling
-    the client, when they do not fit. ``held``: see ``ask``."""
+    the client, when they do not fit; IdentityError for a client whose sessions have failed too often. ``held``: see
+    ``ask``."""
     store, ot = _store_for(service, held), service.settings.ot
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        if service.settings.ring is not None:
+            service.aborts.require_trust(channel.peer_name, service.settings.ring)
         shapes = checked_shapes(theirs, service.program)
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
         ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
