@@ -23,7 +23,8 @@ PYTHON ?= python3
 VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
-JOBS ?= $(shell nproc)
+# nproc obeys OMP_NUM_THREADS, which here is the number of threads of one test.
+JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
 
 .PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
@@ -66,11 +67,14 @@ format: setup
 	$(BIN)/ruff format -q .
 	$(BIN)/clang-format -i $$(git ls-files 'csrc/*.h' 'csrc/*.cpp')
 
+# Line numbers are all that reports of sanitizers need, and at -O1 they compile in half the time; warnings are errors in the other
+# build. Comparisons of cost functions with published figures touch no memory.
 sanitize: setup
 	$(BIN)/cmake -S csrc -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \
+	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DPRIVML_WERROR=OFF \
 	  -DPRIVML_SANITIZE=ON -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
-	cd build/sanitize && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
+	cd build/sanitize && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -E PublishedCosts
 
 prove: build
 	$(BIN)/python scripts/make_tables.py --check
