@@ -181,6 +181,8 @@ SessionOutcome run_altered(int dishonest, i64 message, Alteration alteration,
       begin(name);
       supply.reserve(kind);
     }
+    begin("making what the others used up");
+    supply.reserve(demand);
     const Both<Words> learned = run_model<R>(*session, model, begin);
     channel.flush();
     const bool right = learned[0] == expected[0] && (rank == 0 || learned[1] == expected[1]);
