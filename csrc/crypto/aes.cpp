@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/aes.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -50,6 +54,14 @@ i64 count_with(AesBackend backend, const Block* keys, Block first, Block* out, i
   return 0;
 }
 
+#if defined(__x86_64__)
+// Not every compiler's builtin knows this feature.
+bool has_vaes() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 9 & 1) != 0;
+}
+#endif
+
 }  // namespace
 
 bool aes_backend_supported(AesBackend backend) {
@@ -60,7 +72,7 @@ bool aes_backend_supported(AesBackend backend) {
     case AesBackend::aesni:
       return __builtin_cpu_supports("aes") && __builtin_cpu_supports("sse4.1");
     case AesBackend::vaes256:
-      return aes_backend_supported(AesBackend::aesni) && __builtin_cpu_supports("vaes") &&
+      return aes_backend_supported(AesBackend::aesni) && has_vaes() &&
              __builtin_cpu_supports("avx2");
     case AesBackend::vaes512:
       return aes_backend_supported(AesBackend::vaes256) && __builtin_cpu_supports("avx512f");

@@ -8,16 +8,21 @@ and may change any payload; what it forwards are well-formed frames, so that it 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import secrets
 import socket
 import struct
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 HEADER = struct.Struct("<IIQ")
 # What becomes of frame `number` of the dishonest party: the payloads to send in its place; None: the connection ends.
-Attack = Callable[[int, bytes], "list[bytes] | None"]
+Attack = Callable[[int, bytes], "Iterable[bytes] | None"]
+
+
+class Raw(bytes):
+    """Goes out as it is, not as a frame."""
 
 
 class Relay:
@@ -84,7 +89,7 @@ class Relay:
                 if payloads is None:
                     break
                 for each in payloads:
-                    target.sendall(HEADER.pack(len(each), depth, clock) + each)
+                    target.sendall(each if isinstance(each, Raw) else HEADER.pack(len(each), depth, clock) + each)
         except (OSError, EOFError):
             pass
         self._end()
@@ -171,6 +176,27 @@ def swap_halves(target: int) -> Attack:
 def truncate(target: int) -> Attack:
     """The end of the frame is missing, and what comes after it stands in its place."""
     return lambda number, payload: [payload[: max(len(payload) - 3, 1)] if number == target else payload]
+
+
+def huge(target: int, length: int = 2**32 - 1) -> Attack:
+    """A frame that says it is as long as that."""
+    header = Raw(HEADER.pack(length, 0, 0))
+    return lambda number, payload: [header, Raw(payload)] if number == target else [payload]
+
+
+def garbage_behind(target: int) -> Attack:
+    """The frame as it should be, then bytes that are none."""
+    return lambda number, payload: [payload, Raw(secrets.token_bytes(4000))] if number == target else [payload]
+
+
+def endless(target: int) -> Attack:
+    """Frames of random bytes in place of this one, until nobody takes them."""
+    full = secrets.token_bytes(1 << 16)
+
+    def attack(number: int, payload: bytes) -> Iterable[bytes]:
+        return itertools.repeat(full) if number == target else [payload]
+
+    return attack
 
 
 def silence(target: int) -> Attack:
