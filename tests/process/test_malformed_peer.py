@@ -145,7 +145,8 @@ def service(start, folder):
 
 def positions(count, how_many):
     """Frames of the beginning, one by one, then some of the rest."""
-    chosen = {0, 1, 2, count - 1, *random.Random(1).sample(range(count), min(count, how_many))}
+    first = (0, 1, 2)[: max(how_many, 1)]
+    chosen = {*first, count - 1, *random.Random(1).sample(range(count), min(count, how_many))}
     return sorted(place for place in chosen if 0 <= place < count)
 
 
@@ -194,9 +195,7 @@ def test_a_client_that_sends_no_frames(service):
 
 
 def test_a_client_whose_messages_break_off(service):
-    attack_all(
-        service("twopc"), {name: BREAKS[name] for name in ("huge length", "garbage behind it", "closed")}, 2, True
-    )
+    attack_all(service("twopc"), {name: BREAKS[name] for name in ("huge length", "garbage behind it")}, 1, True)
 
 
 @pytest.mark.slow
