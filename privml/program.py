@@ -183,15 +183,17 @@ class Program:
     def correlations(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, threads: int = 1) -> Correlations:
         """Exactly what one run on inputs of these shapes draws from a session with ``ot`` and ``threads`` lanes."""
         key = (tuple(tuple(shape) for shape in shapes), ot, threads)
-        if key not in self._correlations:
-            if len(self._correlations) >= KEPT_COUNTS:  # clients choose the shapes
-                self._correlations.clear()
+        known = self._correlations.get(key)  # sessions on other threads may clear them
+        if known is None:
             engine = _meter(0, ot, threads)
             self.metered(engine, *shapes)
             counts = [engine.lane(index).counters() for index in range(threads)]
             first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
-            self._correlations[key] = Correlations(first.from0, first.from1, tuple(further))
-        return self._correlations[key]
+            known = Correlations(first.from0, first.from1, tuple(further))
+            if len(self._correlations) >= KEPT_COUNTS:  # clients choose the shapes
+                self._correlations.clear()
+            self._correlations[key] = known
+        return known
 
     def cost(
         self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, threads: int = 1, rank: int = INPUT_OWNER

@@ -83,6 +83,8 @@ void on_meters(TwoPartySession& session, const std::function<void(CostMeter&)>& 
 
 void define_session(py::module_& m) {
   using Channels = TwoPartySession::Channels;
+  // Whatever may wait for a peer or a thread, or wipes memory, leaves the interpreter to others.
+  using Release = py::call_guard<py::gil_scoped_release>;
   py::class_<TwoPartySession>(
       m, "TwoPartySession",
       "One party's two-party session on connected channels, one per lane; setup runs in the "
@@ -120,14 +122,14 @@ void define_session(py::module_& m) {
       .def("twin", &TwoPartySession::twin,
            "A meter of one lane with the same choice of correlations, from party 0's side.")
       .def(
-          "clock", [](TwoPartySession& session) { return packed(session.clock()); },
+          "clock", [](TwoPartySession& session) { return packed(session.clock()); }, Release(),
           "The longest path so far on these lanes, for `advance`.")
       .def(
           "advance",
           [](TwoPartySession& session, const ClockTuple& at_least) {
             session.advance(unpacked(at_least));
           },
-          "at_least"_a, "What comes next on these lanes depends on what had that clock.")
+          Release(), "at_least"_a, "What comes next on these lanes depends on what had that clock.")
       .def(
           "set_link",
           [](TwoPartySession& session, double delay, double seconds_per_byte,
@@ -146,7 +148,7 @@ void define_session(py::module_& m) {
             on_meters(session, [&](CostMeter& meter) { meter.link.compute(seconds); });
           },
           "seconds"_a, "Both parties of a meter compute for so long.")
-      .def("close", &TwoPartySession::close)
+      .def("close", &TwoPartySession::close, Release())
       .def("counters", &TwoPartySession::counters,
            "Per phase seconds, sent, received, depth; and the correlations drawn.")
       .def("draw_and_discard", &draw_and_discard, "sender"_a, "count"_a,

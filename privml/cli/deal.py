@@ -5,20 +5,25 @@ from __future__ import annotations
 
 from omegaconf import DictConfig
 
-from privml.cli import console
+from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.cli.settings import identity_of
 from privml.program import Program
 from privml.service.deal import deal
 
 
 def run(config: DictConfig) -> None:
-    deal(
-        Program.load(config.program),
-        config.listen,
-        truncation=config.truncation,
-        device=config.device,
-        **identity_of(config),
-        deadline=config.deadline,
-        sessions=config.sessions,
-        log=console.teller(config.quiet),
-    )
+    capacity, logging = capacity_of(config), logging_of(config)
+    program = Program.load(config.program)
+    with until_stopped() as stop:
+        deal(
+            program,
+            config.listen,
+            truncation=config.truncation,
+            device=config.device,
+            **identity_of(config),
+            deadline=config.deadline,
+            sessions=config.sessions,
+            capacity=capacity,
+            stop=stop,
+            **logging,
+        )

@@ -8,6 +8,7 @@ import contextlib
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.cli.stores import preprocessing_of
 from privml.program import WEIGHTS_OWNER, Program
@@ -17,12 +18,14 @@ from privml.service.serve import serve
 
 
 def run(config: DictConfig) -> None:
+    capacity, logging = capacity_of(config), logging_of(config)
     program = Program.load(config.program, config.weights)
-
     preprocessing = preprocessing_of(config, WEIGHTS_OWNER, program)
+    one_bar = capacity.workers == 1 and config.log == "text" and console.err.is_terminal
     with (
+        until_stopped() as stop,
         preprocessing or contextlib.nullcontext(),
-        console.progress("answer", config.quiet or not console.err.is_terminal) as step,
+        console.progress("answer", config.quiet or not one_bar) as step,
     ):
         serve(
             program,
@@ -32,7 +35,6 @@ def run(config: DictConfig) -> None:
             threads=config.threads,
             queries=config.queries,
             limits=Limits(config.session_queries, config.idle),
-            log=console.teller(config.quiet),
             progress=step,
             preprocessing=preprocessing,
             dealer=config.dealer,
@@ -41,4 +43,8 @@ def run(config: DictConfig) -> None:
             ring=ring_of(config),
             **identity_of(config),
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
+            capacity=capacity,
+            monitor=config.monitor,
+            stop=stop,
+            **logging,
         )

@@ -4,45 +4,33 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
+from privml import _core
 from privml.engines.correlations import DEFAULT_OT
+from privml.errors import PrivmlError
 from privml.program import Program
 from privml.service.dealing import Dealt, deal_session
-from privml.service.serve import HELLO_SECONDS, one_line, settings_of
-from privml.session.connect import accept, listening, refuse_insecure
+from privml.service.dispatcher import Capacity
+from privml.service.events import Events, Watch, error_fields, one_line, text_lines
+from privml.service.host import Host
+from privml.service.serve import settings_of
+from privml.service.server import phases_of
+from privml.service.stopping import Stop
+from privml.session.connect import listening, refuse_insecure
 from privml.session.dealer import Gathering, Lobby
+from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, hear_hello
 from privml.session.identity import Tls, link_to, refuse_open
-from privml.session.session import load_torch
+from privml.session.lanes import session_name
+from privml.session.session import Settings, load_torch
 
-# Sessions at a time; one more is refused.
-MOST_SESSIONS = 16
-
-
-@dataclass(slots=True)
-class _Running:
-    """The sessions under way."""
-
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    sessions: dict[bytes, Gathering] = field(default_factory=dict)
-
-    def enter(self, gathering: Gathering) -> bool:
-        with self.lock:
-            free = gathering.token not in self.sessions and len(self.sessions) < MOST_SESSIONS
-            if free:
-                self.sessions[gathering.token] = gathering
-            return free
-
-    def leave(self, gathering: Gathering) -> None:
-        with self.lock:
-            del self.sessions[gathering.token]
-
-    def close(self) -> None:
-        with self.lock:
-            for gathering in self.sessions.values():
-                gathering.close()
+# Sessions at a time; most of a session the dealer's thread waits for the others.
+DEALER_CAPACITY = Capacity(workers=16)
+# Sessions that are being told that there is no room; further ones are closed without a word.
+_MOST_TOLD = 16
 
 
 def deal(
@@ -59,53 +47,123 @@ def deal(
     log: Callable[[str], None] = print,
     on_listening: Callable[[int], None] | None = None,
     on_end: Callable[[Dealt], None] | None = None,
+    on_event: Watch | None = None,
+    capacity: Capacity = DEALER_CAPACITY,
+    stop: Stop | None = None,
 ) -> int:
-    """Deals on ``listen`` ("host:port") for a server and its clients until ``sessions`` have begun (0: for ever);
-    returns how many ended well.
+    """Deals on ``listen`` ("host:port") for a server and its clients until ``sessions`` have begun (0: for ever) or
+    ``stop`` is asked; returns how many ended well.
 
     Each session runs on a thread of its own; whatever goes wrong in one ends it with one line to ``log``. ``deadline``:
     seconds that a read may wait for another party; the other settings as in ``serve``.
-    Raises ConfigError for a port in use and wrong settings.
+    Raises ConfigError for a port in use and wrong settings, and what a callback raises.
     """
     settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation, device=device)
     refuse_insecure(settings, None, listen)
     refuse_open(tls, insecure, listen)
     load_torch()
-    running, ended = _Running(), []
-
-    def run(gathering: Gathering) -> None:
-        try:
-            dealt = deal_session(gathering, Program(program.body), settings, deadline)
-        except Exception as error:  # whatever the others do, the next ones are served
-            log(f"a session ended before its answer: {one_line(error)}")
-            return
-        finally:
-            gathering.close()
-            running.leave(gathering)
-        log(str(dealt))
-        ended.append(dealt)
-        if on_end is not None:
-            on_end(dealt)
-
-    lobby, link, begun = Lobby(HELLO_SECONDS, log, tls), link_to(network, tls, 0, 1), 0
-    with listening(listen) as listener, ThreadPoolExecutor(MOST_SESSIONS, "session") as workers:
+    events = Events(text_lines(log), on_event)
+    with listening(listen) as listener:
+        dealer = Dealer(
+            program,
+            settings,
+            tls,
+            on_end,
+            listener,
+            link_to(network, tls, 0, 1),
+            events,
+            capacity=capacity,
+            stop=stop or Stop(),
+            deadline=deadline,
+            limit=sessions,
+        )
         if on_listening is not None:
             on_listening(listener.port)
-        log(f"dealing on port {listener.port}, program {program.hash[:12]}")
+        text = f"dealing on port {listener.port}, program {program.hash[:12]}"
+        events.tell("listening", text=text, port=listener.port, program=program.hash)
+        dealer.run()
+    return dealer.ended
+
+
+class Dealer(Host[Gathering]):
+    """Party 2. It counts sessions that have begun."""
+
+    def __init__(
+        self,
+        program: Program,
+        settings: Settings,
+        tls: Tls | None,
+        on_end: Callable[[Dealt], None] | None,
+        *places: Any,
+        **options: Any,
+    ) -> None:
+        super().__init__(*places, **options)
+        self._program, self._settings, self._on_end = program, settings, on_end
+        self._patience = min(options["capacity"].hello_seconds, self.deadline)
+        self._lobby = Lobby(self._patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls)
+        self._counting, self._begun, self.ended = threading.Lock(), 0, 0
+        self._telling = threading.BoundedSemaphore(_MOST_TOLD)
+
+    @property
+    def count(self) -> int:
+        return self._begun
+
+    def hear(self, channel: _core.Channel) -> Callable[[], None]:
+        return partial(self._add, channel, *self._lobby.hear(channel))
+
+    def _add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> None:
+        gathering = self._lobby.add(channel, token, place)
+        if gathering is not None:
+            self.offer(gathering, session_name(token))
+
+    def tidy(self) -> None:
+        super().tidy()
+        self._lobby.expire()
+
+    def run(self) -> int:
         try:
-            while sessions == 0 or begun < sessions:
-                gathering = lobby.admit(accept(listener, None, lambda waited: lobby.expire(), link))
-                if gathering is None:
-                    continue
-                if not running.enter(gathering):
-                    log(f"a session was refused: {MOST_SESSIONS} are under way, or one of its name is")
-                    gathering.close()
-                    continue
-                begun += 1
-                workers.submit(run, gathering)
-        except BaseException:
-            running.close()
-            raise
+            return super().run()
         finally:
-            lobby.close()
-    return len(ended)
+            self._lobby.close()
+
+    def turn_away(self, guest: Gathering, seconds: float) -> None:
+        if not self._telling.acquire(blocking=False):
+            guest.close()
+            return
+        threading.Thread(target=self._tell_busy, args=(guest, seconds), name="busy", daemon=True).start()
+
+    def _tell_busy(self, guest: Gathering, seconds: float) -> None:
+        """The parties say hello when they have agreed with each other; only then can they hear that there is no
+        session."""
+        end = threading.Timer(self._patience, guest.close)
+        end.start()
+        try:
+            for rank in range(DEALER):
+                hear_hello(guest.channels[rank, 0], self._settings.hello(DEALER, DEALER_ROLE), peer=rank)
+                answer_busy(guest.channels[rank, 0], seconds)
+        except PrivmlError:
+            pass  # a party that does not want to know
+        finally:
+            end.cancel()
+            guest.close()
+            self._telling.release()
+
+    def attend(self, guest: Gathering) -> None:
+        name, start = session_name(guest.token), time.monotonic()
+        with self._counting:
+            self._begun += 1
+        self.events.tell("started", name, peer=guest.peer, waited=start - guest.since)
+        try:
+            dealt = deal_session(guest, Program(self._program.body), self._settings, self.deadline)
+        except Exception as error:  # whatever the others do, the next ones are served
+            text = f"a session ended before its answer: {one_line(error)}"
+            self.events.tell("failed", name, text, peer=guest.peer, result="failed", **error_fields(error))
+            return
+        phases = phases_of(dealt.ledger.snapshot())
+        self.events.tell("ended", name, str(dealt), peer=guest.peer, result="answered", phases=phases)
+        self.events.call(self._finish, dealt)
+
+    def _finish(self, dealt: Dealt) -> None:
+        self.ended += 1
+        if self._on_end is not None:
+            self._on_end(dealt)

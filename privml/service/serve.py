@@ -1,30 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server: party 0 owns the weights and answers one query after another."""
+"""The server: party 0 owns the weights and answers the queries of many clients."""
 
 from __future__ import annotations
 
-from collections import deque
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
-from privml import _core
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
-from privml.service.answering import Answered, Limits, answer
+from privml.service.answering import Answered, Limits
 from privml.service.choose_ot import LinkProfile
+from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
+from privml.service.events import Events, Watch, text_lines
+from privml.service.monitor import Monitor
 from privml.service.progress import Progress
 from privml.service.request import Service
-from privml.session.connect import accept, joining, listening, reaching_dealer, refuse_insecure
+from privml.service.server import Server
+from privml.service.stopping import Stop
+from privml.session.connect import listening, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, link_to, refuse_open
-from privml.session.lanes import Link
 from privml.session.preprocessing import Preprocessing
-from privml.session.session import Settings, interruptible, load_torch, open_session
-
-# A connection that does not say hello within this time is no client.
-HELLO_SECONDS = 10.0
+from privml.session.session import Settings, load_torch
 
 
 def serve(
@@ -39,6 +38,7 @@ def serve(
     log: Callable[[str], None] = print,
     on_listening: Callable[[int], None] | None = None,
     on_answer: Callable[[Answered], None] | None = None,
+    on_event: Watch | None = None,
     progress: Progress | None = None,
     preprocessing: Preprocessing | None = None,
     link_profile: LinkProfile | None = None,
@@ -49,19 +49,26 @@ def serve(
     tls: Tls | None = None,
     insecure: bool = False,
     limits: Limits | None = None,
+    capacity: Capacity = DEFAULT_CAPACITY,
+    monitor: str | None = None,
+    stop: Stop | None = None,
 ) -> int:
-    """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever); returns their number.
+    """Answers queries on ``listen`` ("host:port") until ``queries`` are answered (0: for ever) or ``stop`` is asked;
+    returns their number.
 
-    ``program`` carries the weights. Each connection is a session of its own; whatever goes wrong in one ends that
-    connection with one line to ``log`` and the server goes on. ``deadline``: seconds that a read may wait for a client.
-    ``threads``: lanes of each session, each with a connection of its own. ``on_listening`` gets the port.
+    ``program`` carries the weights. Each client is a session of its own, on a thread of its own; ``capacity`` says how
+    many there may be at a time. Whatever goes wrong in one ends that one with one line to ``log``. ``deadline``:
+    seconds that a read may wait for a client. ``threads``: lanes of each session, each with a connection of its own.
+    ``on_listening`` gets the port; ``on_event`` everything that happens (see ``privml.service.events``), on any
+    thread, one at a time. ``progress`` is called on the thread of each session. ``monitor``: the address of this
+    machine where health and metrics are to be read (see ``privml.service.monitor``).
     ``preprocessing``: the store that sessions take their correlations from. ``link_profile``: the link to the clients,
     which ``ot`` "auto" reckons with (default: that of ``network``). ``dealer``: the address of party 2 (see
     ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``; ``device``: where
     this party of three computes, "cpu" or "cuda". ``ring`` (64 or 32 bits) takes the engine ``active``, secure against
     clients who deviate from the protocol. ``limits``: how many queries a session may have, and how long it may be idle
-    between two of them.
-    Raises ConfigError for a port in use, wrong settings or missing weights.
+    between two of them, as long as nobody waits.
+    Raises ConfigError for a port in use, wrong settings or missing weights, and what a callback raises.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
@@ -70,50 +77,35 @@ def serve(
     refuse_insecure(settings, None, listen, dealer)
     refuse_open(tls, insecure, listen, dealer)
     load_torch()
-    answered, limits = 0, limits or Limits()
-
-    def told(answer: Answered) -> None:
-        nonlocal answered
-        answered += 1
-        log(str(answer))
-        if on_answer is not None:
-            on_answer(answer)
-
-    waiting: deque[_core.Channel] = deque()  # clients that came while another one's session was being opened
-    hello_deadline = min(deadline, HELLO_SECONDS)
-    with listening(listen) as listener:
-        link_in = link_to(network, tls, INPUT_OWNER)
-        join = joining(listener, hello_deadline, link_in, waiting.append)
-        if dealer is not None:
-            join = reaching_dealer(dealer, WEIGHTS_OWNER, hello_deadline, link_to(network, tls, DEALER))
+    join = None
+    if dealer is not None:
+        patience = min(deadline, capacity.hello_seconds)
+        join = reaching_dealer(dealer, WEIGHTS_OWNER, patience, link_to(network, tls, DEALER))
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listening(listen))
+        watch = None if monitor is None else stack.enter_context(Monitor(monitor))
+        events = Events(text_lines(log), None if watch is None else watch.note, on_event)
+        server = Server(
+            service,
+            listener,
+            link_to(network, tls, INPUT_OWNER),
+            events,
+            capacity=capacity,
+            stop=stop or Stop(),
+            deadline=deadline,
+            limit=queries,
+            limits=limits or Limits(),
+            join=join,
+            progress=progress,
+            on_answer=on_answer,
+        )
+        if watch is not None:
+            watch.observe(server, preprocessing)
         if on_listening is not None:
             on_listening(listener.port)
-        log(f"listening on port {listener.port}, program {program.hash[:12]}")
-        while queries == 0 or answered < queries:
-            greeted = bool(waiting)
-            link = Link(waiting.popleft() if greeted else accept(listener, None, link=link_in))
-            opener = partial(
-                open_session,
-                link.channels[0],
-                0,
-                settings,
-                role="server",
-                deadline=deadline,
-                hello_deadline=hello_deadline,
-                join=join,
-                link=link,
-                greeted=greeted,
-            )
-            try:
-                left = limits if queries == 0 else replace(limits, queries=min(limits.queries, queries - answered))
-                respond = partial(answer, opener, link, service, lambda: answered + 1, told, progress, left, deadline)
-                log(f"a session ended: {interruptible(link, respond)}")
-            except Exception as error:  # whatever a client does, the next one is served
-                log(f"a connection ended without an answer: {one_line(error)}")
-                continue
-            finally:
-                link.close()
-    return answered
+        text = f"listening on port {listener.port}, program {program.hash[:12]}"
+        events.tell("listening", text=text, port=listener.port, program=program.hash)
+        return server.run()
 
 
 def settings_of(
@@ -139,8 +131,3 @@ def settings_of(
     engine = "active" if ring is not None else "twopc" if dealer is None else "threepc"
     hashes = program.hash, program.formats_hash
     return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device, ring)
-
-
-def one_line(error: BaseException) -> str:
-    """Type and message, for a log."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"

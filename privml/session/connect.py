@@ -100,15 +100,10 @@ def connect(
     return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
 
 
-def joining(
-    listener: _core.TcpListener,
-    deadline: float,
-    link: Mapping[str, Any] | None = None,
-    others: Callable[[_core.Channel], None] | None = None,
-) -> Joiner:
-    """How a listening party gets the further connections of a session; ``others`` as in ``accept_lanes``."""
+def joining(listener: _core.TcpListener, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:
+    """How a listening party gets the further connections of a session."""
     connector = partial(accept, listener, link=link)
-    return lambda token, count: accept_lanes(connector, token, count, deadline, others)
+    return lambda token, count: accept_lanes(connector, token, count, deadline)
 
 
 def reaching(address: str, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:

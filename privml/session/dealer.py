@@ -9,6 +9,7 @@ is no key.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,7 +49,7 @@ def reach_dealer(connect: Connector, token: bytes, rank: int, deadline: float) -
     return channels
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Gathering:
     """A session's connections that have come so far, by place; ``since``: when the first one came."""
 
@@ -60,6 +61,11 @@ class Gathering:
     def complete(self) -> bool:
         return len(self.channels) == len(PLACES)
 
+    @property
+    def peer(self) -> str:
+        """The names that its parties have proved."""
+        return " and ".join(filter(None, (self.channels[place].peer_name for place in PLACES[1:])))
+
     def close(self) -> None:
         close_all(self.channels.values())
 
@@ -67,10 +73,11 @@ class Gathering:
 class Lobby:
     """Where a dealer sorts connections into sessions. A session that is not complete after ``patience`` seconds is
     closed. ``log`` takes a line about each connection that is refused or given up. ``tls``: whose names the parties
-    must prove."""
+    must prove. Any thread may call."""
 
     def __init__(self, patience: float, log: Callable[[str], None], tls: Tls | None = None) -> None:
         self._patience, self._log, self._tls = patience, log, tls
+        self._lock = threading.Lock()
         self._waiting: dict[bytes, Gathering] = {}
 
     def admit(self, channel: _core.Channel) -> Gathering | None:
@@ -78,34 +85,48 @@ class Lobby:
         self.expire()
         channel.set_deadline(_REQUEST_SECONDS)
         try:
-            token, place = _request(channel)
-            refuse_other_name(channel, self._tls, place[0])
+            return self.add(channel, *self.hear(channel))
+        except (ProtocolError, PeerDisconnected, IdentityError) as error:
+            self._log(f"a connection was refused: {error}")
+            channel.close()
+            return None
+
+    def hear(self, channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:
+        """The session and the place that a connection asks for. Raises ProtocolError, IdentityError and
+        PeerDisconnected."""
+        token, place = _request(channel)
+        refuse_other_name(channel, self._tls, place[0])
+        return token, place
+
+    def add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> Gathering | None:
+        """The session that ``channel`` completes, or None. Raises ProtocolError where there is no room for it."""
+        with self._lock:
             if token not in self._waiting and len(self._waiting) >= _MOST_WAITING:
                 raise ProtocolError("too many sessions wait for their other party")
             gathering = self._waiting.setdefault(token, Gathering(token, time.monotonic()))
             if place in gathering.channels:
                 raise ProtocolError(f"connection {place[1]} of party {place[0]} is there already")
-        except (ProtocolError, PeerDisconnected, IdentityError) as error:
-            self._log(f"a connection was refused: {error}")
-            channel.close()
-            return None
-        gathering.channels[place] = channel
-        return self._waiting.pop(token) if gathering.complete else None
+            gathering.channels[place] = channel
+            return self._waiting.pop(token) if gathering.complete else None
 
     def expire(self) -> None:
         """Closes what has waited too long."""
         now = time.monotonic()
-        for token, gathering in list(self._waiting.items()):
-            if now - gathering.since > self._patience:
-                came = sorted({rank for rank, _ in gathering.channels})
-                self._log(f"a session was given up after {self._patience:g} seconds: only party {came} came")
-                gathering.close()
-                del self._waiting[token]
+        with self._lock:
+            late = [each for each in self._waiting.values() if now - each.since > self._patience]
+            for gathering in late:
+                del self._waiting[gathering.token]
+        for gathering in late:
+            came = sorted({rank for rank, _ in gathering.channels})
+            self._log(f"a session was given up after {self._patience:g} seconds: only party {came} came")
+            gathering.close()
 
     def close(self) -> None:
-        for gathering in self._waiting.values():
+        with self._lock:
+            waiting = list(self._waiting.values())
+            self._waiting.clear()
+        for gathering in waiting:
             gathering.close()
-        self._waiting.clear()
 
 
 def _request(channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:

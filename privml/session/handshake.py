@@ -87,23 +87,45 @@ class Hello:
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
 
 
-def shake_hands(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: int | None = None) -> Hello:
-    """Sends ``ours``, receives and returns the peer's. ``greeted``: the peer's magic has been read already; ``peer``:
-    the rank it must have, which between two parties goes without saying.
+@dataclass(frozen=True, slots=True)
+class Greeting:
+    """A hello that was heard before there was a session for it, and the one that will answer it."""
+
+    ours: Hello
+    theirs: Hello
+
+
+def shake_hands(channel: ByteChannel, ours: Hello, peer: int | None = None) -> Hello:
+    """Sends ``ours``, receives and returns the peer's. ``peer``: the rank it must have, which between two parties goes
+    without saying.
 
     Raises HandshakeMismatch (at both parties) naming the first field that disagrees and both values, ServiceBusy and
     ServiceMoved where a client or a dealt party is answered so, ProtocolError for bytes that are no hello, and
     PeerDisconnected.
     """
     _write(channel, asdict(ours))
-    theirs = _read(channel, greeted)
+    theirs = _read(channel)
     if len(theirs) == 1 and ours.role in _PATIENT:
         _heed_busy(theirs)
     if len(theirs) == 1 and ours.role in _MOVABLE:
         _heed_moved(theirs, getattr(channel, "peer_name", ""))
-    _check_flat(theirs)
-    _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
-    return _as_hello(theirs)
+    return _fitting(ours, theirs, peer)
+
+
+def hear_hello(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: int | None = None) -> Greeting:
+    """The first half of ``shake_hands`` for whoever is called: the peer's hello, heard and compared with ``ours``,
+    which is sent where they do not fit. ``greeted``: the peer's magic has been read already. Errors as there."""
+    theirs = _read(channel, greeted)
+    try:
+        return Greeting(ours, _fitting(ours, theirs, peer))
+    except HandshakeMismatch:
+        _write(channel, asdict(ours))
+        raise
+
+
+def answer_hello(channel: ByteChannel, greeting: Greeting) -> None:
+    """The other half: there is a session."""
+    _write(channel, asdict(greeting.ours))
 
 
 def answer_busy(channel: ByteChannel, seconds: float) -> None:
@@ -152,7 +174,7 @@ def _write(channel: ByteChannel, message: dict[str, Any]) -> None:
     channel.flush()
 
 
-def _read(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
+def _read(channel: ByteChannel, greeted: bool = False) -> dict[str, Any]:
     if not greeted and channel.read(len(MAGIC)) != MAGIC:
         raise ProtocolError("the other side does not speak privml: its first bytes are not a hello")
     length = int.from_bytes(channel.read(4), "little")
@@ -167,9 +189,11 @@ def _read(channel: ByteChannel, greeted: bool) -> dict[str, Any]:
     return hello
 
 
-def _check_flat(hello: dict[str, Any]) -> None:
-    if not all(_plain(value) for value in hello.values()):
+def _fitting(ours: Hello, theirs: dict[str, Any], peer: int | None) -> Hello:
+    if not all(_plain(value) for value in theirs.values()):
         raise ProtocolError("the peer's hello is not a flat object of short strings and integers")
+    _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
+    return _as_hello(theirs)
 
 
 def _as_hello(words: dict[str, Any]) -> Hello:

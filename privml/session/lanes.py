@@ -16,13 +16,13 @@ from typing import Any
 
 from privml import _core
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError
-from privml.session.handshake import MAGIC, Hello
+from privml.session.handshake import Hello
 
 LANE_MAGIC = b"privml\x00L"
 _TOKEN_BYTES = 32
 _REQUEST_BYTES = _TOKEN_BYTES + 4
 JOINED, WRONG_TOKEN, WRONG_LANE = range(3)
-_REFUSALS = {WRONG_TOKEN: "its session is another one", WRONG_LANE: "there is no such lane, or it is taken"}
+REFUSALS = {WRONG_TOKEN: "its session is another one", WRONG_LANE: "there is no such lane, or it is taken"}
 # A connection that says nothing within this time keeps no lane waiting.
 _REQUEST_SECONDS = 2.0
 
@@ -36,6 +36,11 @@ def session_token(ours: Hello, theirs: Hello) -> bytes:
     """32 bytes that both parties of a handshake know and neither chose alone."""
     first, second = (ours, theirs) if ours.rank < theirs.rank else (theirs, ours)
     return hashlib.sha256(f"privml lanes {first.nonce} {second.nonce}".encode()).digest()
+
+
+def session_name(token: bytes) -> str:
+    """12 hexadecimal digits that both parties know a session by, for logs; they tell nothing about the token."""
+    return hashlib.sha256(b"privml session " + token).hexdigest()[:12]
 
 
 def public_seed(token: bytes) -> int:
@@ -72,20 +77,14 @@ def _check_answer(channel: _core.Channel, lane: int) -> None:
     if answer[:-1] != LANE_MAGIC:
         raise ProtocolError(f"the peer's answer on lane {lane} is none of privml's")
     if answer[-1] != JOINED:
-        raise ProtocolError(f"the peer refuses lane {lane}: {_REFUSALS.get(answer[-1], 'no reason given')}")
+        raise ProtocolError(f"the peer refuses lane {lane}: {REFUSALS.get(answer[-1], 'no reason given')}")
 
 
-def accept_lanes(
-    accept: Connector,
-    token: bytes,
-    count: int,
-    deadline: float,
-    others: Callable[[_core.Channel], None] | None = None,
-) -> list[_core.Channel]:
+def accept_lanes(accept: Connector, token: bytes, count: int, deadline: float) -> list[_core.Channel]:
     """The listening party's channels of lanes 1 to ``count``, in order.
 
-    Connections that do not belong to this session are refused and closed; one that begins a session of its own goes to
-    ``others``, its magic read. Raises PeerDisconnected, saying what came instead, when a lane is missing at the end.
+    Connections that do not belong to this session are refused and closed (a server with many sessions sorts them by a
+    ``LaneDesk`` instead). Raises PeerDisconnected, saying what came instead, when a lane is missing at the end.
     """
     end = time.monotonic() + deadline
     joined: dict[int, _core.Channel] = {}
@@ -95,8 +94,8 @@ def accept_lanes(
             try:
                 channel = accept(_left(end))
             except PeerDisconnected:
-                raise _missing(len(joined), count, deadline, refused) from None
-            lane = _take(channel, token, count, joined, min(_REQUEST_SECONDS, _left(end)), refused, others)
+                raise missing_lanes(len(joined), count, deadline, refused) from None
+            lane = _take(channel, token, count, joined, min(_REQUEST_SECONDS, _left(end)), refused)
             if lane is not None:
                 joined[lane] = channel
     except BaseException:
@@ -112,34 +111,39 @@ def _take(
     joined: Mapping[int, Any],
     seconds: float,
     refused: list[str],
-    others: Callable[[_core.Channel], None] | None,
 ) -> int | None:
     """The lane that a new connection joins, or None when it is none of this session's."""
     channel.set_deadline(seconds)
     try:
-        magic = channel.read(len(LANE_MAGIC))
-        if magic == MAGIC and others is not None:
-            others(channel)
-            return None
-        if magic != LANE_MAGIC:
+        if channel.read(len(LANE_MAGIC)) != LANE_MAGIC:
             raise ProtocolError("its first bytes do not join a session")
-        request = channel.read(_REQUEST_BYTES)
-        lane = int.from_bytes(request[_TOKEN_BYTES:], "little")
-        status = WRONG_TOKEN if request[:_TOKEN_BYTES] != token else JOINED
+        named, lane = read_request(channel)
+        status = WRONG_TOKEN if named != token else JOINED
         if status == JOINED and (not 1 <= lane <= count or lane in joined):
             status = WRONG_LANE
-        channel.write(LANE_MAGIC + bytes([status]))
-        channel.flush()
+        answer_lane(channel, status)
         if status == JOINED:
             return lane
-        refused.append(f"lane {lane}: {_REFUSALS[status]}")
+        refused.append(f"lane {lane}: {REFUSALS[status]}")
     except (ProtocolError, PeerDisconnected, IdentityError) as error:
         refused.append(str(error))
     channel.close()
     return None
 
 
-def _missing(joined: int, count: int, deadline: float, refused: Sequence[str]) -> PeerDisconnected:
+def read_request(channel: _core.Channel) -> tuple[bytes, int]:
+    """Token and lane that a further connection names behind its magic."""
+    request = channel.read(_REQUEST_BYTES)
+    return request[:_TOKEN_BYTES], int.from_bytes(request[_TOKEN_BYTES:], "little")
+
+
+def answer_lane(channel: _core.Channel, status: int) -> None:
+    """What a further connection hears: that it has JOINED, or why not."""
+    channel.write(LANE_MAGIC + bytes([status]))
+    channel.flush()
+
+
+def missing_lanes(joined: int, count: int, deadline: float, refused: Sequence[str]) -> PeerDisconnected:
     text = f"the peer opened {joined} of {count} further connections within {deadline:g} seconds"
     if refused:
         text += f"; {len(refused)} refused, the last one because {refused[-1]}"

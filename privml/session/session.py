@@ -24,7 +24,7 @@ from privml.errors import ConfigError
 from privml.session.agreement import Words
 from privml.session.agreement import agree as agree_on
 from privml.session.dealer import dealer_connections
-from privml.session.handshake import DEALER, DEALT_ROLE, Hello, shake_hands
+from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
 from privml.session.lanes import Joiner, Link, public_seed, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.version import VERSION
@@ -119,34 +119,37 @@ def open_session(
     agree: Callable[[_core.Channel], EngineOpener | None] | None = None,
     join: Joiner | None = None,
     link: Link | None = None,
-    greeted: bool = False,
+    greeting: Greeting | None = None,
     test_seed: int | None = None,
 ) -> Session:
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
     ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``agree`` runs between the
     handshake and the set-up, for what else the parties settle in clear, and may return another way to make the
-    engine. ``join`` brings the further connections where
-    the settings say so (see ``privml.session.lanes``); ``link`` learns of them. ``greeted``: see ``shake_hands``.
-    ``test_seed`` makes the wire deterministic (tests only).
-    Raises HandshakeMismatch, ProtocolError, PeerDisconnected; all channels are closed then.
+    engine. ``join`` brings the further connections where the settings say so (see ``privml.session.lanes``); ``link``
+    learns of them. ``greeting``: the peer's hello was heard already. ``test_seed`` makes the wire deterministic (tests
+    only).
+    Raises HandshakeMismatch, ServiceBusy, ServiceMoved, ProtocolError, PeerDisconnected; all channels are closed then.
     """
     link = Link(channel) if link is None else link
     try:
         further = settings.further(rank)
         if further > 0 and join is None:
             raise ConfigError("threads, ot.refill=background and a dealer need a way to open further connections")
-        ours = settings.hello(rank, role)
         channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
-        theirs = shake_hands(channel, ours, greeted)
-        token = session_token(ours, theirs)
+        if greeting is None:
+            ours = settings.hello(rank, role)
+            greeting = Greeting(ours, shake_hands(channel, ours))
+        else:
+            answer_hello(channel, greeting)
+        token = session_token(greeting.ours, greeting.theirs)
         if further > 0:
             link.add(join(token, further))
         for each in link.channels:
             each.set_deadline(deadline)
         opener = agree(channel) if agree is not None else None
         common = public_seed(token) if test_seed is None else test_seed
-        if settings.ot.provider == "ideal" and test_seed is None:
+        if settings.ot.provider == "ideal" and not settings.dealt and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
         if opener is None and settings.active:
             opener = partial(active_engine, settings)

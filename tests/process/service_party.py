@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
@@ -16,6 +17,7 @@ from privml.service.client import Client
 from privml.service.deal import deal
 from privml.service.query import query
 from privml.service.serve import serve, settings_of
+from privml.service.stopping import Stop, on_signals
 from privml.session.agreement import agree
 from privml.session.connect import reach
 from privml.session.preprocessing import Preprocessing
@@ -36,16 +38,19 @@ def serve_program(pipe: Connection, folder: str, options: dict) -> None:
     listen_to_interrupts()
     die_at = options.pop("die_at", None)
     program = Program.load(folder + "/program", folder + "/weights.safetensors")
+    signals = on_signals(Stop()) if options.pop("signals", False) else contextlib.nullcontext()
     try:
-        serve(
-            program,
-            options.pop("listen", "127.0.0.1:0"),
-            log=lambda text: pipe.send(f"log {text}"),
-            on_listening=lambda port: pipe.send(f"port {port}"),
-            progress=_deadly(die_at),
-            preprocessing=_store(options, 0, program),
-            **options,
-        )
+        with signals as stop:
+            serve(
+                program,
+                options.pop("listen", "127.0.0.1:0"),
+                log=lambda text: pipe.send(f"log {text}"),
+                on_listening=lambda port: pipe.send(f"port {port}"),
+                progress=_deadly(die_at),
+                preprocessing=_store(options, 0, program),
+                stop=stop,
+                **options,
+            )
         pipe.send("end")
     except Exception as error:
         pipe.send(f"error {type(error).__name__} {error}")
@@ -54,14 +59,22 @@ def serve_program(pipe: Connection, folder: str, options: dict) -> None:
 def send_query(pipe: Connection, folder: str, options: dict) -> None:
     torch.set_num_threads(1)
     listen_to_interrupts()
-    die_at = options.pop("die_at", None)
+    die_at, stop_at = options.pop("die_at", None), options.pop("stop_at", None)
     program = Program.load(folder + "/program")
+
+    def progress(done: int, total: int, label: str) -> None:
+        if label == stop_at:
+            pipe.send("stopped")
+            os.kill(os.getpid(), signal.SIGSTOP)
+        if label == die_at:
+            die()
+
     try:
         answer = query(
             program,
             options.pop("server"),
             torch.tensor(options.pop("input")),
-            progress=_deadly(die_at),
+            progress=progress,
             on_wait=lambda seconds: pipe.send("waiting"),
             preprocessing=_store(options, 1, program),
             **options,

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +79,27 @@ def test_convert_serve_query(converted: Path) -> None:
     assert "query: " in done.stderr, "plain progress lines where there is no terminal"
 
 
+def test_serve_is_watched_and_ends_on_a_signal(converted: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        monitor = f"127.0.0.1:{probe.getsockname()[1]}"
+    files = ["program=lenet/program", "weights=lenet/weights.safetensors", "listen=127.0.0.1:0"]
+    serve = [*COMMAND, "serve", *files, "log=json", f"monitor={monitor}", "workers=2", "queue=1"]
+    with subprocess.Popen(serve, cwd=converted, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            listening = json.loads(server.stdout.readline())
+            assert listening["event"] == "listening" and listening["port"] > 0
+            for path, words in (("healthz", "alive"), ("readyz", "ready"), ("metrics", "privml_sessions_total")):
+                with urllib.request.urlopen(f"http://{monitor}/{path}", timeout=60) as answer:
+                    assert words in answer.read().decode()
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(60) == 0
+            events = [json.loads(line)["event"] for line in server.stdout]
+        finally:
+            server.kill()
+    assert events == ["draining", "stopped"]
+
+
 def test_quiet_says_nothing(converted: Path) -> None:
     done = privml("convert", "model=lenet", "out=again", "quiet=true", cwd=converted)
     assert done.stdout == "" and done.stderr == ""
@@ -136,6 +160,12 @@ def test_multirun_sweeps(converted: Path) -> None:
             ["ConfigError", "void", "no store there", "privml preprocess"],
         ),
         (["preprocess", "program=lenet/program", "store=s"], ["ConfigError", "listen=host:port"]),
+        (["serve", "program=lenet/program", "weights=w", "log=xml"], ["ConfigError", "log=xml", "text, json"]),
+        (["serve", "program=lenet/program", "weights=w", "workers=0"], ["ConfigError", "workers=0"]),
+        (
+            ["serve", "program=lenet/program", "weights=lenet/weights.safetensors", "monitor=0.0.0.0:9100"],
+            ["ConfigError", "this machine alone"],
+        ),
         (["bench", "op=nothing"], ["nothing", "relu32"]),
         (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
         (["cost", "model=lenet", "calibrate=often"], ["ConfigError", "calibrate=often", "missing"]),

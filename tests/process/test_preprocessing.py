@@ -7,11 +7,13 @@ import json
 import queue
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 import service_party
 import torch
+from running import Running
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
@@ -24,6 +26,7 @@ from privml.errors import (
     ProtocolError,
     StoreError,
 )
+from privml.service.dispatcher import Capacity
 from privml.service.preprocess import Order, preprocess
 from privml.service.query import query
 from privml.service.serve import serve
@@ -252,6 +255,41 @@ def test_parties_that_stand_at_different_places_go_on_from_the_later(program, st
         served, got = answer(program, ours, theirs)
         assert_right(got.outputs)
         assert ours.store.left() == theirs.store.left() == (0, 0)
+
+
+def test_sessions_beside_each_other_share_a_store(program, tmp_path):
+    """Eight threads of one client draw from both halves at once; each correlation serves one session."""
+    queries = 8
+    for outcome in make(program, tmp_path, count=queries):
+        assert not isinstance(outcome, Exception), outcome
+    values = [INPUT * (number + 1) / queries for number in range(queries)]
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        drawn = [_recorded(each) for each in (ours, theirs)]
+        serving = partial(serve, program, "127.0.0.1:0", preprocessing=ours)
+        with Running(serving, capacity=Capacity(workers=4)) as running, ThreadPoolExecutor(queries) as executor:
+            ask = partial(query, program, running.address, preprocessing=theirs)
+            for value, answer in zip(values, executor.map(ask, values), strict=True):
+                assert_right(answer.outputs, value)
+                assert answer.ledger.snapshot().preprocess.bytes == 0
+            with pytest.raises(StoreError, match="does not suffice"):
+                ask(INPUT)
+            assert "StoreError" in running.wait("failed").text
+        assert ours.store.left() == theirs.store.left() == (0, 0)
+    for chunks in drawn:
+        assert len(chunks) == len(set(chunks)) == 2 * queries, "each chunk once"
+    assert sorted(drawn[0]) == sorted(drawn[1])
+
+
+def _recorded(half):
+    """The chunks that a half hands out from here on."""
+    chunks, hand_out = [], half.store._hand_out
+
+    def record(wanted):
+        chunks.extend(wanted)
+        return hand_out(wanted)
+
+    half.store._hand_out = record
+    return chunks
 
 
 @pytest.mark.parametrize("deadly", ["server", "client"])

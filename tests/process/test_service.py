@@ -199,6 +199,31 @@ def test_interrupt_ends_a_server_that_answers(server):
         assert running.process.exitcode == 1
 
 
+def test_a_signal_lets_the_query_under_way_finish(server, client):
+    running = server(signals=True)
+    held = client(running.address, stop_at="relu")
+    held.line("stopped")
+    os.kill(running.process.pid, signal.SIGTERM)
+    assert "1 session(s) under way have 30 seconds" in running.line("log ending")
+    assert client(running.address).last().startswith("error ServiceBusy")
+    os.kill(held.process.pid, signal.SIGCONT)
+    assert_answer(held.last())
+    assert running.last() == "end" and running.process.exitcode == 0
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT])
+def test_a_second_signal_ends_a_server_at_once(server, client, second):
+    running = server(signals=True)
+    held = client(running.address, stop_at="relu")
+    held.line("stopped")
+    os.kill(running.process.pid, signal.SIGINT)
+    running.line("log ending")
+    os.kill(running.process.pid, second)
+    assert running.last() == "end"
+    os.kill(held.process.pid, signal.SIGCONT)
+    assert held.last().startswith("error PeerDisconnected")
+
+
 def test_port_in_use(server, start, folder):
     running = server()
     last = start(service_party.serve_program, folder, {"listen": running.address}).last()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a server and a dealer have in common: a door, a queue, sessions on threads, and an orderly end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Generic
+
+from privml import _core
+from privml.errors import ServiceBusy
+from privml.service.dispatcher import Capacity, Dispatcher, Guest
+from privml.service.door import Door
+from privml.service.events import Events, error_fields, one_line, reason_of
+from privml.service.stopping import Stop
+
+# How soon the end of the last session, or a signal, is seen.
+_SLICE_SECONDS = 0.1
+
+
+class Host(Generic[Guest]):
+    """Takes guests at ``listener`` and runs their sessions until it has ``limit`` of what it counts (0: for ever) or
+    ``stop`` is asked. A subclass says how a connection is heard, a session is run, and a guest is sent away."""
+
+    refused_text = "a connection was refused"
+
+    def __init__(
+        self,
+        listener: _core.TcpListener,
+        link: Mapping[str, Any],
+        events: Events,
+        *,
+        capacity: Capacity,
+        stop: Stop,
+        deadline: float,
+        limit: int = 0,
+    ) -> None:
+        self.events, self.deadline = events, deadline
+        self.limit, self._capacity, self._stop = limit, capacity, stop
+        self.closing, self._cut_at = False, math.inf  # no session begins; when those under way are cut off
+        self.dispatcher: Dispatcher[Guest] = Dispatcher(capacity, self.attend, lambda: self.spare)
+        seconds = min(capacity.hello_seconds, deadline)
+        self.door = Door(listener, link, self.hear, self.refuse, seconds=seconds, half_open=capacity.half_open)
+
+    # ---- what a subclass says
+    def hear(self, channel: _core.Channel) -> Callable[[], None]:
+        """See ``Door``."""
+        raise NotImplementedError
+
+    def attend(self, guest: Guest) -> None:
+        """See ``Dispatcher``."""
+        raise NotImplementedError
+
+    def turn_away(self, guest: Guest, seconds: float) -> None:
+        """Tells a guest to come again after so many seconds, and closes its connections."""
+        raise NotImplementedError
+
+    @property
+    def count(self) -> int:
+        """What ``limit`` is about."""
+        raise NotImplementedError
+
+    @property
+    def spare(self) -> int:
+        """Sessions under way that give way to others."""
+        return 0
+
+    # ---- for all
+    def run(self) -> int:
+        """Until the end; returns ``count``. Raises what a callback has raised."""
+        self.dispatcher.start()
+        try:
+            while not self._over():
+                self.door.watch(_SLICE_SECONDS)
+                self.tidy()
+        finally:
+            self.door.close()
+            self._stop.cut = self.dispatcher.end()
+            self.events.tell("stopped", count=self.count, cut=self._stop.cut)
+        if self._failure is not None:
+            raise self._failure
+        return self.count
+
+    def tidy(self) -> None:
+        """Many times a second: sends away who has waited too long."""
+        for guest in self.dispatcher.overdue():
+            self.send_away(guest)
+
+    def offer(self, guest: Guest, name: str) -> None:
+        """Lets a guest wait for a thread, or sends it away."""
+        if self.dispatcher.offer(guest):
+            self.events.tell("queued", name, waiting=self.dispatcher.waiting)
+        else:
+            self.send_away(guest)
+
+    def send_away(self, guest: Guest) -> None:
+        left = self._cut_at - time.monotonic()
+        seconds = self.dispatcher.retry_after() if left == math.inf else float(max(round(left), 1))
+        self.turn_away(guest, seconds)
+        self.refuse(ServiceBusy(f"asked to come again in {seconds:g} seconds", seconds), guest.peer)
+
+    def refuse(self, error: Exception, peer: str) -> None:
+        """Tells of a connection that got no session."""
+        text = f"{self.refused_text}: {one_line(error)}"
+        self.events.tell("refused", text=text, reason=reason_of(error), peer=peer, **error_fields(error))
+
+    # ---- how it stands
+    @property
+    def ready(self) -> bool:
+        """Whether a guest that comes now would be taken."""
+        return not self.closing and not self._stop.draining and not self.dispatcher.full
+
+    @property
+    def half_open(self) -> int:
+        return self.door.half_open
+
+    @property
+    def waiting(self) -> int:
+        return self.dispatcher.waiting
+
+    @property
+    def running(self) -> int:
+        return self.dispatcher.running
+
+    # ---- the end
+    @property
+    def _failure(self) -> BaseException | None:
+        return self.dispatcher.failure or self.events.failure
+
+    def _over(self) -> bool:
+        if self._failure is not None:
+            return True
+        if self._stop.draining and self._cut_at == math.inf:
+            self._cut_at = time.monotonic() + self._capacity.drain_seconds
+        if not self.closing and (self._stop.draining or 0 < self.limit <= self.count):
+            self._close()
+        if not self.closing:
+            return False
+        return self._stop.ending or self.dispatcher.idle or time.monotonic() >= self._cut_at
+
+    def _close(self) -> None:
+        self.closing = True
+        waiting, running = self.dispatcher.drain(), self.dispatcher.running
+        seconds = self._capacity.drain_seconds
+        text = f"ending: {running} session(s) under way have {seconds:g} seconds" if self._stop.draining else ""
+        self.events.tell("draining", text=text, running=running, waiting=len(waiting))
+        for guest in waiting:
+            self.send_away(guest)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Health and metrics of a service over HTTP on this machine: /healthz, /readyz, /metrics (the format of Prometheus).
+
+Labels are words of this module alone: phases, directions, results, reasons. Nothing depends on a secret, and nothing
+tells one client from another.
+"""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Protocol
+
+from privml.errors import ConfigError
+from privml.service.events import REASONS, Event
+from privml.session.address import parse_address
+from privml.session.identity import is_loopback
+from privml.session.ledger import PHASES
+from privml.session.preprocessing import Preprocessing
+
+SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+RESULTS = ("answered", "failed", "aborted")
+DIRECTIONS = ("sent", "received")
+# A caller who says nothing within this time is left.
+_REQUEST_SECONDS = 5.0
+
+
+class Watched(Protocol):
+    """What the monitor asks a service."""
+
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def half_open(self) -> int: ...
+    @property
+    def waiting(self) -> int: ...
+    @property
+    def running(self) -> int: ...
+
+
+class Monitor:
+    """``with Monitor("127.0.0.1:9100") as monitor``: answers from then on; 503 until it is told whom to ``observe``.
+    ``note`` counts what happens. Raises ConfigError for an address that is not this machine's, a port in use, and where
+    prometheus_client is missing."""
+
+    def __init__(self, address: str) -> None:
+        host, port = parse_address(address)
+        if not is_loopback(host):
+            raise ConfigError(f"monitor={address}: health and metrics are for this machine alone, as 127.0.0.1:9100")
+        self._metrics = Metrics()
+        self._service: Watched | None = None
+        try:
+            self._server = _HttpServer((host, port), self._answer)
+        except OSError as error:
+            raise ConfigError(f"monitor={address}: {error.strerror}; choose another port") from None
+        self._thread = threading.Thread(target=self._server.serve_forever, name="monitor", daemon=True)
+
+    def __enter__(self) -> Monitor:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    @property
+    def port(self) -> int:
+        return self._server.server_address[1]
+
+    def observe(self, service: Watched, preprocessing: Preprocessing | None = None) -> None:
+        """Tells of ``service`` and its store from here on."""
+        self._metrics.read(service, preprocessing)
+        self._service = service
+
+    def note(self, event: Event) -> None:
+        self._metrics.note(event)
+
+    def _answer(self, path: str) -> tuple[int, str, bytes]:
+        """Status, type and body for a path."""
+        plain = "text/plain; charset=utf-8"
+        if path == "/healthz":
+            return 200, plain, b"alive\n"
+        if path == "/readyz":
+            ready = self._service is not None and self._service.ready
+            return (200, plain, b"ready\n") if ready else (503, plain, b"takes no session now\n")
+        if path == "/metrics":
+            return 200, *self._metrics.text()
+        return 404, plain, b"/healthz, /readyz, /metrics\n"
+
+
+class Metrics:
+    """The counters of one service; see docs/serving.md for what each one means."""
+
+    def __init__(self) -> None:
+        try:
+            import prometheus_client as prometheus
+        except ImportError:
+            raise ConfigError("monitor needs prometheus_client: pip install 'privml[service]'") from None
+        self._prometheus = prometheus
+        self._registry = prometheus.CollectorRegistry()
+        prometheus.ProcessCollector(registry=self._registry)
+        self._sessions = self._counter("sessions", "Sessions that have ended, by how.", result=RESULTS)
+        self._queries = self._counter("queries", "Queries answered.")
+        self._refusals = self._counter("refusals", "Connections that got no session, by why.", reason=REASONS)
+        self._bytes = self._counter("bytes", "Bytes of sessions that have ended.", phase=PHASES, direction=DIRECTIONS)
+        self._phases = self._histogram("phase_seconds", "Seconds of answered queries, by phase.", phase=PHASES)
+        self._answers = self._histogram("query_seconds", "Seconds from a query's start to its answer.")
+        self._waits = self._histogram("wait_seconds", "Seconds that sessions waited for a worker.")
+
+    def note(self, event: Event) -> None:
+        """Counts an event."""
+        told = event.fields
+        if event.kind == "refused":
+            self._refusals.labels(told["reason"]).inc()
+        elif event.kind == "started":
+            self._waits.observe(told["waited"])
+        elif event.kind == "answered":
+            self._queries.inc()
+            self._answers.observe(told["seconds"])
+            for phase in PHASES:
+                self._phases.labels(phase).observe(told["phases"][phase]["seconds"])
+        elif event.kind in ("ended", "failed"):
+            self._sessions.labels(told["result"]).inc()
+            for phase in PHASES:
+                for direction in DIRECTIONS:
+                    self._bytes.labels(phase, direction).inc(told["phases"][phase][direction])
+
+    def read(self, service: Watched, preprocessing: Preprocessing | None) -> None:
+        """Shows how ``service`` and its store stand whenever it is asked."""
+        self._gauge("ready", "1 when a client that comes now is taken.", lambda: float(service.ready))
+        self._gauge("running", "Sessions under way.", lambda: service.running)
+        self._gauge("waiting", "Sessions in the queue.", lambda: service.waiting)
+        self._gauge("half_open", "Connections that have not said yet what they want.", lambda: service.half_open)
+        if preprocessing is None:
+            return
+        store = preprocessing.store
+        self._gauge("store_queries", "Queries of the store's size that it holds.", lambda: store.queries_left)
+        for rank in range(2):
+            name = f"store_correlations_from_{('server', 'client')[rank]}"
+            self._gauge(name, "Correlations left in the store, by who sends.", lambda rank=rank: store.left()[rank])
+
+    def text(self) -> tuple[str, bytes]:
+        """Content type and text of all metrics."""
+        return self._prometheus.CONTENT_TYPE_LATEST, self._prometheus.generate_latest(self._registry)
+
+    def _counter(self, name: str, what: str, **labels: tuple[str, ...]) -> Any:
+        return _with_labels(
+            self._prometheus.Counter(f"privml_{name}", what, list(labels), registry=self._registry), labels
+        )
+
+    def _histogram(self, name: str, what: str, **labels: tuple[str, ...]) -> Any:
+        made = self._prometheus.Histogram(
+            f"privml_{name}", what, list(labels), registry=self._registry, buckets=SECONDS
+        )
+        return _with_labels(made, labels)
+
+    def _gauge(self, name: str, what: str, value: Callable[[], float]) -> None:
+        self._prometheus.Gauge(f"privml_{name}", what, registry=self._registry).set_function(value)
+
+
+def _with_labels(metric: Any, labels: dict[str, tuple[str, ...]]) -> Any:
+    """The metric with every combination of its labels there from the start."""
+    combinations: list[tuple[str, ...]] = [()]
+    for values in labels.values():
+        combinations = [(*before, value) for before in combinations for value in values]
+    for combination in combinations if labels else ():
+        metric.labels(*combination)
+    return metric
+
+
+class _HttpServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], answer: Callable[[str], tuple[int, str, bytes]]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self.answer = answer
+        super().__init__(address, _Request)
+
+    def server_bind(self) -> None:
+        socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the resolver for a name that nothing here uses
+
+
+class _Request(BaseHTTPRequestHandler):
+    timeout = _REQUEST_SECONDS
+    server_version, sys_version = "privml", ""
+
+    def do_GET(self) -> None:
+        status, kind, body = self.server.answer(self.path.partition("?")[0])
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Requests are not logged: their text is the caller's."""

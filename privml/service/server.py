@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server with many clients at a time.
+
+Each connection says first what it is: the hello of a session, which must fit before it may wait for a thread, or a
+further connection of a session under way. No client holds up another one: connections are heard apart from each other,
+and sessions share the program, the weights and the store, none of which they change but for the store's position.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from privml import _core
+from privml.context import Session
+from privml.errors import PrivmlError, ProtocolError, SecurityAbort
+from privml.service.answering import Answered, Limits, answer
+from privml.service.events import error_fields, one_line
+from privml.service.host import Host
+from privml.service.progress import Progress
+from privml.service.request import Room, Service
+from privml.session.handshake import MAGIC, Greeting, answer_busy, hear_hello
+from privml.session.lane_desk import LaneDesk
+from privml.session.lanes import LANE_MAGIC, Joiner, Link, session_name, session_token
+from privml.session.ledger import PHASES, Snapshot
+from privml.session.session import open_session
+
+
+@dataclass(slots=True, eq=False)
+class Client:
+    """Whose hello fits; ``peer``: the name it has proved, "" without TLS; ``since``: when it came."""
+
+    link: Link
+    greeting: Greeting
+    token: bytes
+    peer: str
+    since: float
+
+    @property
+    def name(self) -> str:
+        return session_name(self.token)
+
+    def close(self) -> None:
+        self.link.close()
+
+
+class Server(Host[Client]):
+    """Party 0. ``limits``: of each session; ``join``: how sessions get further connections where not from their clients
+    (None); ``on_answer`` gets each answer, one at a time, on the thread of its session. It counts answers.
+
+    A session that is idle between two queries gives way when others wait for a thread, and when the server ends.
+    """
+
+    refused_text = "a connection ended without an answer"
+
+    def __init__(
+        self,
+        service: Service,
+        *places: Any,
+        limits: Limits,
+        join: Joiner | None = None,
+        progress: Progress | None = None,
+        on_answer: Callable[[Answered], None] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(*places, **settings)
+        self._service, self._limits, self._join = service, limits, join
+        self._progress, self._on_answer = progress, on_answer
+        self._desk = LaneDesk()
+        self._answers = 0
+        self._lock = threading.Lock()  # guards what follows; nothing is asked of the dispatcher under it
+        self._numbers = itertools.count(1)
+        self._idle: dict[Client, None] = {}  # in the order in which they became idle
+        self._leaving: set[Client] = set()  # whose sessions have given way and still run
+
+    @property
+    def count(self) -> int:
+        return self._answers
+
+    @property
+    def spare(self) -> int:
+        with self._lock:
+            return len(self._idle) + len(self._leaving)
+
+    def hear(self, channel: _core.Channel) -> Callable[[], None]:
+        magic = channel.read(len(MAGIC))
+        if magic == LANE_MAGIC:
+            return self._desk.hear(channel)
+        if magic != MAGIC:
+            raise ProtocolError("its first bytes are neither a hello nor join a session")
+        greeting = hear_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
+        token = session_token(greeting.ours, greeting.theirs)
+        client = Client(Link(channel), greeting, token, channel.peer_name, time.monotonic())
+        return partial(self.offer, client, client.name)
+
+    def turn_away(self, guest: Client, seconds: float) -> None:
+        # Its hello was read to the end, and it says no more until it is answered: nothing unread is lost by closing.
+        with contextlib.suppress(PrivmlError):
+            answer_busy(guest.link.channels[0], seconds)
+        guest.close()
+
+    def tidy(self) -> None:
+        super().tidy()
+        with self._lock:
+            wanted = len(self._idle) if self.closing else self.waiting - len(self._leaving)
+            for guest in list(self._idle)[: max(wanted, 0)]:
+                del self._idle[guest]
+                self._leaving.add(guest)
+                guest.close()
+
+    # ---- sessions
+    def attend(self, guest: Client) -> None:
+        start, opened = time.monotonic(), []
+        self.events.tell("started", guest.name, peer=guest.peer, waited=round(start - guest.since, 6))
+        further = self._service.settings.further(0)
+        if self._join is None and further > 0:
+            self._desk.expect(guest.token, further, guest.peer)
+        try:
+            why = answer(
+                partial(self._open, guest, opened),
+                guest.link,
+                self._service,
+                lambda: next(self._numbers),
+                partial(self._answered, guest),
+                self._progress,
+                _Turns(self, guest),
+                self.deadline,
+            )
+            self._ended(guest, start, opened, why)
+        except Exception as error:  # whatever a client does, the next one is served
+            self._failed(guest, start, opened, error)
+        finally:
+            self._desk.forget(guest.token)
+            with self._lock:
+                self._idle.pop(guest, None)
+                self._leaving.discard(guest)
+
+    def _open(self, guest: Client, opened: list[Session], **options: Any) -> Session:
+        session = open_session(
+            guest.link.channels[0],
+            0,
+            self._service.settings,
+            role="server",
+            deadline=self.deadline,
+            join=self._join or (lambda token, count: self._desk.collect(token, self.deadline)),
+            link=guest.link,
+            greeting=guest.greeting,
+            **options,
+        )
+        opened.append(session)
+        return session
+
+    def begin_turn(self, guest: Client, behind: int) -> Room:
+        """What there is room for in a session when ``behind`` queries, with the one that begins, are granted."""
+        with self._lock:
+            self._idle.pop(guest, None)
+            more = self._limits.queries
+            if self.closing:
+                more = behind
+            elif self.limit:
+                more = min(more, behind + max(self.limit - self._answers - 1, 0))
+            return replace(self._limits, queries=more).room(behind)
+
+    def begin_idle(self, guest: Client) -> float:
+        """A session has answered; for how long it may be idle."""
+        for channel in guest.link.channels:
+            channel.flush()  # it may be closed from here on
+        with self._lock:
+            if guest not in self._leaving:
+                self._idle[guest] = None
+        return self._limits.idle
+
+    def _answered(self, guest: Client, done: Answered) -> None:
+        self.events.tell(
+            "answered",
+            guest.name,
+            str(done),
+            peer=guest.peer,
+            number=done.number,
+            turn=done.turn,
+            shapes=done.shapes,
+            seconds=round(done.seconds, 6),
+            source=done.source,
+            phases=phases_of(done.ledger.snapshot()),
+        )
+        self.events.call(self._count, done)
+
+    def _count(self, done: Answered) -> None:
+        self._answers += 1
+        if self._on_answer is not None:
+            self._on_answer(done)
+
+    def _ended(self, guest: Client, start: float, opened: list[Session], why: str) -> None:
+        with self._lock:
+            why = "it was idle and gave way" if guest in self._leaving else why
+        told = _told(guest, start, opened)
+        self.events.tell("ended", guest.name, f"a session ended: {why}", result="answered", why=why, **told)
+
+    def _failed(self, guest: Client, start: float, opened: list[Session], error: Exception) -> None:
+        text = f"{self.refused_text}: {one_line(error)}"
+        result = "aborted" if isinstance(error, SecurityAbort) else "failed"
+        told = _told(guest, start, opened)
+        self.events.tell("failed", guest.name, text, result=result, **told, **error_fields(error))
+
+
+class _Turns:
+    """The limits of one session, as ``answer`` asks for them."""
+
+    def __init__(self, server: Server, guest: Client) -> None:
+        self._server, self._guest = server, guest
+
+    @property
+    def idle(self) -> float:
+        return self._server.begin_idle(self._guest)
+
+    def room(self, behind: int) -> Room:
+        return self._server.begin_turn(self._guest, behind)
+
+
+def _told(guest: Client, start: float, opened: list[Session]) -> dict[str, Any]:
+    """What is told about a session at its end."""
+    cost = Snapshot.of(opened[0].engines.whole.counters()) if opened else Snapshot()
+    return {"peer": guest.peer, "seconds": round(time.monotonic() - start, 6), "phases": phases_of(cost)}
+
+
+def phases_of(cost: Snapshot) -> dict[str, dict[str, float]]:
+    """Seconds and bytes of each phase, as plain numbers."""
+    counts = {phase: getattr(cost, phase) for phase in PHASES}
+    return {
+        phase: {"seconds": round(count.seconds, 6), "sent": count.sent, "received": count.received}
+        for phase, count in counts.items()
+    }

@@ -1,0 +1,413 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many clients at once: each gets its answer, none holds up another one, and who finds no room is told so."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import pytest
+import torch
+from running import LONG, Paused, Running
+
+from privml import Tls
+from privml.conversion import convert
+from privml.engines.correlations import OtChoice
+from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ServiceBusy
+from privml.service.certificates import issue, make_authority
+from privml.service.client import Client
+from privml.service.deal import deal
+from privml.service.dispatcher import Capacity
+from privml.service.query import query
+from privml.service.serve import serve
+from privml.session.handshake import MAGIC
+from privml.session.lanes import LANE_MAGIC
+
+IDEAL = OtChoice("ideal")  # what is tested here is who is served, not the protocols
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
+
+
+@pytest.fixture(scope="module")
+def program():
+    torch.manual_seed(4)
+    return convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 2)
+
+
+@pytest.fixture
+def server(program):
+    return lambda **options: Running(partial(serve, program, "127.0.0.1:0"), **{"ot": IDEAL, **options})
+
+
+@pytest.fixture
+def ask(program):
+    """query(running, value): an answer that was checked, or the error."""
+    return lambda running, value, **options: query(program, running.address, value, **{"ot": IDEAL, **options})
+
+
+@pytest.fixture
+def pause(program):
+    return lambda running, value, **options: Paused(program, running.address, value, **{"ot": IDEAL, **options})
+
+
+def value(seed):
+    return torch.randn(seed % 3 + 1, 4, generator=torch.Generator().manual_seed(seed))
+
+
+def assert_right(answer, asked):
+    assert not isinstance(answer, Exception), answer
+    with torch.no_grad():
+        assert (answer.outputs[0] - Net().eval()(asked)).abs().max() < 0.05
+
+
+def connect(running):
+    host, port = running.address.split(":")
+    return socket.create_connection((host, int(port)), LONG)
+
+
+def framed(data):
+    """One frame of a channel."""
+    return struct.pack("<IIQ", len(data), 0, 0) + data
+
+
+# ---- answers
+def test_many_clients_at_once_get_their_own_answers(server, ask):
+    values = [value(seed) for seed in range(6)]
+    with server(ot=OtChoice(), capacity=Capacity(workers=3)) as running:
+        begin = threading.Barrier(len(values))
+
+        def client(each):
+            begin.wait(LONG)
+            return ask(running, each, ot=OtChoice())
+
+        with ThreadPoolExecutor(len(values)) as executor:
+            answers = list(executor.map(client, values))
+        for answer, each in zip(answers, values, strict=True):
+            assert_right(answer, each)
+        running.wait("ended", len(values))
+        assert sorted(event.fields["number"] for event in running.kinds("answered")) == list(range(1, 7))
+        names = [event.session for event in running.kinds("started")]
+        assert len(set(names)) == len(values) and all(len(name) == 12 for name in names)
+
+
+def test_a_client_in_the_midst_of_its_query_holds_up_nobody(server, ask, pause):
+    with server(capacity=Capacity(workers=2)) as running:
+        slow = pause(running, value(0)).there()
+        for seed in (1, 2):
+            assert_right(ask(running, value(seed)), value(seed))
+        assert_right(slow.go(), value(0))
+        assert running.lines[1].startswith("query 1: ")
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_further_connections_find_their_sessions(server, ask, pause, threads):
+    with server(threads=threads, capacity=Capacity(workers=3)) as running:
+        slow = [pause(running, value(seed), threads=threads) for seed in range(2)]
+        for each in slow:
+            each.there()
+        assert_right(ask(running, value(2), threads=threads), value(2))
+        for seed, each in enumerate(slow):
+            assert_right(each.go(), value(seed))
+
+
+def test_a_client_that_leaves_ends_its_session_alone(server, ask, pause):
+    def leave(done, total, label):
+        raise KeyError(label)
+
+    making = {"ot": OtChoice()}
+    with server(capacity=Capacity(workers=2), **making) as running:
+        slow = pause(running, value(0), **making).there()
+        with pytest.raises(KeyError):
+            ask(running, value(1), progress=leave, **making)
+        failed = running.wait("failed")
+        assert failed.fields["error"] == "PeerDisconnected" and failed.fields["result"] == "failed"
+        assert failed.fields["phases"]["setup"]["sent"] > 0
+        assert_right(slow.go(), value(0))
+
+
+# ---- no room
+def test_a_full_server_says_when_to_come_again(server, ask, pause):
+    with server(capacity=Capacity(workers=1, queue=1)) as running:
+        first = pause(running, value(0)).there()
+        second = pause(running, value(1))
+        running.wait("queued", 2)
+        with pytest.raises(ServiceBusy, match="come again in") as busy:
+            ask(running, value(2))
+        assert 1.0 <= busy.value.retry_after <= 300.0
+        told = running.wait("refused", reason="busy")
+        assert "ServiceBusy" in told.text and "a connection ended without an answer" in running.lines[-1]
+        assert_right(first.go(), value(0))
+        assert_right(second.there().go(), value(1))
+        assert_right(ask(running, value(2)), value(2))
+
+
+def test_without_a_queue_only_those_come_in_who_are_served_at_once(server, ask, pause):
+    with server(capacity=Capacity(workers=1, queue=0)) as running:
+        first = pause(running, value(0)).there()
+        with pytest.raises(ServiceBusy):
+            ask(running, value(1))
+        assert_right(first.go(), value(0))
+        running.wait("ended")
+
+
+def test_who_does_not_fit_is_told_so_by_a_full_server(server, ask, pause):
+    with server(capacity=Capacity(workers=1, queue=0)) as running:
+        first = pause(running, value(0)).there()
+        with pytest.raises(HandshakeMismatch, match="ot is 'softspoken' here"):
+            ask(running, value(1), ot=OtChoice(), deadline=20.0)
+        running.wait("refused", reason="mismatch")
+        assert_right(first.go(), value(0))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"workers": 0}, {"queue": -1}, {"half_open": 0}, {"workers": 1.5}, {"drain_seconds": float("nan")}],
+    ids=str,
+)
+def test_impossible_capacities(wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        Capacity(**wrong)
+
+
+# ---- sessions of several queries
+def test_an_idle_session_gives_way(server, program):
+    """One thread, and three clients who keep their sessions: each is answered, twice."""
+    with server(capacity=Capacity(workers=1, queue=1)) as running:
+        clients = [Client(program, running.address, ot=IDEAL) for _ in range(3)]
+        with clients[0], clients[1], clients[2]:
+            for _ in range(2):
+                for seed, client in enumerate(clients):
+                    assert_right(client.query(value(seed)), value(seed))
+        assert [running.wait("ended", n).fields["why"] for n in range(1, 6)] == ["it was idle and gave way"] * 5
+
+
+def test_draining_ends_idle_sessions(server, program):
+    with server(capacity=Capacity(workers=2)) as running, Client(program, running.address, ot=IDEAL) as client:
+        assert_right(client.query(value(0)), value(0))
+        running.stop.ask()
+        assert running.result() == 1 and running.stop.cut == 0
+        with pytest.raises(PeerDisconnected):
+            Client(program, running.address, ot=IDEAL, deadline=0.1).query(value(0))
+
+
+# ---- callers who are no clients
+def test_callers_who_say_nothing_keep_nobody_out(server, ask):
+    with server(capacity=Capacity(workers=1, half_open=3, hello_seconds=LONG)) as running:
+        silent = [connect(running) for _ in range(10)]
+        for seed in range(2):
+            assert_right(ask(running, value(seed)), value(seed))
+        running.wait("refused", 7 + 1, reason="gone")  # each newcomer in place of the oldest
+        for each in silent[:7]:
+            assert each.recv(1) == b"", "the oldest were sent away"
+        for each in silent:
+            each.close()
+
+
+def test_callers_who_speak_slowly_have_the_same_time_as_others(server, ask):
+    """Each byte comes in a frame of its own, well before the deadline of any single read."""
+    with server(capacity=Capacity(workers=1, hello_seconds=3.0)) as running, connect(running) as slow:
+        hello = MAGIC + struct.pack("<I", 4000) + b" " * 4000
+        ended = threading.Event()
+
+        def trickle():
+            for byte in hello:
+                try:
+                    slow.sendall(framed(bytes([byte])))
+                except OSError:
+                    return
+                if ended.wait(0.05):
+                    return
+
+        thread = threading.Thread(target=trickle)
+        thread.start()
+        told = running.wait("refused", reason="gone")
+        ended.set()
+        thread.join(LONG)
+        assert "too long" in told.text
+        assert_right(ask(running, value(0)), value(0))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET / HTTP/1.1\r\n\r\n" * 4,
+        bytes(200),
+        framed(b"nonsense"),
+        framed(MAGIC + struct.pack("<I", 2**32 - 1)),
+        framed(MAGIC + struct.pack("<I", 2) + b"[]"),
+        framed(MAGIC + struct.pack("<I", 11) + b'{"busy": 1}'),
+        framed(LANE_MAGIC + bytes(36)),
+    ],
+    ids=["http", "zeros", "nonsense", "huge", "list", "busy", "lane of no session"],
+)
+def test_garbage_is_refused_beside_a_query(server, pause, sent):
+    with server(capacity=Capacity(workers=1, queue=0)) as running:
+        first = pause(running, value(0)).there()
+        with connect(running) as stranger:
+            stranger.sendall(sent)
+            told = running.wait("refused")
+            with contextlib.suppress(ConnectionError):
+                while stranger.recv(4096):
+                    pass
+        assert told.fields["reason"] in ("protocol", "mismatch")
+        assert_right(first.go(), value(0))
+
+
+def test_a_caller_that_leaves_within_its_hello(server, ask):
+    with server(capacity=Capacity(workers=1)) as running:
+        with connect(running) as stranger:
+            stranger.sendall(framed(MAGIC + struct.pack("<I", 400) + b"{"))
+        running.wait("refused", reason="gone")
+        assert_right(ask(running, value(0)), value(0))
+
+
+# ---- the end
+def test_draining_lets_what_is_under_way_finish(server, ask, pause):
+    with server(capacity=Capacity(workers=1, queue=2)) as running:
+        first = pause(running, value(0)).there()
+        waiting = pause(running, value(1))
+        running.wait("queued", 2)
+        running.stop.ask()
+        assert running.wait("draining").fields == {"running": 1, "waiting": 1}
+        assert isinstance(waiting.outcome(), ServiceBusy)
+        with pytest.raises(ServiceBusy):
+            ask(running, value(2))
+        assert_right(first.go(), value(0))
+        assert running.result() == 1
+    assert running.stop.cut == 0 and running.lines[0].startswith("listening")
+    assert any(line.startswith("ending: 1 session(s) under way have 30 seconds") for line in running.lines)
+
+
+@pytest.mark.parametrize("asked", [1, 2])
+def test_what_does_not_finish_in_time_is_cut_off(server, pause, asked):
+    drain = {1: 0.05, 2: LONG}[asked]  # once: the time is over; twice: nobody waits
+    with server(capacity=Capacity(workers=2, drain_seconds=drain)) as running:
+        paused = [pause(running, value(seed)).there() for seed in range(2)]
+        for _ in range(asked):
+            running.stop.ask(15)
+        assert running.result() == 0
+        assert running.stop.cut == 2 and running.stop.exit_code == {1: 1, 2: 143}[asked]
+        for each in paused:
+            assert isinstance(each.go(), PeerDisconnected)
+
+
+def test_an_idle_server_ends_at_once_with_half_open_callers(server):
+    with server(capacity=Capacity(hello_seconds=LONG)) as running, connect(running) as silent:
+        running.stop.ask()
+        assert running.result() == 0 and running.stop.exit_code == 0
+        with contextlib.suppress(ConnectionError):  # it may never have been let in
+            assert silent.recv(1) == b""
+
+
+def test_it_ends_after_so_many_answers(server, ask):
+    with server(queries=2, capacity=Capacity(workers=2)) as running:
+        for seed in range(2):
+            assert_right(ask(running, value(seed)), value(seed))
+        assert running.result() == 2
+
+
+def test_what_a_callback_raises_ends_the_service(server, ask):
+    def fail(answered):
+        raise StopIteration(answered.number)
+
+    with server(on_answer=fail) as running:
+        assert_right(ask(running, value(0)), value(0))
+        with pytest.raises(StopIteration):
+            running.result()
+
+
+def test_nothing_is_left_behind(server, ask):
+    with server() as running:
+        assert_right(ask(running, value(0)), value(0))
+    before = threading.active_count()
+    for _ in range(2):
+        with server(threads=2, capacity=Capacity(workers=3)) as running:
+            assert_right(ask(running, value(0), threads=2), value(0))
+    assert threading.active_count() <= before
+
+
+# ---- names
+def test_clients_are_known_by_their_certificates(program, tmp_path):
+    make_authority(tmp_path)
+    names = ("hospital-a", "lab-b", "lab-c")
+    for name in names:
+        issue(tmp_path, name)
+
+    def tls(name, **peers):
+        files = tmp_path / "authority.pem", tmp_path / f"{name}.pem", tmp_path / f"{name}.key"
+        return Tls(*files, {int(rank.removeprefix("party")): some for rank, some in peers.items()})
+
+    options = {"tls": tls("hospital-a", party1=["lab-b", "lab-c"]), "threads": 2, "capacity": Capacity(workers=2)}
+    with Running(partial(serve, program, "127.0.0.1:0"), **options) as running, connect(running):
+        clients = [
+            Paused(program, running.address, value(seed), threads=2, tls=tls(name, party0="hospital-a")).there()
+            for seed, name in enumerate(("lab-b", "lab-c"))
+        ]
+        assert {event.fields["peer"] for event in running.kinds("started")} == {"lab-b", "lab-c"}
+        for seed, client in enumerate(clients):
+            assert_right(client.go(), value(seed))
+
+
+# ---- three parties
+@pytest.fixture
+def dealer(program):
+    return lambda **options: Running(partial(deal, program, "127.0.0.1:0"), **options)
+
+
+@pytest.fixture
+def three(dealer, server):
+    """A dealer and a server that knows it."""
+
+    @contextlib.contextmanager
+    def begun(**capacity):
+        with (
+            dealer(capacity=Capacity(**capacity)) as dealing,
+            server(dealer=dealing.address, capacity=Capacity(workers=2)) as running,
+        ):
+            yield dealing, running, {"dealer": dealing.address}
+
+    return begun
+
+
+def test_a_dealer_serves_sessions_beside_each_other(three, ask, pause):
+    with (
+        three(workers=2, half_open=8, hello_seconds=LONG) as (dealing, running, place),
+        connect(dealing),
+        connect(dealing),
+    ):
+        slow = pause(running, value(0), **place).there()
+        assert_right(ask(running, value(1), **place), value(1))
+        assert_right(slow.go(), value(0))
+
+
+def test_a_dealer_without_room_says_so_to_both_parties(three, ask, pause):
+    with three(workers=1, queue=0) as (dealing, running, place):
+        slow = pause(running, value(0), **place).there()
+        with pytest.raises(ServiceBusy):
+            ask(running, value(1), **place)
+        assert "ServiceBusy" in running.wait("failed").text
+        dealing.wait("refused", reason="busy")
+        assert_right(slow.go(), value(0))
+
+
+def test_a_dealer_drains(three, ask, pause):
+    with three(workers=2) as (dealing, running, place):
+        slow = pause(running, value(0), **place).there()
+        dealing.stop.ask()
+        dealing.wait("draining")
+        with pytest.raises(ServiceBusy):
+            ask(running, value(1), **place)
+        assert_right(slow.go(), value(0))
+        assert dealing.result() == 1 and dealing.stop.cut == 0

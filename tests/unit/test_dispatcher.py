@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The queue of a service: order, room, and what its guests are told; and the two signals that end it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from privml.service import dispatcher as module
+from privml.service.dispatcher import Capacity, Dispatcher
+from privml.service.events import LONGEST_TEXT, Events, printable
+from privml.service.stopping import Stop, on_signals
+
+LONG = 60.0
+
+
+class Guest:
+    peer = ""
+
+    def __init__(self, name=0):
+        self.name, self.closed, self.go = name, threading.Event(), threading.Event()
+
+    def close(self):
+        self.closed.set()
+        self.go.set()
+
+
+class Clock:
+    now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def started():
+    """Makes a dispatcher whose sessions last until their guest may go; ``ran`` lists them in order."""
+    made = []
+
+    def make(run=None, **capacity):
+        ran = []
+
+        def hold(guest):
+            ran.append(guest.name)
+            assert guest.go.wait(LONG)
+
+        dispatcher = Dispatcher(Capacity(**capacity), run or hold)
+        dispatcher.ran = ran
+        made.append(dispatcher)
+        return dispatcher
+
+    yield make
+    for each in made:
+        each.end()
+
+
+def offer_until(dispatcher, count):
+    guests = [Guest(number) for number in range(count)]
+    return guests, [dispatcher.offer(guest) for guest in guests]
+
+
+def wait_until(dispatcher, condition):
+    end = time.monotonic() + LONG
+    while not condition():  # a session's begin is announced to nobody
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_guests_are_served_in_their_order_and_closed_afterwards(started):
+    dispatcher = started(workers=1, queue=5)
+    guests, taken = offer_until(dispatcher, 6)
+    assert taken == [True] * 6 and dispatcher.waiting == 6 and not dispatcher.idle
+    dispatcher.start()
+    for guest in guests:
+        guest.go.set()
+        assert guest.closed.wait(LONG)
+    wait_until(dispatcher, lambda: not dispatcher._running)
+    assert dispatcher.ran == list(range(6)) and dispatcher.idle
+
+
+@pytest.mark.parametrize("workers, queue", [(1, 0), (1, 2), (3, 0), (2, 3)])
+def test_as_many_are_taken_as_there_is_room_for(started, workers, queue):
+    dispatcher = started(workers=workers, queue=queue)
+    dispatcher.start()
+    guests, taken = offer_until(dispatcher, workers + queue + 2)
+    assert taken == [True] * (workers + queue) + [False] * 2 and dispatcher.full
+    guests[0].go.set()
+    wait_until(dispatcher, lambda: len(dispatcher._running) + len(dispatcher._waiting) < workers + queue)
+    assert not dispatcher.full and dispatcher.offer(Guest())
+
+
+def test_sessions_that_give_way_make_room(started):
+    dispatcher = started(workers=1, queue=0)
+    dispatcher.start()
+    assert dispatcher.offer(Guest()) and not dispatcher.offer(Guest())
+    dispatcher._spare = lambda: 1
+    assert not dispatcher.full and dispatcher.offer(Guest()) and dispatcher.full
+
+
+def test_who_waits_too_long_is_given_back(started, clock):
+    dispatcher = started(workers=1, queue=3, queue_seconds=5.0)
+    (first, second), _ = offer_until(dispatcher, 2)
+    clock.now += 3
+    third = Guest()
+    assert dispatcher.offer(third) and dispatcher.overdue() == []
+    clock.now += 2.5
+    assert dispatcher.overdue() == [first, second] and dispatcher.waiting == 1
+    clock.now += 3
+    assert dispatcher.overdue() == [third] and dispatcher.idle
+
+
+def test_the_time_to_come_again_follows_from_how_long_sessions_take(started, clock):
+    dispatcher = started(workers=2, queue=4)
+    assert dispatcher.retry_after() == 1.0
+    dispatcher._done(Guest(), 10.0)
+    assert dispatcher.retry_after() == 1.0, "nobody is there"
+    offer_until(dispatcher, 6)
+    assert dispatcher.retry_after() == 30.0
+    dispatcher._done(Guest(), 5.0)
+    assert dispatcher.retry_after() == 27.0
+    for _ in range(50):
+        dispatcher._done(Guest(), 1e6)
+    assert dispatcher.retry_after() == 300.0
+
+
+def test_draining_begins_nothing(started):
+    dispatcher = started(workers=1, queue=3)
+    dispatcher.start()
+    guests, _ = offer_until(dispatcher, 3)
+    wait_until(dispatcher, lambda: len(dispatcher._running) == 1)
+    assert dispatcher.drain() == guests[1:] and not dispatcher.offer(Guest()) and not dispatcher.idle
+    guests[0].go.set()
+    wait_until(dispatcher, lambda: not dispatcher._running)
+    assert dispatcher.idle and dispatcher.ran == [0] and dispatcher.end() == 0
+
+
+def test_the_end_closes_what_runs_and_what_waits(started):
+    dispatcher = started(workers=2, queue=3)
+    dispatcher.start()
+    guests, _ = offer_until(dispatcher, 4)
+    wait_until(dispatcher, lambda: len(dispatcher._running) == 2)
+    assert dispatcher.end() == 2
+    assert all(guest.closed.is_set() for guest in guests) and dispatcher.ran == [0, 1]
+
+
+def test_what_a_session_raises_is_kept_and_the_next_one_runs(started):
+    ran = []
+
+    def run(guest):
+        ran.append(guest.name)
+        raise KeyError(guest.name)
+
+    dispatcher = started(run, workers=1, queue=3)
+    dispatcher.start()
+    guests, _ = offer_until(dispatcher, 2)
+    assert guests[1].closed.wait(LONG) and ran == [0, 1]
+    assert isinstance(dispatcher.failure, KeyError) and dispatcher.failure.args == (0,)
+
+
+def test_many_threads_offer_at_once(started):
+    served, lock = [], threading.Lock()
+
+    def run(guest):
+        with lock:
+            served.append(guest.name)
+
+    dispatcher = started(run, workers=4, queue=10_000)
+    dispatcher.start()
+    with ThreadPoolExecutor(8) as executor:
+        taken = list(executor.map(lambda number: dispatcher.offer(Guest(number)), range(2000)))
+    wait_until(dispatcher, lambda: not dispatcher._running and not dispatcher._waiting)
+    assert all(taken) and sorted(served) == list(range(2000))
+
+
+# ---- signals
+def test_one_signal_drains_and_the_second_ends():
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
+    with on_signals(Stop()) as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert (stop.draining, stop.ending, stop.exit_code) == (True, False, 0)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert (stop.draining, stop.ending, stop.exit_code) == (True, True, 130)
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, "a third one has its usual effect"
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
+
+
+def test_the_exit_code_tells_of_sessions_cut_off():
+    assert Stop().exit_code == 0 and Stop(draining=True, signal=15).exit_code == 0
+    assert Stop(draining=True, signal=15, cut=3).exit_code == 1
+
+
+# ---- events
+@pytest.mark.parametrize(
+    "text, shown",
+    [
+        ("hospital-a", "hospital-a"),
+        ("a\nlistening on port 1", "a\\nlistening on port 1"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("a\u202eb\u2028c\x85d", "a\\u202eb\\u2028c\\x85d"),
+        ("\udc80", "\\udc80"),
+        ("Klinikum Süd 東京", "Klinikum Süd 東京"),
+        ("x" * 600, "x" * LONGEST_TEXT + "..."),
+    ],
+)
+def test_text_of_peers_cannot_steer_a_terminal_or_forge_a_line(text, shown):
+    assert printable(text) == shown
+    events = []
+    Events(events.append).tell("refused", text=text, peer=text, nested=[{"a": text}])
+    assert events[0].text == shown and events[0].fields == {"peer": shown, "nested": [{"a": shown}]}
+
+
+def test_a_watcher_that_fails_is_remembered_and_the_others_are_told():
+    told = []
+
+    def fail(event):
+        raise StopIteration(event.kind)
+
+    events = Events(fail, told.append, None)
+    events.tell("started", "abc")
+    events.tell("ended", "abc")
+    assert [event.kind for event in told] == ["started", "ended"] and events.failure.args == ("started",)
