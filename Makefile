@@ -6,8 +6,8 @@
 # make docs    the documentation as a site, build/site/index.html; make pages writes those that are generated (settings, papers, benchmarks ...)
 # make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
 # make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
-# make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (an hour); the table
-#                of docs/faults.md
+# make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (an hour, less with POINTS=5);
+#                the table of docs/faults.md
 # make soak    10,000 queries through `privml serve` with clients coming and going (hours); QUERIES=500 for fewer
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
@@ -120,7 +120,7 @@ bench: build
 
 # Links that lose packets and full disks are made by root alone; others skip those tests.
 faults: build
-	PRIVML_FAULTS=benchmarks/results $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider tests/faults
+	PRIVML_FAULTS=benchmarks/results PRIVML_FAULTS_POINTS=$(or $(POINTS),20) $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider tests/faults
 	$(BIN)/python tests/faults/fault_table.py benchmarks/results/faults.jsonl docs/faults.md
 
 soak: build

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ from fault_parties import Party, Spawner, assert_clean_error, seconds_until
 from fault_proxy import Proxy
 
 SERVER, CLIENT, DEALER = "server", "client", "dealer"
+# At how many points of the whole matrix's exchanges a fault comes, evenly spread over their bytes.
+POINTS = int(os.environ.get("PRIVML_FAULTS_POINTS", "20"))
 # The input of the small network.
 VALUE = np.array([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]], np.float32)
 # What a deployment of each engine needs.

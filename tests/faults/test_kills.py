@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from fault_parties import ROOT
-from fault_service import CLIENT, DEALER, ENGINES, GONE_UNDER_TLS, SERVER
+from fault_service import CLIENT, DEALER, ENGINES, GONE_UNDER_TLS, POINTS, SERVER
 
 SIDES = [(engine, side) for engine in ENGINES for side in (SERVER, CLIENT)] + [("threepc", DEALER)]
 
@@ -59,7 +59,7 @@ WHOLE = [("twopc", SERVER), ("twopc", CLIENT), ("threepc", SERVER), ("threepc", 
 @pytest.mark.parametrize(("engine", "side"), WHOLE)
 def test_a_side_is_killed_at_every_point_of_lenet(deploy_lenet, outcomes, engine, side):
     service = deploy_lenet(engine)
-    for point in service.points(20):
+    for point in service.points(POINTS):
         outcomes.add(service.kill(f"LeNet, {engine}", side, point))
     service.assert_answers()
 
@@ -70,7 +70,7 @@ def test_a_side_is_killed_at_every_point_of_lenet(deploy_lenet, outcomes, engine
 def test_a_side_is_killed_at_every_point_of_an_actively_secure_lenet(deploy_lenet, outcomes, side):
     """A query takes half a minute and more: that the server goes on is asked once, at the end."""
     service = deploy_lenet("active", recheck=False, deadline=60.0)
-    for point in service.points(20):
+    for point in service.points(POINTS):
         outcomes.add(service.kill("LeNet, active", side, point))
     service.assert_answers()
 
@@ -80,7 +80,7 @@ def test_a_side_is_killed_at_every_point_of_an_actively_secure_lenet(deploy_lene
 @pytest.mark.parametrize("side", [SERVER, CLIENT])
 def test_a_side_is_killed_at_every_point_under_tls(deploy_lenet, certificates, outcomes, side):
     service = deploy_lenet("twopc", own=certificates)
-    for point in service.points(20, phases=False):
+    for point in service.points(POINTS, phases=False):
         outcomes.add(service.kill("LeNet, twopc under TLS", side, point, GONE_UNDER_TLS))
     service.assert_answers()
 
@@ -90,6 +90,6 @@ def test_a_side_is_killed_at_every_point_under_tls(deploy_lenet, certificates, o
 @pytest.mark.parametrize("side", [SERVER, CLIENT])
 def test_a_side_is_killed_at_every_point_with_lanes(deploy_lenet, outcomes, side):
     service = deploy_lenet("twopc", words=["threads=2", "ot.refill=background"])
-    for point in service.points(20, phases=False):
+    for point in service.points(POINTS, phases=False):
         outcomes.add(service.kill("LeNet, twopc on two lanes, refilled in the background", side, point))
     service.assert_answers()

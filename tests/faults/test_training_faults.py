@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fault_parties import assert_clean_error, seconds_until
-from fault_service import GONE, Outcome
+from fault_service import GONE, POINTS, Outcome
 from fault_training import LAST, Training
 
 RANKS = range(3)
@@ -60,9 +60,10 @@ def test_a_run_goes_on_after_a_kill(undisturbed, training, outcomes):
 @pytest.mark.parametrize("victim", RANKS)
 def test_a_run_goes_on_after_a_kill_at_any_point(undisturbed, training, outcomes, victim):
     weights, total = undisturbed
-    for number in range(20):
-        kill(training, outcomes, victim, total * (2 * number + 1) // 40, f"{(2 * number + 1) * 2.5:.1f} %")
-        assert training.finish("resume=true") == weights, f"after the kill at {number} of 20"
+    for number in range(POINTS):
+        share = (2 * number + 1) / (2 * POINTS)
+        kill(training, outcomes, victim, int(total * share), f"{100 * share:.1f} %")
+        assert training.finish("resume=true") == weights, f"after the kill at {share:.1%}"
 
 
 @pytest.mark.slow
