@@ -18,17 +18,18 @@ COLUMNS = ("where", "fault", "side hit", "points", "what the other sides said", 
 
 
 class Outcomes:
-    """Rows as ``Outcome`` has them."""
+    """Rows as ``Outcome`` has them, also in ``file`` as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path | None = None) -> None:
         self.rows: list[dict[str, Any]] = []
+        self._file = file
 
     def add(self, outcome: Any) -> None:
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.open("a" if self.rows else "w") as file:
+                file.write(outcome.line() + "\n")
         self.rows.append(json.loads(outcome.line()))
-
-    def write(self, path: Path) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
 
     def table(self) -> str:
         return table(self.rows)
