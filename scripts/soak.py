@@ -4,7 +4,7 @@
 
     python scripts/soak.py                                   10,000 queries of the small MLP and of LeNet-5
     python scripts/soak.py model=mlp queries=2000 clients=4
-    python scripts/soak.py engine=threepc                    with a dealer, who is watched too
+    python scripts/soak.py engine=threepc seconds=600        with a dealer, who is watched too; ten minutes at most
 
 Every answer is compared with the plain engine's. Sessions have one to `per_session` queries; a share of the clients
 misbehaves: garbage, silence, an end in the middle of a query. After every `sample` queries the server gives back memory
@@ -50,7 +50,7 @@ GARBAGE, SILENT, LEAVING = "garbage", "silent", "leaving"
 DEFAULTS: dict[str, Any] = {
     "model": "mlp+lenet", "engine": "twopc", "queries": 10_000, "clients": 2, "per_client": 50, "per_session": 5,
     "sample": 100, GARBAGE: 100, SILENT: 1000, LEAVING: 50, "limit_kib": 256.0, "deadline": 30.0, "out": "", "seed": 1,
-    "serve": "", "batch": 1,
+    "serve": "", "batch": 1, "seconds": 0,
 }  # fmt: skip
 
 
@@ -246,6 +246,7 @@ class Soak:
         left, running, sampled, start = self.settings["queries"], [], 0, time.monotonic()
         bad = self._bad(task, seeds)
         while left > 0 or running:
+            left = 0 if 0 < self.settings["seconds"] < time.monotonic() - start else left
             while left > 0 and len(running) < self.settings["clients"]:
                 count = min(left, self.settings["per_client"])
                 left -= count
