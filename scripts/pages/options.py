@@ -24,6 +24,7 @@ WORDS = {
     "deadline": "seconds that a read may wait",
     "device": "cpu or cuda",
     "dot": "fused: integer sums of aligned mantissas, rounded once; exact: chains of correctly rounded operations",
+    "hello_seconds": "seconds that a connection has to say what it wants",
     "input": "the inputs (.npy)",
     "k": "SoftSpoken's degree, 1 to 10; 0 where it has no meaning",
     "listen": "host:port to listen on",
@@ -55,6 +56,8 @@ WORDS = {
     "provider": "which transfers: softspoken, silent, ideal or auto",
     "query.program": "file of the converted model",
     "query.server": "host:port of the server",
+    "queue": "sessions that wait for a thread; who finds no room is told when to come again",
+    "queue_seconds": "the longest that one waits",
     "quiet": "print results alone",
     "refill": "none, or background: correlations are made while the online phase runs",
     "repeats": "the best of so many runs counts",
@@ -116,9 +119,10 @@ class File:
 
 
 def read(path: Path) -> File:
-    """The file's heading comment, groups and settings, each with the comment above it."""
+    """The file's heading comment, groups and settings, each with the comment above it; what it takes in comes last."""
     lines = [line.rstrip() for line in path.read_text().splitlines()]
     result, comment, heading, inside = File(path.stem), [], True, ""
+    included: list[Setting] = []
     parents: list[tuple[int, str]] = []
     for line in lines:
         text, indent = line.strip(), len(line) - len(line.lstrip())
@@ -138,8 +142,11 @@ def read(path: Path) -> File:
         if inside == "hydra":
             continue
         if inside == "defaults":
-            if text.startswith("- ") and ":" in text and "override" not in text:
-                result.groups.append(_group(text.removeprefix("- "), about))
+            entry = text.removeprefix("- ")
+            if ":" in entry and "override" not in entry:
+                result.groups.append(_group(entry, about))
+            elif entry not in ("common", "_self_", "defaults:") and (path.parent / f"{entry}.yaml").exists():
+                included += read(path.parent / f"{entry}.yaml").settings
             continue
         while parents and parents[-1][0] >= indent:
             parents.pop()
@@ -151,6 +158,8 @@ def read(path: Path) -> File:
             parents.append((indent, name))
             if about:
                 result.settings.append(Setting(full, "", about))
+    own = {setting.name for setting in result.settings}
+    result.settings += [setting for setting in included if setting.name not in own]
     return result
 
 
