@@ -24,7 +24,7 @@ RUN apt-get update \
  && useradd --system --uid 10001 --home-dir /tmp --shell /usr/sbin/nologin privml
 COPY --from=build /wheels /wheels
 RUN python -m pip install --no-cache-dir "${TORCH}" \
- && python -m pip install --no-cache-dir /wheels/*.whl \
+ && python -m pip install --no-cache-dir "$(echo /wheels/*.whl)[service]" \
  && rm -rf /wheels
 # Nothing is written outside /tmp and what is mounted; names for programs that ask who runs them under another uid.
 ENV HOME=/tmp LOGNAME=privml PRIVML_CACHE=/tmp/privml PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 OMP_NUM_THREADS=2

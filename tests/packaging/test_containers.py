@@ -86,7 +86,8 @@ def test_who_is_called_listens_is_awaited_and_has_the_name_that_is_expected(read
         if "listen" in own:
             host, port = own["listen"].split(":")
             assert host == "0.0.0.0" and service["expose"] == [port]
-            assert f":{int(port):04X} " in service["healthcheck"]["test"][-1]
+            asked = f"http://{own['monitor']}/healthz" if "monitor" in own else f":{int(port):04X} "
+            assert asked in service["healthcheck"]["test"][-1]
             listening[name] = port
         assert own["network.tls.certificate"].endswith(f"/{name}_certificate")
     for name, service in services.items():

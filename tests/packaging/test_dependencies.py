@@ -56,7 +56,7 @@ def third_party(path: Path) -> Iterator[tuple[str, bool]]:
     for name, inside in imports(parsed(path)):
         ours = name in ("privml", "models") or path.with_name(f"{name}.py").exists()
         if not ours and name not in sys.stdlib_module_names:
-            yield PACKAGES.get(name, name), inside
+            yield PACKAGES.get(name, name.replace("_", "-")), inside
 
 
 @pytest.mark.parametrize("top", ["privml", "models"])
