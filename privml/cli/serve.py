@@ -8,6 +8,7 @@ import contextlib
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.clusters import run_cluster
 from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.cli.stores import preprocessing_of
@@ -20,6 +21,9 @@ from privml.service.serve import serve
 def run(config: DictConfig) -> None:
     capacity, logging = capacity_of(config), logging_of(config)
     program = Program.load(config.program, config.weights)
+    if config.cluster is not None:
+        run_cluster(config, program)
+        return
     preprocessing = preprocessing_of(config, WEIGHTS_OWNER, program)
     one_bar = capacity.workers == 1 and config.log == "text" and console.err.is_terminal
     with (

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic
 
 from privml import _core
@@ -19,9 +20,19 @@ from privml.service.stopping import Stop
 _SLICE_SECONDS = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class State:
+    """How a service stands: whether a guest that comes now is taken, and how many sessions wait and run."""
+
+    ready: bool = False
+    waiting: int = 0
+    running: int = 0
+
+
 class Host(Generic[Guest]):
     """Takes guests at ``listener`` and runs their sessions until it has ``limit`` of what it counts (0: for ever) or
-    ``stop`` is asked. A subclass says how a connection is heard, a session is run, and a guest is sent away."""
+    ``stop`` is asked. A subclass says how a connection is heard, a session is run, and a guest is sent away.
+    ``on_state`` hears how it stands whenever that has changed, within a tenth of a second."""
 
     refused_text = "a connection was refused"
 
@@ -35,7 +46,9 @@ class Host(Generic[Guest]):
         stop: Stop,
         deadline: float,
         limit: int = 0,
+        on_state: Callable[[State], None] | None = None,
     ) -> None:
+        self._on_state, self._state = on_state, State()
         self.events, self.deadline = events, deadline
         self.limit, self._capacity, self._stop = limit, capacity, stop
         self.closing, self._cut_at = False, math.inf  # no session begins; when those under way are cut off
@@ -83,9 +96,13 @@ class Host(Generic[Guest]):
         return self.count
 
     def tidy(self) -> None:
-        """Many times a second: sends away who has waited too long."""
+        """Many times a second: sends away who has waited too long, and tells when the state has changed."""
         for guest in self.dispatcher.overdue():
             self.send_away(guest)
+        state = State(self.ready, self.waiting, self.running)
+        if self._on_state is not None and state != self._state:
+            self._state = state
+            self.events.call(self._on_state, state)
 
     def offer(self, guest: Guest, name: str) -> None:
         """Lets a guest wait for a thread, or sends it away."""
@@ -116,6 +133,11 @@ class Host(Generic[Guest]):
         return self.door.half_open
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing waits or runs."""
+        return self.dispatcher.idle
+
+    @property
     def waiting(self) -> int:
         return self.dispatcher.waiting
 
@@ -137,7 +159,7 @@ class Host(Generic[Guest]):
             self._close()
         if not self.closing:
             return False
-        return self._stop.ending or self.dispatcher.idle or time.monotonic() >= self._cut_at
+        return self._stop.ending or self.idle or time.monotonic() >= self._cut_at
 
     def _close(self) -> None:
         self.closing = True

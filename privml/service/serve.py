@@ -14,6 +14,7 @@ from privml.service.answering import Answered, Limits
 from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
 from privml.service.events import Events, Watch, text_lines
+from privml.service.host import State
 from privml.service.monitor import Monitor
 from privml.service.progress import Progress
 from privml.service.request import Service
@@ -39,6 +40,7 @@ def serve(
     on_listening: Callable[[int], None] | None = None,
     on_answer: Callable[[Answered], None] | None = None,
     on_event: Watch | None = None,
+    on_state: Callable[[State], None] | None = None,
     progress: Progress | None = None,
     preprocessing: Preprocessing | None = None,
     link_profile: LinkProfile | None = None,
@@ -60,7 +62,8 @@ def serve(
     many there may be at a time. Whatever goes wrong in one ends that one with one line to ``log``. ``deadline``:
     seconds that a read may wait for a client. ``threads``: lanes of each session, each with a connection of its own.
     ``on_listening`` gets the port; ``on_event`` everything that happens (see ``privml.service.events``), on any
-    thread, one at a time. ``progress`` is called on the thread of each session. ``monitor``: the address of this
+    thread, one at a time. ``on_state`` how it stands, whenever that changes. ``progress`` is
+    called on the thread of each session. ``monitor``: the address of this
     machine where health and metrics are to be read (see ``privml.service.monitor``).
     ``preprocessing``: the store that sessions take their correlations from. ``link_profile``: the link to the clients,
     which ``ot`` "auto" reckons with (default: that of ``network``). ``dealer``: the address of party 2 (see
@@ -98,6 +101,7 @@ def serve(
             join=join,
             progress=progress,
             on_answer=on_answer,
+            on_state=on_state,
         )
         if watch is not None:
             watch.observe(server, preprocessing)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``privml serve cluster=local workers=2`` and ``cluster=ray``: a front, and workers in processes of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from omegaconf import DictConfig
+
+from privml.cli.serving import capacity_of, logging_of, until_stopped
+from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
+from privml.errors import ConfigError
+from privml.program import Program
+from privml.service.choose_ot import LinkProfile
+from privml.service.cluster import Start, Worker
+from privml.service.front import front, public_host
+from privml.service.local_workers import LocalWorker
+from privml.service.serve import settings_of
+from privml.service.worker import task_of
+from privml.session.address import parse_address
+
+CLUSTERS = ("local", "ray")
+
+
+def run_cluster(config: DictConfig, program: Program) -> None:
+    """Until it is stopped. ConfigError for what does not go with a cluster."""
+    if config.cluster not in CLUSTERS:
+        raise ConfigError(f"cluster={config.cluster}: choose from {', '.join(CLUSTERS)}")
+    for name, neutral in (("preprocessing", None), ("queries", 0)):
+        if config[name] != neutral:
+            raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
+    ot, truncation, ring = ot_of(config), truncation_of(config), ring_of(config)
+    settings = settings_of(program, ot, config.threads, None, config.dealer, truncation, config.device, ring)
+    capacity, identity = capacity_of(config), identity_of(config)
+    task = task_of(
+        config.program,
+        config.weights,
+        ot=ot,
+        capacity=replace(capacity, workers=config.worker_sessions),
+        link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
+        deadline=config.deadline,
+        threads=config.threads,
+        dealer=config.dealer,
+        truncation=truncation,
+        device=config.device,
+        ring=ring,
+        **identity,
+    )
+    with until_stopped() as stop:
+        front(
+            program,
+            config.listen,
+            settings,
+            _starter(config, task),
+            workers=config.workers,
+            capacity=capacity,
+            deadline=config.deadline,
+            monitor=config.monitor,
+            stop=stop,
+            **identity,
+            **logging_of(config),
+        )
+
+
+def _starter(config: DictConfig, task: dict[str, Any]) -> Start:
+    """How the cluster's workers are made."""
+    host, listen = public_host(config.listen, config.advertise), parse_address(config.listen)[0]
+    address = f"[{listen}]" if ":" in listen else listen
+
+    def task_for(number: int, port: int) -> dict[str, Any]:
+        wanted = port or (config.worker_port + number if config.worker_port else 0)
+        return {**task, "listen": f"{address}:{wanted}"}
+
+    if config.cluster == "local":
+        return lambda number, port: LocalWorker(task_for(number, port), host)
+    from privml.service.ray_workers import RayWorker, connect
+
+    ray = connect(config.ray_address)
+
+    def start(number: int, port: int) -> Worker:
+        return RayWorker(ray, task_for(number, port), host)
+
+    return start

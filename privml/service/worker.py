@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One worker of a cluster: a server in a process of its own, and what it tells the front.
+
+``python -m privml.service.worker`` takes its task, a line of JSON, from standard input and ends when that is closed: a
+worker whose front has died serves nobody. Every line that it writes is a message of JSON: ``{"port": ...}`` once,
+``{"state": {"ready": ..., "waiting": ..., "running": ...}}`` whenever that changes, ``{"event": {...}}`` for everything
+that happens, and ``{"error": {"type": ..., "message": ...}}`` when it cannot serve.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from privml.engines.correlations import OtChoice
+from privml.errors import PrivmlError
+from privml.program import Program
+from privml.service.choose_ot import LinkProfile
+from privml.service.dispatcher import Capacity
+from privml.service.events import Event
+from privml.service.serve import serve
+from privml.service.stopping import Stop
+from privml.session.identity import Tls
+
+Message = dict[str, Any]
+Tell = Callable[[Message], None]
+# What the front sends to a worker.
+DRAIN = "drain"
+
+
+def serve_task(task: Message, tell: Tell, stop: Stop) -> None:
+    """``serve`` with the settings of a task (see ``task_of``), every message to ``tell``."""
+    settings = dict(task)
+    program = Program.load(settings.pop("program"), settings.pop("weights"))
+    ot, tls, link = OtChoice(**settings.pop("ot")), settings.pop("tls"), LinkProfile(**settings.pop("link_profile"))
+    torch.set_num_threads(settings["threads"])
+    serve(
+        program,
+        settings.pop("listen"),
+        ot=ot,
+        tls=None if tls is None else tls_of(tls),
+        link_profile=link,
+        capacity=Capacity(**settings.pop("capacity")),
+        stop=stop,
+        log=lambda text: None,
+        on_listening=lambda port: tell({"port": port}),
+        on_event=lambda event: tell({"event": asdict(event)}),
+        on_state=lambda state: tell({"state": asdict(state)}),
+        **settings,
+    )
+
+
+def task_of(
+    program: str,
+    weights: str | None,
+    *,
+    ot: OtChoice,
+    tls: Tls | None,
+    capacity: Capacity,
+    link_profile: LinkProfile,
+    **settings: Any,
+) -> Message:
+    """A task, as plain values: files by their names, which are the same on every machine of the cluster."""
+    return {
+        "program": os.path.abspath(program),
+        "weights": None if weights is None else os.path.abspath(weights),
+        "ot": asdict(ot),
+        "tls": None if tls is None else _plain(tls),
+        "capacity": asdict(capacity),
+        "link_profile": asdict(link_profile),
+        **settings,
+    }
+
+
+def _plain(tls: Tls) -> Message:
+    files = {name: os.path.abspath(getattr(tls, name)) for name in ("authority", "certificate", "key")}
+    return {**files, "names": {str(rank): list(tls.allowed(rank)) for rank in tls.names}}
+
+
+def tls_of(plain: Message) -> Tls:
+    files = {name: plain[name] for name in ("authority", "certificate", "key")}
+    return Tls(**files, names={int(rank): names for rank, names in plain["names"].items()})
+
+
+def event_of(plain: Message) -> Event:
+    return Event(**plain)
+
+
+def run(task: Message, tell: Tell, stop: Stop) -> None:
+    """``serve_task``, to its end; what goes wrong is a message."""
+    try:
+        serve_task(task, tell, stop)
+    except (PrivmlError, ValueError, OSError) as error:
+        tell({"error": {"type": type(error).__name__, "message": str(error)}})
+
+
+def main() -> None:
+    for each in (signal.SIGINT, signal.SIGTERM):  # of a terminal or a unit: the front decides
+        signal.signal(each, signal.SIG_IGN)
+    lock, stop = threading.Lock(), Stop()
+
+    def tell(message: Message) -> None:
+        with lock:
+            print(json.dumps(message), flush=True)
+
+    def obey() -> None:
+        for line in sys.stdin:
+            if line.strip() == DRAIN:
+                stop.draining = True
+        os._exit(0)  # the front has gone
+
+    task = json.loads(sys.stdin.readline())
+    threading.Thread(target=obey, name="orders", daemon=True).start()
+    run(task, tell, stop)
+    sys.stdout.flush()
+    os._exit(0)  # torch's exit takes longer than a small query
+
+
+if __name__ == "__main__":
+    main()
