@@ -284,9 +284,11 @@ class Program:
         ring: int = 64,
         truncation: str = "auto",
         rank: int = INPUT_OWNER,
+        stored: bool = False,
     ) -> Ledger:
-        """``cost`` between two parties secure against one that deviates."""
-        engine = _active_meter(rank, ot, ring, truncation)
+        """``cost`` between two parties secure against one that deviates; ``stored``: on what a store holds, so that
+        nothing is made."""
+        engine = _active_meter(rank, OtChoice("ideal") if stored else ot, ring, truncation)
         engine.reserve(self.demand(*shapes, ring=ring, truncation=truncation))
         return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
 

@@ -232,6 +232,8 @@ void define_active_session(py::module_& core, py::module_& m) {
       .def("abort", &ActiveSession::abort, "cause"_a,
            "Ends the session, wipes its keys and raises SecurityAbort, as every later call does.")
       .def("close", &ActiveSession::close, py::call_guard<py::gil_scoped_release>())
+      .def("retire", &ActiveSession::retire, py::call_guard<py::gil_scoped_release>(),
+           "Wipes key and correlations and leaves the channel to another session.")
       .def("counters", &ActiveSession::counters,
            "Per phase seconds, sent, received, depth; and the transfers drawn.");
   m.def("input", &input, "session"_a, "value"_a, "shape"_a, "owner"_a);

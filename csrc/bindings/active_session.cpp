@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 #include "base/error.h"
 #include "spdz2k/coin_toss.h"
@@ -61,16 +62,44 @@ class ActiveSession::Occupied {
   ActiveSession& session_;
 };
 
-ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring,
-                             const OtConfig& config)
+ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring)
     : rank_(rank), ring_(ring), channel_(std::move(channel)) {
   expect(channel_ != nullptr, "a session needs a channel");
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
   expect(ring == 32 || ring == 64, "the ring has 32 or 64 bits");
+}
+
+ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring,
+                             const OtConfig& config)
+    : ActiveSession(std::move(channel), rank, ring) {
   expect_malicious(config);
   py::gil_scoped_release without_interpreter;
   lane_ = std::make_unique<Lane>(channel_, nullptr, rank, config);
-  with_ring([&]<class R>() { open<R>(config); });
+  with_ring([&]<class R>() {
+    open<R>([&](Side<R>& side) { fill<R>(side, config); });
+    if (config.provider == "ideal") return;
+    // Which books what it sends as preprocessing.
+    Side<R>& side = std::get<Side<R>>(side_);
+    side.supply = std::make_unique<spdz2k::PreprocessingSupply<R>>(*side.session, &lane_->party(),
+                                                                   config.provider == "silent");
+    lane_->finish(lane_->party().ledger.phases[static_cast<int>(Phase::preprocess)].seconds);
+  });
+}
+
+ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, Bytes key)
+    : ActiveSession(std::move(channel), rank, ring) {
+  py::gil_scoped_release without_interpreter;
+  lane_ = std::make_unique<Lane>(channel_, nullptr, rank, OtConfig{"none", 0, "malicious", {}});
+  with_ring([&]<class R>() {
+    WipedVector<typename R::Word> alpha(1);
+    expect(std::ssize(key) == i64{sizeof alpha[0]}, "the key is a word of the ring");
+    std::memcpy(alpha.data(), key.data(), key.size());
+    open<R>([&](Side<R>& side) {
+      side.session =
+          std::make_unique<spdz2k::Session<R>>(rank, *channel_, lane_->party().prg, alpha[0]);
+      side.supply = std::make_unique<spdz2k::PreprocessingSupply<R>>(*side.session, nullptr);
+    });
+  });
 }
 
 ActiveSession::ActiveSession(int rank, int ring, const OtConfig& config)
@@ -106,30 +135,32 @@ void ActiveSession::book_reserve(const Demand& demand) {
 }
 
 template <class R>
-void ActiveSession::open(const OtConfig& config) {
+void ActiveSession::fill(Side<R>& side, const OtConfig& config) {
   Party& party = lane_->party();
-  Side<R> side;
-  const bool ideal = config.provider == "ideal";
-  const Traffic before = channel_->traffic();
-  if (ideal) {
-    expect(config.test_seed.has_value(), "ideal correlations need a seed");
-    side.session = std::make_unique<spdz2k::Session<R>>(
-        rank_, *channel_, party.prg, spdz2k::ideal_key<R>(*config.test_seed, rank_));
-    side.supply = spdz2k::make_ideal_supply<R>(*config.test_seed, rank_);
-    side.session->set_supply(*side.supply);
-  } else {
+  if (config.provider != "ideal") {
     side.session = spdz2k::make_session<R>(party);
+    return;
   }
+  expect(config.test_seed.has_value(), "ideal correlations need a seed");
+  side.session = std::make_unique<spdz2k::Session<R>>(
+      rank_, *channel_, party.prg, spdz2k::ideal_key<R>(*config.test_seed, rank_));
+  side.supply = spdz2k::make_ideal_supply<R>(*config.test_seed, rank_);
+  side.session->set_supply(*side.supply);
+}
+
+template <class R, class Fill>
+void ActiveSession::open(const Fill& fill) {
+  Side<R> side;
+  const Traffic before = channel_->traffic();
+  fill(side);
   channel_->flush();
   const Traffic after = channel_->traffic();
-  PhaseCount& setup = party.ledger.phases[kSetup];
+  PhaseCount& setup = lane_->party().ledger.phases[kSetup];
   setup.sent += after.sent - before.sent;
   setup.received += after.received - before.received;
   setup.depth += after.depth - before.depth;
-  if (!ideal)  // which books what it sends as preprocessing
-    side.supply = std::make_unique<spdz2k::PreprocessingSupply<R>>(*side.session, &party);
   side_ = std::move(side);
-  lane_->finish(party.ledger.phases[static_cast<int>(Phase::preprocess)].seconds);
+  lane_->finish(0);
 }
 
 void ActiveSession::call(const std::function<void()>& protocol) {
@@ -219,8 +250,13 @@ void ActiveSession::abort(const std::string& cause) {
 
 void ActiveSession::close() {
   closed_ = true;
+  if (!metering()) lane_->close();
+  retire();
+}
+
+void ActiveSession::retire() {
+  closed_ = true;
   if (metering()) return;
-  lane_->close();
   if (busy_.exchange(true)) return;  // who uses it wipes it
   wipe();
   busy_ = false;

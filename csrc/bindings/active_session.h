@@ -24,6 +24,9 @@ class ActiveSession {
   // `ring` is k: 32 or 64. The OT provider makes the correlations, against malicious peers; "ideal"
   // (tests only) stands for an ideal supply, too, and needs a test seed.
   ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, const OtConfig& config);
+  // On correlations that an earlier session has made, with that one's part of the key (a word of
+  // the ring); makes none.
+  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, Bytes key);
   // A meter.
   ActiveSession(int rank, int ring, const OtConfig& config);
 
@@ -56,6 +59,8 @@ class ActiveSession {
   // Ends the session as a failed check does: every later call throws SecurityAbort.
   [[noreturn]] void abort(const std::string& cause);
   void close();
+  // Ends the session alone: wipes key and correlations and leaves the channel to another session.
+  void retire();
   // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
   // cots_as_receiver} as of the last finished call.
   py::dict counters() const;
@@ -83,8 +88,12 @@ class ActiveSession {
   spdz2k::Session<R>& session() {
     return *std::get<Side<R>>(side_).session;
   }
+  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring);
+  // fill(side) makes a session and its supply; what it sends is the set-up.
+  template <class R, class Fill>
+  void open(const Fill& fill);
   template <class R>
-  void open(const OtConfig& config);
+  void fill(Side<R>& side, const OtConfig& config);
   void call(const std::function<void()>& protocol);
   void book(const std::function<void(spdz2k::CostMeter&)>& cost);
   template <class R>

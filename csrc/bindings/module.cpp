@@ -24,6 +24,7 @@ void define_float_functions(py::module_& m);
 void define_three_party_kernels(py::module_& m);
 void define_wide_numbers(py::module_& m);
 void define_active_session(py::module_& core, py::module_& m);
+void define_active_store(py::module_& m);
 
 namespace {
 
@@ -88,4 +89,5 @@ PYBIND11_MODULE(_core, m) {
   py::module_ spdz2k = m.def_submodule(
       "spdz2k", "Actively secure protocols: the first argument is an ActiveSession.");
   privml::bindings::define_active_session(m, spdz2k);
+  privml::bindings::define_active_store(m);
 }

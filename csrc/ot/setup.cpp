@@ -77,6 +77,15 @@ std::unique_ptr<PartyResources> stored_resources(Channel& channel, int rank, con
       rcot_cost(config).bits_per_correlation());
 }
 
+// Of a session that draws on other correlations than transfers (provider "none"): randomness and
+// counters alone.
+std::unique_ptr<PartyResources> bare_resources(Channel& channel, int rank, Prg prg) {
+  const auto none = [](OtRole role) { return CotPool(make_stored_rcot(role, Block{1, 0})); };
+  const Block key = prg.next_block();
+  return std::make_unique<PartyResources>(channel, rank, none(OtRole::sender),
+                                          none(OtRole::receiver), prg, key, 0);
+}
+
 std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Block seed, Prg prg) {
   // One seed per direction, named by the sender's rank.
   const std::array<Block, 2> shared{tagged(seed, 4), tagged(seed, 5)};
@@ -134,7 +143,7 @@ std::unique_ptr<PartyResources> resources_of(Channel& channel, int rank, const O
 RcotCost rcot_cost(const OtConfig& config) {
   expect(config.security == "semi_honest" || is_malicious(config),
          "OT security must be \"semi_honest\" or \"malicious\"");
-  if (config.provider == "ideal") return ideal_cost();
+  if (config.provider == "ideal" || config.provider == "none") return ideal_cost();
   if (config.provider == "silent") return silent_cost(silent_main_parameters(is_malicious(config)));
   expect(config.provider == "softspoken",
          "OT provider must be \"softspoken\", \"silent\" or \"ideal\"");
@@ -162,9 +171,11 @@ std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
   const Traffic before = channel.traffic();
   const Prg prg(config.test_seed ? tagged(*config.test_seed, 1 + static_cast<u64>(rank))
                                  : os_random_block());
-  auto resources = stored  ? stored_resources(channel, rank, config, prg)
-                   : ideal ? ideal_resources(channel, rank, *config.test_seed, prg)
-                           : resources_of(channel, rank, config, prg);
+  const bool none = config.provider == "none";
+  auto resources = none     ? bare_resources(channel, rank, prg)
+                   : stored ? stored_resources(channel, rank, config, prg)
+                   : ideal  ? ideal_resources(channel, rank, *config.test_seed, prg)
+                            : resources_of(channel, rank, config, prg);
   const Traffic after = channel.traffic();
   PhaseCount& book = resources->party().ledger.phases[static_cast<int>(Phase::setup)];
   book.sent = after.sent - before.sent;

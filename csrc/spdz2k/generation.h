@@ -3,10 +3,12 @@
 // and drawn in the session on the way in the other, on one pair of clocks.
 #pragma once
 
+#include <optional>
 #include <utility>
 
 #include "ot/cost.h"
 #include "spdz2k/cost.h"
+#include "spdz2k/silent_vole.h"
 
 namespace privml::spdz2k {
 
@@ -15,6 +17,7 @@ struct GenerationMeter {
 
   ::privml::CostMeter wire;  // all bytes, the clocks, the correlated OTs
   CostMeter session;         // openings pending, correlations drawn; its bytes and clocks follow
+  std::optional<SilentVoleMeter> voles;  // where one makes the products with the MAC keys
 
   // Runs a cost function of the online protocols.
   template <class ProtocolCost>

@@ -84,8 +84,8 @@ void copy(ShareView<W> from, ShareSpan<W> to) {
 }  // namespace
 
 template <class R>
-PreprocessingSupply<R>::PreprocessingSupply(Session<R>& session, Party* party)
-    : session_(session), party_(party) {
+PreprocessingSupply<R>::PreprocessingSupply(Session<R>& session, Party* party, bool silent)
+    : session_(session), party_(party), silent_(silent) {
   session.set_supply(*this);
   if (party == nullptr) return;
   const Booking booking(*party);
@@ -127,11 +127,18 @@ void PreprocessingSupply<R>::reserve(const Demand& demand) {
         "this session makes no correlations, and those that it got from the store are used up");
   }
   const Booking booking(*party_);
-  const auto plan = [&] { return plan_production<R>(party_->correlation_bits, stock(), demand); };
+  const double correlation_bits = party_->correlation_bits;
+  const auto plan = [&] {
+    return plan_production<R>(correlation_bits, stock(), demand, voles_ != nullptr);
+  };
   std::vector<Step> steps = plan();
   if (session_.openings.pending() > 0 && !std::all_of(steps.begin(), steps.end(), only_words)) {
     // What the batches open is checked apart from what was opened before.
     check(session_);
+    steps = plan();
+  }
+  if (silent_ && !voles_ && voles_pay<R>(correlation_bits, stock(), demand)) {
+    voles_ = std::make_unique<SilentVole<R>>(*authentication_);
     steps = plan();
   }
   const Demand drawn = this->drawn();
@@ -268,6 +275,12 @@ void PreprocessingSupply<R>::draw_matrix_triples(const MatrixShape& shape, i64 n
 }
 
 template <class R>
+i64 PreprocessingSupply<R>::bytes_of(Item item, i64 n) {
+  const Layout layout = layout_of(item);
+  return Shelf<R>(layout.words, layout.bits).bytes(n);
+}
+
+template <class R>
 void PreprocessingSupply<R>::take_out(Item item, i64 n, MutableBytes out) {
   session_.require_alive();
   shelf(item).take_bytes(n, out);
@@ -286,7 +299,13 @@ void cost_preprocessing_setup(GenerationMeter& meter) {
 
 template <class R>
 void cost_reserve(GenerationMeter& meter, Demand& stock, const Demand& wanted) {
-  for (const Step& step : plan_production<R>(meter.wire.correlation_bits, stock, wanted)) {
+  const double correlation_bits = meter.wire.correlation_bits;
+  const bool silent = meter.wire.rcot.provider == "silent";
+  if (silent && !meter.voles && voles_pay<R>(correlation_bits, stock, wanted)) {
+    begin_voles<R>(meter);
+  }
+  for (const Step& step :
+       plan_production<R>(correlation_bits, stock, wanted, meter.voles.has_value())) {
     cost_step<R>(meter, step);
     book_step<R>(step, stock);
   }

@@ -18,6 +18,7 @@
 #include "spdz2k/authentication.h"
 #include "spdz2k/production.h"
 #include "spdz2k/shelf.h"
+#include "spdz2k/silent_vole.h"
 
 namespace privml::spdz2k {
 
@@ -26,16 +27,17 @@ class PreprocessingSupply final : public Supply<R> {
  public:
   using Word = typename R::Word;
 
-  // A stored supply where `party` is null. Becomes the session's supply; the session and the party
-  // must outlive it.
-  PreprocessingSupply(Session<R>& session, Party* party);
+  // A stored supply where `party` is null. `silent`: a SilentVole is set up as soon as it makes
+  // what is to be made cheaper. Becomes the session's supply; the session and the party must
+  // outlive it.
+  PreprocessingSupply(Session<R>& session, Party* party, bool silent = false);
 
   void reserve(const Demand& demand) override;
   // What is in stock.
   Demand stock() const;
 
   // Moves the next n of a kind out of the stock as bytes, and bytes of such into it.
-  i64 bytes_of(Item item, i64 n) { return shelf(item).bytes(n); }
+  static i64 bytes_of(Item item, i64 n);
   void take_out(Item item, i64 n, MutableBytes out);
   void put_in(Item item, i64 n, Bytes in);
 
@@ -58,11 +60,14 @@ class PreprocessingSupply final : public Supply<R> {
 
   Session<R>& session_;
   Party* party_;
+  bool silent_;
   std::unique_ptr<Authentication<R>> authentication_;
+  std::unique_ptr<SilentVole<R>> voles_;  // ends before it
   std::map<Item, Shelf<R>> shelves_;
 };
 
-// Costs of make_preprocessing_supply() and of reserve(): `stock` is what there is before and after.
+// Costs of making a supply and of reserve(): `stock` is what there is before and after. The supply
+// is `silent` where the meter's correlated OTs are.
 template <class R>
 void cost_preprocessing_setup(GenerationMeter& meter);
 template <class R>

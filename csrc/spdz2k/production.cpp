@@ -11,6 +11,7 @@
 #include "spdz2k/matrix_triple.h"
 #include "spdz2k/private_numbers.h"
 #include "spdz2k/random_bit.h"
+#include "spdz2k/silent_vole.h"
 #include "spdz2k/triple.h"
 
 namespace privml::spdz2k {
@@ -52,19 +53,26 @@ Demand draws_of(const Step& step) {
   return meter.session.demand;
 }
 
-// Bytes of both parties for a whole batch, with everything that it draws.
+// Bytes of both parties, correlated OTs included.
+double bytes_of(double correlation_bits, const privml::CostMeter& wire) {
+  return static_cast<double>(wire.bytes[0] + wire.bytes[1]) +
+         static_cast<double>(wire.cots[0] + wire.cots[1]) * correlation_bits / 8;
+}
+
+// The same for a whole batch, with everything that it draws. What iterations of silent VOLE take is
+// left out.
 template <class R>
-double bytes_of(double correlation_bits, const Step& step) {
+double bytes_of(double correlation_bits, const Step& step, bool voles) {
   GenerationMeter meter = plain_meter();
+  if (voles) meter.voles = SilentVoleMeter{{i64{1} << 60, i64{1} << 60}};
   cost_step<R>(meter, step);
-  double bytes = static_cast<double>(meter.wire.bytes[0] + meter.wire.bytes[1]);
-  bytes += static_cast<double>(meter.wire.cots[0] + meter.wire.cots[1]) * correlation_bits / 8;
+  double bytes = bytes_of(correlation_bits, meter.wire);
   const Demand& drawn = meter.session.demand;
   for (const Item item : items_of(drawn)) {
     const i64 count = count_of(drawn, item);
     if (count == 0) continue;
     const i64 n = std::min(batch_sizes(item).most, i64{1} << 12);
-    bytes += bytes_of<R>(correlation_bits, {item, n}) * static_cast<double>(count) /
+    bytes += bytes_of<R>(correlation_bits, {item, n}, voles) * static_cast<double>(count) /
              static_cast<double>(n);
   }
   return bytes;
@@ -115,10 +123,10 @@ std::vector<Item> items_of(const Demand& demand) {
 }
 
 template <class R>
-EdabitMethod cheaper_edabits(double correlation_bits, int width) {
+EdabitMethod cheaper_edabits(double correlation_bits, int width, bool voles) {
   const auto bytes = [&](EdabitMethod method) {
     const Step step{{Kind::edabits, width}, kMostNumbers, method};
-    return bytes_of<R>(correlation_bits, step);
+    return bytes_of<R>(correlation_bits, step, voles);
   };
   return bytes(EdabitMethod::summed) < bytes(EdabitMethod::composed) ? EdabitMethod::summed
                                                                      : EdabitMethod::composed;
@@ -126,7 +134,7 @@ EdabitMethod cheaper_edabits(double correlation_bits, int width) {
 
 template <class R>
 std::vector<Step> plan_production(double correlation_bits, const Demand& stock,
-                                  const Demand& wanted) {
+                                  const Demand& wanted, bool voles) {
   Demand total = wanted;  // and what the batches draw
   std::vector<Step> steps;
   const auto missing = [&](Item item) {
@@ -140,7 +148,7 @@ std::vector<Step> plan_production(double correlation_bits, const Demand& stock,
     const auto [unit, most] = batch_sizes(item);
     EdabitMethod method = EdabitMethod::summed;
     if (item.kind == Kind::edabits && missing(item) > 0) {
-      method = cheaper_edabits<R>(correlation_bits, item.width);
+      method = cheaper_edabits<R>(correlation_bits, item.width, voles);
     }
     for (i64 left = round_up(missing(item), unit); left > 0; left -= std::min(left, most)) {
       add({item, std::min(left, most), method});
@@ -151,8 +159,28 @@ std::vector<Step> plan_production(double correlation_bits, const Demand& stock,
 }
 
 template <class R>
+bool voles_pay(double correlation_bits, const Demand& stock, const Demand& wanted) {
+  const auto bytes = [&](bool voles) {
+    GenerationMeter meter = plain_meter();
+    if (voles) begin_voles<R>(meter);
+    for (const Step& step : plan_production<R>(correlation_bits, stock, wanted, voles)) {
+      cost_step<R>(meter, step);
+    }
+    return bytes_of(correlation_bits, meter.wire);
+  };
+  return bytes(true) < bytes(false);
+}
+
+template <class R>
+void begin_voles(GenerationMeter& meter) {
+  cost_silent_vole_setup<R>(meter.wire);
+  meter.voles.emplace();
+}
+
+template <class R>
 void cost_step(GenerationMeter& meter, const Step& step) {
   const auto [item, n, method] = step;
+  SilentVoleMeter* voles = meter.voles ? &*meter.voles : nullptr;
   switch (item.kind) {
     case Kind::edabits:
       return cost_generate_edabits<R>(meter, method, item.width, n);
@@ -165,15 +193,15 @@ void cost_step(GenerationMeter& meter, const Step& step) {
         cost_check<R>(online);
       });
     case Kind::squares:
-      return cost_squares<R>(meter.wire, n);
+      return cost_squares<R>(meter.wire, n, voles);
     case Kind::triples:
-      return cost_triples<R>(meter.wire, n);
+      return cost_triples<R>(meter.wire, n, voles);
     case Kind::matrix_triples:
-      return cost_matrix_triples<R>(meter.wire, item.shape, n);
+      return cost_matrix_triples<R>(meter.wire, item.shape, n, voles);
     case Kind::masks:
-      return cost_masks<R>(meter.wire, item.width, n);
+      return cost_masks<R>(meter.wire, item.width, n, voles);
     case Kind::randoms:
-      return cost_randoms<R>(meter.wire, n);
+      return cost_randoms<R>(meter.wire, n, voles);
   }
 }
 
@@ -189,10 +217,12 @@ void book_step(const Step& step, Demand& stock) {
   count_of(stock, step.item) += step.n;
 }
 
-#define PRIVML_INSTANTIATE(R)                                                          \
-  template EdabitMethod cheaper_edabits<R>(double, int);                               \
-  template std::vector<Step> plan_production<R>(double, const Demand&, const Demand&); \
-  template void cost_step<R>(GenerationMeter&, const Step&);                           \
+#define PRIVML_INSTANTIATE(R)                                                                \
+  template EdabitMethod cheaper_edabits<R>(double, int, bool);                               \
+  template std::vector<Step> plan_production<R>(double, const Demand&, const Demand&, bool); \
+  template bool voles_pay<R>(double, const Demand&, const Demand&);                          \
+  template void begin_voles<R>(GenerationMeter&);                                            \
+  template void cost_step<R>(GenerationMeter&, const Step&);                                 \
   template void book_step<R>(const Step&, Demand&);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 

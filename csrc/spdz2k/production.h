@@ -45,15 +45,23 @@ struct Step {
   friend bool operator==(const Step&, const Step&) = default;
 };
 
-// The cheaper way in bytes to make edabits of `width`; correlation_bits as in Party.
+// The cheaper way in bytes to make edabits of `width`; correlation_bits as in Party, `voles` where
+// a SilentVole makes the products with the MAC keys.
 template <class R>
-EdabitMethod cheaper_edabits(double correlation_bits, int width);
+EdabitMethod cheaper_edabits(double correlation_bits, int width, bool voles = false);
 
 // The batches that bring `stock` to `wanted`, in order: what a batch draws is made before it.
 template <class R>
 std::vector<Step> plan_production(double correlation_bits, const Demand& stock,
-                                  const Demand& wanted);
+                                  const Demand& wanted, bool voles = false);
 
+// Whether these batches take fewer bytes with a SilentVole, its set-up included.
+template <class R>
+bool voles_pay(double correlation_bits, const Demand& stock, const Demand& wanted);
+
+// Books the set-up of a SilentVole, which makes the products of all batches that follow.
+template <class R>
+void begin_voles(GenerationMeter& meter);
 // One batch's messages, correlated OTs and draws.
 template <class R>
 void cost_step(GenerationMeter& meter, const Step& step);

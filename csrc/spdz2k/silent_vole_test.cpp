@@ -154,5 +154,74 @@ TEST(SilentVoleAttack, FlippedBits) {
   }
 }
 
+// Flips in what is corrected by silent VOLE: words of masks and of a triple's five.
+TEST(SilentVoleAttack, FlippedCorrections) {
+  using R = Ring32;
+  constexpr i64 n = 20;
+  const OtConfig config = malicious_config("ideal");
+  Both<WordShares<R>> mask{WordShares<R>(n), WordShares<R>(n)}, a = mask, b = mask, c = mask;
+  WipedVector<u64> clear(n);
+  i64 before = 0;
+  const auto begin = [](Authentication<R>& authentication, SilentVole<R>& voles) {
+    std::vector<Wide<R>> u(1), v(1), m(1);
+    voles.draw(u, v, m);  // of the first iteration, which FlippedBits attacks
+    authentication.session().toss();
+  };
+  const auto set_up = with_authentication<R>([&](Authentication<R>& authentication) {
+    SilentVole<R> voles(authentication);
+    begin(authentication, voles);
+  });
+  const auto work = with_authentication<R>([&](Authentication<R>& authentication) {
+    SilentVole<R> voles(authentication);
+    begin(authentication, voles);
+    const int rank = authentication.session().rank;
+    generate_masks<R>(authentication, 0, mask[rank],
+                      rank == 0 ? std::span<u64>(clear) : std::span<u64>());
+    generate_triples<R>(authentication, a[rank], b[rank], c[rank]);
+    authentication.session().toss();
+  });
+  const auto expect_right = [&] {
+    EXPECT_EQ(reconstruct<R>(mask, R::k), Words(clear.begin(), clear.end()));
+    const Words x = reconstruct<R>(a, R::k), y = reconstruct<R>(b, R::k),
+                z = reconstruct<R>(c, R::k);
+    for (i64 i = 0; i < n; ++i) EXPECT_EQ(low_bits(x[i] * y[i], R::k), z[i]);
+  };
+  for (const int dishonest : {0, 1}) {
+    before = std::ssize(privml::testing::run_tampered(config, dishonest, {}, set_up).message_bytes);
+    const auto clean = privml::testing::run_tampered(config, dishonest, {}, work);
+    ASSERT_FALSE(clean.detected());
+    expect_right();
+    const i64 messages = std::ssize(clean.message_bytes);
+    ASSERT_GE(messages - before, 6);
+    i64 detected = 0;
+    // Both parties send alike: the odd messages of one, the even ones of the other.
+    for (i64 message = before + dishonest; message < messages; message += 2) {
+      const i64 bit = 8 * clean.message_bytes[message] / 2;
+      const auto run = privml::testing::run_tampered(config, dishonest,
+                                                     privml::testing::Flip{message, bit}, work);
+      EXPECT_TRUE(run.flipped);
+      SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message);
+      detected += run.detected();
+      if (!run.detected()) expect_right();
+    }
+    EXPECT_GE(detected, (messages - before) / 4);
+  }
+}
+
+// Pins what a session with silent VOLE sends on fixed seeds.
+TEST(SilentVoleWireTrace, GeneratorsOnIt) {
+  using R = Ring64;
+  const auto record =
+      run_generator<R>(malicious_config("ideal"), [&](Authentication<R>& authentication) {
+        SilentVole<R> voles(authentication);
+        WordShares<R> a(10), b(10), c(10);
+        generate_triples<R>(authentication, a, b, c);
+        generate_squares<R>(authentication, a, b);
+        generate_randoms<R>(authentication, c);
+      });
+  EXPECT_EQ(record.sent_hash[0].substr(0, 8) + record.sent_hash[1].substr(0, 8),
+            "fea4370a9d25da43");
+}
+
 }  // namespace
 }  // namespace privml::spdz2k::testing

@@ -19,6 +19,7 @@ from privml.planning.calibration import Calibration
 from privml.planning.engines import Setting, offer_of
 from privml.planning.times import Times, cost_of
 from privml.program import INPUT_OWNER, Program
+from privml.service.choose_active_ot import active_forecasts
 from privml.service.choose_ot import LinkProfile, forecasts
 from privml.session.ledger import Ledger
 
@@ -32,7 +33,7 @@ def run(config: DictConfig) -> None:
     if offer.transfers:
         ot = ot_of(config)
         if not ot.decided:
-            ot = chosen(config, program, ot.security)
+            ot = chosen(config, program, ot.security, truncation)
     setting = offer.setting(ot, config.threads, truncation, ring_of(config))
     if setting.ot is not None:
         how, drawn = str(setting.ot), f"made ahead by {setting.ot}"
@@ -64,9 +65,13 @@ def kinds(demand: dict[str, Any]) -> str:
     return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
-def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:
+def chosen(config: DictConfig, program: Program, security: str, truncation: str) -> OtChoice:
     """The choice of ot=auto, after a table of all."""
-    ranked = forecasts(program, program.shapes(config.batch), security, link_of(config), config.threads)
+    shapes, link, ring = program.shapes(config.batch), link_of(config), ring_of(config)
+    if ring is None:
+        ranked = forecasts(program, shapes, security, link, config.threads)
+    else:
+        ranked = active_forecasts(program, shapes, ring, truncation, link)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
     title = f"ot=auto at {link_of(config)}: seconds predicted for a query, set-up included"
     console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.query import Waiting
-from privml.cli.settings import identity_of, ot_of
+from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.preprocess import Made, Order, preprocess
@@ -22,7 +22,10 @@ def run(config: DictConfig) -> None:
     program = Program.load(config.program)
     link = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
     ot = replace(ot_of(config), refill="none")  # which is for sessions that compute meanwhile
-    order = Order(program, config.store, config.count, config.batch, ot, config.threads, key_file, link)
+    order = Order(
+        program, config.store, config.count, config.batch, ot, config.threads, key_file, link,
+        ring=ring_of(config), truncation=truncation_of(config),
+    )  # fmt: skip
 
     def on_listening(port: int) -> None:
         if not config.quiet:
@@ -49,6 +52,6 @@ def report(made: Made) -> str:
     sent, received = console.size(preprocess.sent), console.size(preprocess.received)
     return (
         f"store {header.store[:8]} in {made.folder}: {header.queries} queries of {header.batch} input(s), "
-        f"{header.from0 + header.from1:,} correlations each, {console.size(made.bytes)} on the disk; "
+        f"{sum(header.per_query):,} correlations each, {console.size(made.bytes)} on the disk; "
         f"made by {made.ot}, {sent} sent, {received} received, {made.seconds:.1f} s"
     )

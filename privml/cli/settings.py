@@ -102,7 +102,7 @@ def ring_of(config: DictConfig) -> int | None:
 
 def truncation_of(config: DictConfig) -> str:
     """Of engine=active its own setting, else that for three parties."""
-    return config.engine.truncation if config.engine.name == "active" else config.truncation
+    return config.engine.truncation if config.engine.name == "active" else config.get("truncation", "auto")
 
 
 def identity_of(config: DictConfig) -> dict[str, Any]:

@@ -7,14 +7,16 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.program import Program
-from privml.session.preprocessing import Preprocessing
+from privml.session.active_preprocessing import ActivePreprocessing
+from privml.session.preprocessing import Preprocessing, StoreHalf
 
 
-def preprocessing_of(config: DictConfig, rank: int, program: Program) -> Preprocessing | None:
+def preprocessing_of(config: DictConfig, rank: int, program: Program) -> StoreHalf | None:
     """The store of ``preprocessing=``, or None; says what opening it had to mend."""
     if config.preprocessing is None:
         return None
-    made = Preprocessing(config.preprocessing, rank, program.hash, config.store_key, config.when_empty)
+    kind = ActivePreprocessing if config.engine.name == "active" else Preprocessing
+    made = kind(config.preprocessing, rank, program.hash, config.store_key, config.when_empty)
     for note in made.store.notes:
         console.err.print(f"{config.preprocessing}: {note}", markup=False)
     return made

@@ -8,7 +8,7 @@ besides the correlations is nearly the same for all and left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -133,7 +133,12 @@ def naming(choice: OtChoice, why: str) -> dict[str, Any]:
 
 def named_choice(words: dict[str, Any], security: str) -> tuple[OtChoice, str]:
     """What the peer chose and why; ProtocolError for anything that is no candidate here."""
-    for choice in candidates(security):
+    return choice_among(candidates(security), words)
+
+
+def choice_among(choices: Iterable[OtChoice], words: dict[str, Any]) -> tuple[OtChoice, str]:
+    """See ``named_choice``."""
+    for choice in choices:
         if words.get("ot") == [choice.provider, choice.k]:
             why = "".join(c for c in str(words.get("why", ""))[:300] if c.isascii() and c.isprintable())
             return choice, why

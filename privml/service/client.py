@@ -25,7 +25,7 @@ from privml.session.connect import following, reach, reaching, reaching_dealer, 
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Link
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.session.session import WaitCallback, load_torch
 
 # No pause between two attempts is longer.
@@ -57,7 +57,7 @@ class Client:
         network: Mapping[str, float] | None = None,
         threads: int = 1,
         on_wait: WaitCallback | None = None,
-        preprocessing: Preprocessing | None = None,
+        preprocessing: StoreHalf | None = None,
         dealer: str | None = None,
         truncation: str = "auto",
         device: str = "cpu",

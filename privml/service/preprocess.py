@@ -16,7 +16,9 @@ from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
+from privml.service.choose_active_ot import active_forecasts, named_active_choice
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
+from privml.session.active_preprocessing import fill, kinds_of
 from privml.session.agreement import agree
 from privml.session.connect import accept, listening, reach, refuse_insecure
 from privml.session.identity import Tls, link_to, refuse_open
@@ -27,16 +29,18 @@ from privml.session.session import (
     EngineOpener,
     Settings,
     WaitCallback,
+    active_engine,
     interruptible,
     load_torch,
     make_engine,
     open_session,
 )
 from privml.store.key import default_key_file
-from privml.store.layout import DIRECTIONS, Header
+from privml.store.layout import Header, Kind, transfers
 from privml.store.writer import StoreWriter, bytes_needed, check_space
 
 SERVER, CLIENT = 0, 1
+DIRECTIONS = (0, 1)
 Progress = Callable[[int, int, str], None]
 
 
@@ -54,7 +58,8 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be made: ``count`` queries of ``batch`` inputs, into ``folder``, sealed with ``key_file``'s key."""
+    """What is to be made: ``count`` queries of ``batch`` inputs, into ``folder``, sealed with ``key_file``'s key.
+    ``ring`` (64 or 32 bits) makes it for the engine ``active``, whose queries draw what ``truncation`` says."""
 
     program: Program
     folder: str | Path
@@ -64,17 +69,45 @@ class Order:
     threads: int = 1
     key_file: str | Path | None = None
     link: LinkProfile = LinkProfile()
+    ring: int | None = None
+    truncation: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.ring is not None:
+            object.__setattr__(self, "ot", replace(self.ot, security="malicious"))
+
+    @property
+    def engine(self) -> str:
+        return "twopc" if self.ring is None else "active"
 
     def header(self, rank: int, store: str) -> Header:
-        from0, from1 = self.correlations.directions
-        ot, program = self.ot, self.program.hash
+        ot, size = self.ot, (self.batch, self.count)
         return Header(
-            store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, program, self.batch, self.count, from0, from1
-        )
+            store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, self.program.hash, *size, self.kinds,
+            self.engine, self.ring or 0,
+        )  # fmt: skip
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """What is made of a query."""
+        return transfers(*self.correlations.directions) if self.ring is None else kinds_of(self.demand, self.ring)
 
     @property
     def correlations(self) -> Correlations:
         return self.program.correlations(*self.program.shapes(self.batch), ot=self.ot, threads=self.threads)
+
+    @property
+    def demand(self) -> dict[str, Any]:
+        """Of the engine ``active``."""
+        return self.program.demand(*self.program.shapes(self.batch), ring=self.ring or 0, truncation=self.truncation)
+
+    @property
+    def settings(self) -> Settings:
+        program, active = self.program, self.ring is not None
+        return Settings(
+            self.engine, self.ot, program.hash, program.formats_hash, program.numerics,
+            self.threads if active else 1, truncation=self.truncation if active else "auto", ring=self.ring,
+        )  # fmt: skip
 
 
 def preprocess(
@@ -99,7 +132,7 @@ def preprocess(
     if order.ot.provider == "ideal":
         raise ConfigError("ot=ideal gives no security: its correlations are not worth keeping")
     rank = SERVER if listen is not None else CLIENT
-    settings = Settings("twopc", order.ot, order.program.hash, order.program.formats_hash, order.program.numerics)
+    settings = order.settings
     address = listen or server or ""
     refuse_insecure(settings, None, address)
     refuse_open(tls, insecure, address)
@@ -124,7 +157,8 @@ def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: flo
 
     def settle(channel: _core.Channel) -> EngineOpener:
         settled.append(_agree_on(channel, rank, order))
-        return partial(make_engine, settled[0][1].ot, 1)
+        ot = settled[0][1].ot
+        return partial(make_engine, ot, 1) if order.ring is None else partial(active_engine, replace(settings, ot=ot))
 
     with open_session(
         channel, rank, settings, role="preprocess", deadline=deadline, agree=settle, link=link
@@ -133,11 +167,15 @@ def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: flo
         header = order.header(rank, name)
         check_space(order.folder, header)
         with StoreWriter(order.folder, header, order.key_file or default_key_file()) as writer:
-            _fill(session, JointWriter(writer, channel), progress)
-            offset = _core.seal_offset(session.engine.session, writer.seal, writer.offset_context)
+            joint = JointWriter(writer, channel)
+            if order.ring is None:
+                secret = _fill(session, joint, progress)
+                cost = session.ledger.snapshot()
+            else:
+                secret = writer.seal.seal(b"", writer.offset_context)
+                cost = fill(session.engine, channel, joint, order.demand, progress)
             _meet(channel)
-            writer.commit(offset)
-        cost = session.ledger.snapshot()
+            writer.commit(secret)
         return Made(writer.header, writer.folder, bytes_needed(header), time.monotonic() - start, cost, order.ot)
 
 
@@ -148,7 +186,10 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
     if rank == SERVER:
         if not order.ot.decided:
             shapes = order.program.shapes(order.batch)
-            ranked = forecasts(order.program, shapes, order.ot.security, order.link, order.threads, order.count)
+            if order.ring is None:
+                ranked = forecasts(order.program, shapes, order.ot.security, order.link, order.threads, order.count)
+            else:
+                ranked = active_forecasts(order.program, shapes, order.ring, order.truncation, order.link, order.count)
             order = replace(order, ot=ranked[0].ot)
             words |= naming(order.ot, reason(ranked, order.link))
         words["store"] = secrets.token_hex(16)
@@ -163,19 +204,22 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
         named = (words if rank == SERVER else theirs).get("store")
         if not isinstance(named, str) or len(named) != 32 or any(c not in "0123456789abcdef" for c in named):
             raise ProtocolError("the peer names no store")
-        both = order if order.ot.decided else replace(order, ot=named_choice(theirs, order.ot.security)[0])
-        return (named, both), {}
+        if order.ot.decided:
+            return (named, order), {}
+        choice = named_choice(theirs, order.ot.security) if order.ring is None else named_active_choice(theirs)
+        return (named, replace(order, ot=choice[0])), {}
 
     return agree(channel, words, check, "the peer refuses to preprocess")[0]
 
 
-def _fill(session: Session, writer: JointWriter, progress: Progress | None) -> None:
-    """Makes one query's correlations after the other; never more than two chunks lie in memory."""
+def _fill(session: Session, writer: JointWriter, progress: Progress | None) -> bytes:
+    """Makes one query's correlations after the other; never more than two chunks lie in memory. Returns the sealed
+    offset."""
     core, header = session.engine.session, writer.header
     for query in range(header.queries):
         if progress is not None:
             progress(query, header.queries, f"query {query + 1}")
-        pieces = [header.chunks_per_query(d) for d in DIRECTIONS]
+        pieces = [header.chunks_per_query(direction) for direction in DIRECTIONS]
         for piece in range(max(pieces)):
             sizes = [writer.next_size(d) if piece < pieces[d] else 0 for d in DIRECTIONS]
             core.reserve(*Correlations(*sizes).roles(header.rank))
@@ -187,6 +231,7 @@ def _fill(session: Session, writer: JointWriter, progress: Progress | None) -> N
                     writer.put(direction, sealed)
     if progress is not None:
         progress(header.queries, header.queries, "done")
+    return _core.seal_offset(core, writer.seal, writer.offset_context)
 
 
 def _meet(channel: _core.Channel) -> None:

@@ -13,14 +13,16 @@ from typing import Any
 from privml import _core
 from privml.context import Session
 from privml.engines.base import Engine
-from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc import TwoPartyEngine
 from privml.errors import InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.aborts import Aborts
+from privml.service.choose_active_ot import active_forecasts, named_active_choice
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
+from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, attest, hear
-from privml.session.preprocessing import Allotment, Preprocessing
+from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
 from privml.session.session import Settings, active_engine, dealt_engine, make_engine, tell_dealer
 
 # Bounds what a client can make the server allocate.
@@ -38,7 +40,7 @@ class Service:
 
     program: Program
     settings: Settings
-    preprocessing: Preprocessing | None = None
+    preprocessing: StoreHalf | None = None
     link: LinkProfile = LinkProfile()
     aborts: Aborts = field(default_factory=Aborts)
 
@@ -127,33 +129,38 @@ class DealtTerms:
 @dataclass(frozen=True, slots=True)
 class ActiveTerms:
     """``Terms`` of a session that is secure against a peer who deviates; ``stock`` is what the run draws, which for the
-    ``first`` query is more: it shares the weights."""
+    ``first`` query is more: it shares the weights. A session on a store has one query, for the key is the query's."""
 
     shapes: tuple[Shape, ...]
     service: Service
+    ot: OtChoice
     first: bool = True
     room: Room = Room()
+    allotment: Allotment | None = None
+    why: str = ""
 
     @property
     def stock(self) -> dict[str, Any]:
-        return self._demand(self.first)
+        return demand_of(self.service, self.shapes, not self.first)
 
     @property
     def next_stock(self) -> dict[str, Any]:
-        return self._demand(False)
-
-    def _demand(self, first: bool) -> dict[str, Any]:
-        settings = self.service.settings
-        demand = self.service.program.demand
-        return demand(*self.shapes, ring=settings.ring, truncation=settings.truncation, further=not first)
+        return demand_of(self.service, self.shapes, further=True)
 
     @property
     def source(self) -> str:
-        return f"made by {self.service.settings.ot}"
+        store = self.service.preprocessing
+        if self.allotment is not None:
+            return f"from {store}"
+        made = f"made by {self.ot}" + (f" (ot=auto: {self.why})" if self.why else "")
+        return made if store is None else f"{made}, since {store} does not suffice"
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        return active_engine(self.service.settings, channels, rank, test_seed)
+        settings, store = self.service.settings, self.service.preprocessing
+        if self.allotment is None or not isinstance(store, ActivePreprocessing):
+            return active_engine(replace(settings, ot=self.ot), channels, rank, test_seed)
+        return store.open(channels[0], rank, self.allotment, settings.truncation)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
@@ -179,7 +186,7 @@ def ask(
 
     InvalidInput with the server's reason when it refuses; Elsewhere, at both parties, when another session is needed.
     """
-    store, ot, why = _store_for(service, held), service.settings.ot, ""
+    store, settings = _store_for(service, held), service.settings
     with contextlib.nullcontext() if store is None else store.turn:
         words = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.words())}
         _, verdict = agree(channel, words, lambda theirs: (None, {}), "the server refuses the query")
@@ -187,20 +194,18 @@ def ask(
         if store is not None and start is not None:
             allotment = attest(channel, lambda: store.claim(start, _stored(service, shapes)))
     room, shapes = _room_of(verdict, ahead), tuple(shapes)
-    if service.settings.dealt or service.settings.active:
-        return _terms(service, shapes, room, held)
     _refuse_shortage(service, shapes, allotment, store)
-    if held is None and allotment is None and not ot.decided:
-        choice, why = named_choice(verdict, ot.security)
-        ot = replace(choice, refill=ot.refill)
-    return _terms(service, shapes, room, held, allotment, ot, why)
+    choice = None
+    if held is None and allotment is None and not settings.dealt and not settings.ot.decided:
+        choice = named_active_choice(verdict) if settings.active else named_choice(verdict, settings.ot.security)
+    return _terms(service, shapes, room, held, allotment, choice)
 
 
 def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: AnyTerms | None = None) -> AnyTerms:
     """Server: the client's shapes, answered with yes and with what there is ``room`` for; InvalidInput, after telling
     the client, when they do not fit; IdentityError for a client whose sessions have failed too often. ``held``: see
     ``ask``."""
-    store, ot = _store_for(service, held), service.settings.ot
+    store, settings = _store_for(service, held), service.settings
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if service.settings.ring is not None:
@@ -208,23 +213,37 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
         shapes = checked_shapes(theirs, service.program)
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
         ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
-        given = replace(room, ahead=ahead and allotment is None and not service.settings.dealt)
+        given = replace(room, ahead=ahead and allotment is None and not settings.dealt)
+        if settings.active and allotment is not None:
+            given = replace(given, queries=0)
         words = given.words() | ({} if store is None else {"start": allotment and list(allotment.start)})
-        if service.settings.dealt or service.settings.active:
-            return (shapes, given), words
         short = store is not None and allotment is None and store.when_empty == "refuse"
-        if held is not None or allotment is not None or ot.decided or short:
-            return (shapes, given, allotment, ot, ""), words
-        ranked = forecasts(service.program, shapes, ot.security, service.link, service.settings.threads)
-        choice, why = ranked[0].ot, reason(ranked, service.link)
-        return (shapes, given, None, replace(choice, refill=ot.refill), why), {**words, **naming(choice, why)}
+        if settings.dealt or held is not None or allotment is not None or settings.ot.decided or short:
+            return (shapes, given, allotment), words
+        choice = _chosen(service, shapes)
+        return (shapes, given, None, choice), {**words, **naming(*choice)}
 
     (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
-    if store is not None:
-        _refuse_shortage(service, shapes, further[0], store)
-        if further[0] is not None:
-            hear(channel, "the client gives up")  # its half may be on a full disk
+    _refuse_shortage(service, shapes, further[0], store)
+    if further[0] is not None:
+        hear(channel, "the client gives up")  # its half may be on a full disk
     return _terms(service, shapes, given, held, *further)
+
+
+def _chosen(service: Service, shapes: tuple[Shape, ...]) -> tuple[OtChoice, str]:
+    """The transfers that ot=auto takes, and why."""
+    program, settings, link = service.program, service.settings, service.link
+    if settings.active:
+        ranked = active_forecasts(program, shapes, settings.ring or 0, settings.truncation, link)
+    else:
+        ranked = forecasts(program, shapes, settings.ot.security, link, settings.threads)
+    return ranked[0].ot, reason(ranked, link)
+
+
+def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:
+    """What an actively secure query draws, the first one of a session or a further one."""
+    settings = service.settings
+    return service.program.demand(*shapes, ring=settings.ring or 0, truncation=settings.truncation, further=further)
 
 
 def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
@@ -236,19 +255,22 @@ def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
     return Room(queries, float(idle), ahead)
 
 
-def _stored(service: Service, shapes: Sequence[Shape]) -> Correlations:
-    """What a query on inputs of these shapes takes from the store."""
+def _stored(service: Service, shapes: Sequence[Shape]) -> Any:
+    """What a query on inputs of these shapes takes from the store: Correlations, or the demand of an actively secure
+    one."""
     assert service.preprocessing is not None
+    if service.settings.active:
+        return demand_of(service, shapes)
     return service.program.correlations(*shapes, ot=service.preprocessing.ot, threads=service.settings.threads)
 
 
-def _store_for(service: Service, held: AnyTerms | None) -> Preprocessing | None:
-    """The store that a query may draw from: none in a session that makes its correlations, under other offsets."""
-    return None if isinstance(held, Terms) and held.allotment is None else service.preprocessing
+def _store_for(service: Service, held: AnyTerms | None) -> StoreHalf | None:
+    """The store that a query may draw from: none in a session that makes its correlations, under other secrets."""
+    return None if isinstance(held, (Terms, ActiveTerms)) and held.allotment is None else service.preprocessing
 
 
 def _refuse_shortage(
-    service: Service, shapes: Sequence[Shape], allotment: Allotment | None, store: Preprocessing | None
+    service: Service, shapes: Sequence[Shape], allotment: Allotment | None, store: StoreHalf | None
 ) -> None:
     """Both parties come to the same end: the server has said whether its store suffices."""
     if store is not None and allotment is None:
@@ -261,21 +283,24 @@ def _terms(
     room: Room,
     held: AnyTerms | None,
     allotment: Allotment | None = None,
-    ot: OtChoice = DEFAULT_OT,
-    why: str = "",
+    choice: tuple[OtChoice, str] | None = None,
 ) -> AnyTerms:
-    if service.settings.dealt:
-        return DealtTerms(shapes, service.settings, room)
-    if service.settings.active:
-        return ActiveTerms(shapes, service, held is None, room)
-    store = service.preprocessing
-    if isinstance(held, Terms):
-        if held.allotment is not None and allotment is None:
+    """``choice``: what ot=auto has come to, where that was to be chosen."""
+    settings, store = service.settings, service.preprocessing
+    if settings.dealt:
+        return DealtTerms(shapes, settings, room)
+    ot, why = (settings.ot, "") if choice is None else (replace(choice[0], refill=settings.ot.refill), choice[1])
+    if isinstance(held, (Terms, ActiveTerms)):
+        if held.allotment is not None and (allotment is None or settings.active):
             raise Elsewhere
         ot, why = held.ot, held.why
-    used = ot if allotment is None or store is None else store.ot
-    drawn = service.program.correlations(*shapes, ot=used, threads=service.settings.threads)
-    return Terms(shapes, used, drawn, allotment, store, why, room)
+    if settings.active:
+        room = room if allotment is None else replace(room, queries=0, ahead=False)
+        return ActiveTerms(shapes, service, ot, held is None, room, allotment, why)
+    half = store if isinstance(store, Preprocessing) else None
+    used = ot if allotment is None or half is None else half.ot
+    drawn = service.program.correlations(*shapes, ot=used, threads=settings.threads)
+    return Terms(shapes, used, drawn, allotment, half, why, room)
 
 
 def checked_shapes(words: dict[str, Any], program: Program) -> tuple[Shape, ...]:

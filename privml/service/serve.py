@@ -23,7 +23,7 @@ from privml.service.stopping import Stop
 from privml.session.connect import listening, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, link_to, refuse_open
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.session.session import Settings, load_torch
 
 
@@ -42,7 +42,7 @@ def serve(
     on_event: Watch | None = None,
     on_state: Callable[[State], None] | None = None,
     progress: Progress | None = None,
-    preprocessing: Preprocessing | None = None,
+    preprocessing: StoreHalf | None = None,
     link_profile: LinkProfile | None = None,
     dealer: str | None = None,
     truncation: str = "auto",
@@ -116,13 +116,18 @@ def settings_of(
     program: Program,
     ot: OtChoice,
     threads: int = 1,
-    preprocessing: Preprocessing | None = None,
+    preprocessing: StoreHalf | None = None,
     dealer: str | None = None,
     truncation: str = "auto",
     device: str = "cpu",
     ring: int | None = None,
 ) -> Settings:
     """What all parties of a query must agree on. ConfigError when the store is not as secure as ``ot`` demands."""
+    engine = "active" if ring is not None else "twopc" if dealer is None else "threepc"
+    if ring is not None:
+        ot = replace(ot, security="malicious")
+    if preprocessing is not None and engine != "threepc":
+        preprocessing.expect_engine(engine, ring)
     if preprocessing is not None and ot.security != preprocessing.ot.security:
         raise ConfigError(
             f"ot.security={ot.security}, but the correlations of {preprocessing.store} are {preprocessing.ot.security}"
@@ -130,8 +135,5 @@ def settings_of(
     store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
     if ring is not None and dealer is not None:
         raise ConfigError("three parties are not secure against one that deviates: leave out dealer or ring")
-    if ring is not None:
-        ot = replace(ot, security="malicious")
-    engine = "active" if ring is not None else "twopc" if dealer is None else "threepc"
     hashes = program.hash, program.formats_hash
     return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device, ring)

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from privml.errors import StoreError
 from privml.session.handshake import ByteChannel
-from privml.store.layout import DIRECTIONS
 from privml.store.writer import StoreWriter
 
 _ROOM, _FULL = b"\x01", b"\x00"
@@ -22,19 +21,19 @@ class JointWriter:
     def __init__(self, writer: StoreWriter, channel: ByteChannel) -> None:
         self.header, self.seal = writer.header, writer.seal
         self._writer, self._channel = writer, channel
-        self._of_a_query = sum(writer.header.chunks_per_query(direction) for direction in DIRECTIONS)
+        self._of_a_query = sum(writer.header.query_start(1))
         self._put = 0
         self._failure: StoreError | None = None
 
-    def put(self, direction: int, sealed: bytes) -> None:
+    def put(self, kind: int, sealed: bytes) -> None:
         """See ``StoreWriter``."""
         if self._failure is None:
             try:
-                self._writer.put(direction, sealed)
+                self._writer.put(kind, sealed)
             except StoreError as error:
                 self._failure = error
         if self._failure is not None:
-            self._writer.skip(direction)
+            self._writer.skip(kind)
         self._put += 1
         if self._put % self._of_a_query == 0:
             self._meet()
@@ -48,8 +47,8 @@ class JointWriter:
         if theirs != _ROOM:
             raise StoreError("the peer could not write its half of the store: its disk is full")
 
-    def next_context(self, direction: int) -> bytes:
-        return self._writer.next_context(direction)
+    def next_context(self, kind: int) -> bytes:
+        return self._writer.next_context(kind)
 
-    def next_size(self, direction: int) -> int:
-        return self._writer.next_size(direction)
+    def next_size(self, kind: int) -> int:
+        return self._writer.next_size(kind)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from privml import _core
 from privml.engines.correlations import Correlations, OtChoice
@@ -18,6 +18,8 @@ from privml.store.key import default_key_file
 from privml.store.store import Chunk, Store
 
 WHEN_EMPTY = ("refuse", "make")
+ELSEWHERE = "the peer allots correlations that this party does not have"
+HalfType = TypeVar("HalfType", bound="StoreHalf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Allotment:
     chunks: Iterator[Chunk]
 
 
-class Preprocessing:
+class StoreHalf:
     """A party's half of a store, and what happens to a query for which it does not suffice: ``when_empty`` "refuse"
     ends it with StoreError, "make" lets the session make all its correlations as if there were no store.
 
@@ -36,8 +38,10 @@ class Preprocessing:
     A client keeps ``turn`` from saying where it stands until it has claimed what it was allotted, so its sessions
     settle one after another; their servers' sides hold nothing that these wait for.
 
-    Raises what ``Store`` raises; ConfigError for another program or rank than those it was made for.
+    Raises what ``Store`` raises; ConfigError for another engine, program or rank than those it was made for.
     """
+
+    engine: str
 
     def __init__(
         self,
@@ -58,10 +62,19 @@ class Preprocessing:
                 raise ConfigError(f"{folder} is the half of party {header.rank}, this is party {rank}")
             if header.program != program:
                 raise ConfigError(f"{folder} was made for program {header.program[:12]}, not for {program[:12]}")
+            self.expect_engine(self.engine, header.ring)
             self.ot = OtChoice(header.provider, header.k, header.security)
         except ConfigError:
             self.close()
             raise
+
+    def expect_engine(self, engine: str, ring: int | None) -> None:
+        """ConfigError when it was made for another one, or for the engine ``active`` in another ring."""
+        header = self.store.header
+        if header.engine != engine:
+            raise ConfigError(f"the {self.store} was made for engine={header.engine}, not for engine={engine}")
+        if header.ring != (ring or 0):
+            raise ConfigError(f"the {self.store} was made for engine.ring={header.ring}, not for {ring}")
 
     @property
     def id(self) -> str:
@@ -71,53 +84,76 @@ class Preprocessing:
     def close(self) -> None:
         self.store.close()
 
-    def __enter__(self) -> Preprocessing:
+    def __enter__(self: HalfType) -> HalfType:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # ---- settling, before the set-up
     def words(self) -> dict[str, Any]:
         """What a client tells the server: where its half stands."""
         return {"position": list(self.store.position)}
 
-    def allot(self, theirs: dict[str, Any], wanted: Correlations) -> Allotment | None:
+    def allot(self, theirs: dict[str, Any], wanted: Any) -> Allotment | None:
         """Server: correlations for a client that says ``theirs``, from the later of both halves' positions on, which
         makes up for a crash of one of them. None when too little is left. Raises ProtocolError for what is no
         position."""
+        raise NotImplementedError
+
+    def claim(self, start: object, wanted: Any) -> Allotment | None:
+        """Client: the same correlations of its own half, from where the server names (None: too little is left).
+        Raises ProtocolError for a start that cannot be."""
+        raise NotImplementedError
+
+    def refuse_shortage(self, wanted: Any) -> None:
+        """Raises StoreError for what was not allotted, unless the session may make it."""
+        if self.when_empty == "make":
+            return
+        raise StoreError(
+            f"the {self.store} {self._shortage(wanted)}; make another store with `privml preprocess` at both parties, "
+            "or set when_empty=make at both"
+        )
+
+    def _shortage(self, wanted: Any) -> str:
+        raise NotImplementedError
+
+    def _position(self, named: object) -> Position:
+        if not isinstance(named, list) or not self.store.valid(named):
+            raise ProtocolError("the peer names no position in the store")
+        return tuple(named)
+
+    def _ahead(self, named: object) -> Position:
+        """A position of which this half has used nothing."""
+        place = self._position(named)
+        if any(at < ours for at, ours in zip(place, self.store.position, strict=True)):
+            raise ProtocolError(ELSEWHERE)
+        return place
+
+    def __str__(self) -> str:
+        return f"{self.store}, {self.store.queries_left} queries left"
+
+
+class Preprocessing(StoreHalf):
+    """A half of a store of transfers, for the engine ``twopc``."""
+
+    engine = "twopc"
+
+    def allot(self, theirs: dict[str, Any], wanted: Correlations) -> Allotment | None:
         taken = self.store.take_after(wanted.directions, self._position(theirs.get("position")))
         return None if taken is None else Allotment(*taken)
 
     def claim(self, start: object, wanted: Correlations) -> Allotment | None:
-        """Client: the same correlations of its own half, from where the server names (None: too little is left).
-        Raises ProtocolError for a start that cannot be."""
         if start is None:
             return None
-        place = self._position(start)
-        ahead = all(at >= ours for at, ours in zip(place, self.store.position, strict=True))
-        if not ahead or any(
-            want > have for want, have in zip(wanted.directions, self.store.left_at(place), strict=True)
-        ):
-            raise ProtocolError("the peer allots correlations that this party does not have")
+        place = self._ahead(start)
+        if any(want > have for want, have in zip(wanted.directions, self.store.left_at(place), strict=True)):
+            raise ProtocolError(ELSEWHERE)
         return Allotment(place, self.store.take(wanted.directions, place))
 
-    def refuse_shortage(self, wanted: Correlations) -> None:
-        """Raises StoreError for what was not allotted, unless the session may make it."""
-        if self.when_empty == "make":
-            return
+    def _shortage(self, wanted: Correlations) -> str:
         left, needs = self.store.left(), " and ".join(f"{want:,}" for want in wanted.directions)
-        raise StoreError(
-            f"the {self.store} does not suffice: {left[0]:,} and {left[1]:,} correlations are left, the query needs "
-            f"{needs}; make another store with `privml preprocess` at both parties, or set when_empty=make at both"
-        )
+        return f"does not suffice: {left[0]:,} and {left[1]:,} correlations are left, the query needs {needs}"
 
-    def _position(self, named: object) -> Position:
-        if not isinstance(named, list) or len(named) != 2 or not self.store.valid(tuple(named)):
-            raise ProtocolError("the peer names no position in the store")
-        return tuple(named)
-
-    # ---- the session
     def open(
         self, channels: Sequence[_core.Channel], rank: int, allotment: Allotment, wanted: Correlations
     ) -> TwoPartyEngine:
@@ -145,11 +181,8 @@ class Preprocessing:
         """Gives the session of ``engine``, which ``open`` has made, ``wanted`` for its next query."""
         seal, stocks = self.store.seal, (_core.Stock(), _core.Stock())
         for chunk in allotment.chunks:
-            if not stocks[chunk.direction].add(seal, chunk.sealed, chunk.context):
+            if not stocks[chunk.kind].add(seal, chunk.sealed, chunk.context):
                 raise CorruptFile(f"the {self.store} was altered: {chunk.context.decode()} does not open")
         for index, lane in enumerate(wanted.lanes):
             for direction, count in enumerate((lane.from0, lane.from1)):
                 stocks[direction].give(engine.session.lane(index), direction == engine.rank, count)
-
-    def __str__(self) -> str:
-        return f"{self.store}, {self.store.queries_left} queries left"

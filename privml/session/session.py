@@ -74,8 +74,8 @@ class Settings:
         ring = checked_ring(self.ring)
         if self.ot.provider != "ideal" and self.ot.security != "malicious":
             raise ConfigError("engine=active needs ot.security=malicious")
-        if self.threads > 1 or self.ot.in_background or self.store is not None:
-            raise ConfigError("engine=active has one lane: leave out threads, ot.refill and stores of transfers")
+        if self.threads > 1 or self.ot.in_background:
+            raise ConfigError("engine=active has one lane: leave out threads and ot.refill")
         if self.numerics.bits > ring:
             raise ConfigError(f"numerics of {self.numerics.bits} bits do not fit engine.ring={ring}")
 

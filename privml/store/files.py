@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of a store's files and the forms of their contents.
 
-``header`` (public facts, then the sealed offset), ``index`` (sealed: the next chunk of each direction),
-``chunks/D-NNNNNNNN`` (sealed correlations, removed as they are used), ``lock``.
+``header`` (public facts, then a sealed secret that the whole store has, such as an offset), ``index`` (sealed: the next
+chunk of each kind), ``chunks/K-NNNNNNNN`` (sealed correlations of kind K, removed as they are used), ``lock``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from pathlib import Path
 
 from privml import _core
 from privml.errors import CorruptFile
-from privml.store.layout import DIRECTIONS, MAGIC, Header, parse_header
+from privml.store.layout import MAGIC, Header, parse_header
 
-_INDEX = struct.Struct("<QQ")
-_CHUNK_NAME = re.compile(r"([01])-([0-9]{8,})")
+_CHUNK_NAME = re.compile(r"([0-9]{1,3})-([0-9]{8,})")
 
-Position = tuple[int, int]
+Position = tuple[int, ...]
 
 
 def header_path(folder: Path) -> Path:
@@ -34,8 +33,8 @@ def chunk_folder(folder: Path) -> Path:
     return folder / "chunks"
 
 
-def chunk_path(folder: Path, direction: int, chunk: int) -> Path:
-    return chunk_folder(folder) / f"{direction}-{chunk:08d}"
+def chunk_path(folder: Path, kind: int, chunk: int) -> Path:
+    return chunk_folder(folder) / f"{kind}-{chunk:08d}"
 
 
 def seal_of(key: bytes, header: Header) -> _core.Seal:
@@ -44,7 +43,7 @@ def seal_of(key: bytes, header: Header) -> _core.Seal:
 
 
 def offset_context(header: Header) -> bytes:
-    """Binds the sealed offset to every public fact of the header, so that none can be altered."""
+    """Binds the sealed secret to every public fact of the header, so that none can be altered."""
     return header.context("offset") + header.plain()
 
 
@@ -54,7 +53,7 @@ def pack_header(header: Header, sealed_offset: bytes) -> bytes:
 
 
 def unpack_header(data: bytes) -> tuple[Header, bytes]:
-    """(header, sealed offset), not yet authenticated; CorruptFile."""
+    """(header, sealed secret), not yet authenticated; CorruptFile."""
     start = len(MAGIC) + 4
     if not data.startswith(MAGIC) or len(data) < start:
         raise CorruptFile("not a store of privml")
@@ -63,24 +62,28 @@ def unpack_header(data: bytes) -> tuple[Header, bytes]:
 
 
 def pack_index(seal: _core.Seal, header: Header, position: Position) -> bytes:
-    return seal.seal(_INDEX.pack(*position), header.context("index"))
+    return seal.seal(_index(header).pack(*position), header.context("index"))
+
+
+def _index(header: Header) -> struct.Struct:
+    return struct.Struct(f"<{len(header.kinds)}Q")
 
 
 def unpack_index(seal: _core.Seal, header: Header, data: bytes) -> Position | None:
     """None for anything but a whole index of this store."""
     plain = seal.open(data, header.context("index"))
-    if plain is None or len(plain) != _INDEX.size:
+    if plain is None or len(plain) != _index(header).size:
         return None
-    first, second = _INDEX.unpack(plain)
-    fits = first <= header.chunks(0) and second <= header.chunks(1)
-    return (first, second) if fits else None
+    position = _index(header).unpack(plain)
+    return position if all(chunk <= header.chunks(kind) for kind, chunk in enumerate(position)) else None
 
 
-def chunks_there(folder: Path) -> list[set[int]]:
-    """By direction, the chunks that have a file."""
-    there: list[set[int]] = [set() for _ in DIRECTIONS]
-    for direction, chunk in _chunk_names(folder):
-        there[direction].add(chunk)
+def chunks_there(folder: Path, header: Header) -> list[set[int]]:
+    """By kind, the chunks that have a file."""
+    there: list[set[int]] = [set() for _ in header.kinds]
+    for kind, chunk in _chunk_names(folder):
+        if kind < len(there):
+            there[kind].add(chunk)
     return there
 
 

@@ -1,34 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a store says about itself, and how its correlations are cut into chunks.
 
-A direction is named by its sender's rank. Each query's correlations of a direction are cut into equally many chunks
-of nearly equal size, so that any run of so many chunks holds exactly a query's need, wherever it begins.
+Each query's correlations of a kind are cut into equally many chunks of nearly equal size, so that any run of so many
+chunks holds exactly a query's need, wherever it begins. Of transfers the two directions are the kinds; of what an
+actively secure session draws its part of the key is one, of which a query has a single piece.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from privml.errors import CorruptFile
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"privml store\x00\x01\r\n"
-DIRECTIONS = (0, 1)
 BLOCK_BYTES = 16
-# Correlations of the largest chunk: 4 MiB.
+# Correlations of 16 bytes in the largest chunk: 4 MiB.
 LARGEST_CHUNK = 1 << 18
 LARGEST_COUNT = 1 << 48
+LARGEST_BYTES = 1 << 36
+MOST_KINDS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``name``; ``count``: how many of them one query draws; ``bytes``: of one of them."""
+
+    name: str
+    count: int
+    bytes: int = BLOCK_BYTES
+
+
+def transfers(from0: int, from1: int) -> tuple[Kind, ...]:
+    """Both directions of transfers, named by the sender's rank."""
+    return Kind("from 0", from0), Kind("from 1", from1)
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
     """``store``: the id that both halves share; ``salt``: this half's own; ``key``: which key seals it; ``rank``: whose
     half it is; ``provider``, ``k``, ``security``: how it was made; ``program``: the hash of the program it was made
-    for; ``batch``: inputs per query; ``queries``: how many; ``from0``, ``from1``: correlations of one query by
-    direction."""
+    for; ``batch``: inputs per query; ``queries``: how many; ``kinds``: of what, the same at both parties; ``engine``:
+    which one draws it; ``ring``: of the engine ``active``, else 0."""
 
     store: str
     salt: str
@@ -40,55 +57,69 @@ class Header:
     program: str
     batch: int
     queries: int
-    from0: int
-    from1: int
+    kinds: tuple[Kind, ...]
+    engine: str = "twopc"
+    ring: int = 0
     format: int = FORMAT
 
     def __post_init__(self) -> None:
         hexadecimal = re.compile(r"[0-9a-f]+")
-        fits = all(isinstance(x, str) and len(x) <= 128 for x in (self.provider, self.security, self.program))
+        texts = (self.provider, self.security, self.program, self.engine, *(kind.name for kind in self.kinds))
+        fits = all(isinstance(x, str) and len(x) <= 128 for x in texts)
         fits = fits and all(isinstance(x, str) and hexadecimal.fullmatch(x) for x in (self.store, self.salt, self.key))
         fits = fits and len(self.store) == len(self.salt) == 32
-        numbers = (self.rank, self.k, self.batch, self.queries, self.from0, self.from1)
+        numbers = (self.rank, self.k, self.batch, self.queries, self.ring, *(kind.count for kind in self.kinds))
         fits = fits and all(type(x) is int and 0 <= x <= LARGEST_COUNT for x in numbers)
+        fits = fits and all(type(kind.bytes) is int and 0 < kind.bytes <= LARGEST_BYTES for kind in self.kinds)
+        fits = fits and 0 < len({kind.name for kind in self.kinds}) == len(self.kinds) <= MOST_KINDS
         if not fits or self.rank > 1 or self.batch < 1 or self.queries < 1 or self.format != FORMAT:
             raise CorruptFile("not a store of this release of privml")
 
     # ---- correlations and chunks
     @property
-    def per_query(self) -> tuple[int, int]:
-        """Correlations of one query, by direction."""
-        return self.from0, self.from1
+    def per_query(self) -> tuple[int, ...]:
+        """Correlations of one query, by kind."""
+        return tuple(kind.count for kind in self.kinds)
 
-    def chunks_per_query(self, direction: int) -> int:
-        return -(-self.per_query[direction] // LARGEST_CHUNK)
+    def chunks_per_query(self, kind: int) -> int:
+        largest = max(LARGEST_CHUNK * BLOCK_BYTES // self.kinds[kind].bytes, 1)
+        return -(-self.kinds[kind].count // largest)
 
-    def chunks(self, direction: int) -> int:
+    def chunks(self, kind: int) -> int:
         """How many chunks the whole store has."""
-        return self.queries * self.chunks_per_query(direction)
+        return self.queries * self.chunks_per_query(kind)
 
-    def before(self, direction: int, chunk: int) -> int:
+    def before(self, kind: int, chunk: int) -> int:
         """Correlations that lie before ``chunk``."""
-        pieces, size = self.chunks_per_query(direction), self.per_query[direction]
+        pieces, size = self.chunks_per_query(kind), self.per_query[kind]
         if pieces == 0:
             return 0
         query, piece = divmod(chunk, pieces)
         return query * size + piece * size // pieces
 
-    def size(self, direction: int, chunk: int) -> int:
+    def size(self, kind: int, chunk: int) -> int:
         """Correlations in one chunk."""
-        return self.before(direction, chunk + 1) - self.before(direction, chunk)
+        return self.before(kind, chunk + 1) - self.before(kind, chunk)
 
-    def end_of(self, direction: int, first: int, wanted: int) -> int:
+    def query_start(self, query: int) -> tuple[int, ...]:
+        """The first chunk of each kind that belongs to ``query``."""
+        return tuple(query * self.chunks_per_query(kind) for kind in range(len(self.kinds)))
+
+    def query_at(self, position: Sequence[int]) -> int:
+        """The first query of which nothing lies before ``position``."""
+        pieces = [self.chunks_per_query(kind) for kind in range(len(self.kinds))]
+        return max((-(-chunk // n) for chunk, n in zip(position, pieces, strict=True) if n), default=0)
+
+    def end_of(self, kind: int, first: int, wanted: int) -> int:
         """The chunk after the last one needed for ``wanted`` correlations from ``first`` on, or the store's end."""
-        pieces, size = self.chunks_per_query(direction), self.per_query[direction]
+        pieces, size = self.chunks_per_query(kind), self.per_query[kind]
         if wanted <= 0 or size == 0:
             return first
         end, held = first + wanted // size * pieces, wanted // size * size
         while held < wanted:
-            held += self.size(direction, end)
+            held += self.size(kind, end)
             end += 1
-        return min(end, self.chunks(direction))
+        return min(end, self.chunks(kind))
 
     # ---- bytes
     def plain(self) -> bytes:
@@ -98,8 +129,8 @@ class Header:
         """What a sealed part of this half is bound to."""
         return f"privml store {self.store} {self.salt} rank {self.rank} {what}".encode()
 
-    def chunk_context(self, direction: int, chunk: int) -> bytes:
-        return self.context(f"from {direction} chunk {chunk} of {self.size(direction, chunk)}")
+    def chunk_context(self, kind: int, chunk: int) -> bytes:
+        return self.context(f"{self.kinds[kind].name} chunk {chunk} of {self.size(kind, chunk)}")
 
 
 def parse_header(text: bytes) -> Header:
@@ -108,6 +139,6 @@ def parse_header(text: bytes) -> Header:
         content: dict[str, Any] = json.loads(text)
         if set(content) != {field.name for field in fields(Header)}:
             raise ValueError("other fields")
-        return Header(**content)
-    except (ValueError, TypeError, RecursionError) as error:
+        return Header(**{**content, "kinds": tuple(Kind(**kind) for kind in content["kinds"])})
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFile(f"not a store of this release of privml ({error})") from None

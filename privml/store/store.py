@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from privml import _core
 from privml.errors import ConfigError, CorruptFile, StoreError
@@ -21,21 +22,21 @@ from privml.store import files
 from privml.store.durable import FolderLock, replace, sync_folder
 from privml.store.files import Position
 from privml.store.key import key_id, read_key
-from privml.store.layout import BLOCK_BYTES, DIRECTIONS, Header
+from privml.store.layout import Header
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Sealed correlations of one direction, to be opened by the store's ``seal`` in ``context``."""
+    """Sealed correlations of one kind, to be opened by the store's ``seal`` in ``context``."""
 
-    direction: int
+    kind: int
     count: int
     context: bytes
     sealed: bytes
 
 
 class Store:
-    """``header``: what it holds; ``position``: the next chunk of each direction; ``notes``: what opening had to mend.
+    """``header``: what it holds; ``position``: the next chunk of each kind; ``notes``: what opening had to mend.
     Threads may share it: what one takes no other one gets.
 
     Raises ConfigError (no store there, another key), CorruptFile, StoreError (in use by another process).
@@ -77,27 +78,29 @@ class Store:
         recorded = files.unpack_index(self.seal, self.header, path.read_bytes()) if path.exists() else None
         if recorded is None:
             self.notes.append("the index was damaged: going on after the last chunk that was used")
-        there = files.chunks_there(self.folder)
-        used = [max(set(range(self.header.chunks(d))) - there[d], default=-1) + 1 for d in DIRECTIONS]
-        if recorded is not None and any(used[d] > recorded[d] for d in DIRECTIONS):
+        there, kinds = files.chunks_there(self.folder, self.header), range(len(self.header.kinds))
+        used = [max(set(range(self.header.chunks(kind))) - there[kind], default=-1) + 1 for kind in kinds]
+        if recorded is not None and any(used[kind] > recorded[kind] for kind in kinds):
             self.notes.append("the index is older than the chunks: going on after the last chunk that was used")
-        position = tuple(max(used[d], recorded[d] if recorded else 0) for d in DIRECTIONS)
+        position = tuple(max(used[kind], recorded[kind] if recorded else 0) for kind in kinds)
         if position != recorded:
             self._write_index(position)
-        leftovers = [(d, chunk) for d in DIRECTIONS for chunk in sorted(there[d]) if chunk < position[d]]
+        leftovers = [(kind, chunk) for kind in kinds for chunk in sorted(there[kind]) if chunk < position[kind]]
         self._remove(leftovers)
         if leftovers:
             self.notes.append(f"{len(leftovers)} chunk(s) were counted as used and not handed out: removed")
         return position
 
     # ---- what is left
-    def left(self) -> tuple[int, int]:
-        """Correlations by direction that were not used."""
+    def left(self) -> tuple[int, ...]:
+        """Correlations by kind that were not used."""
         return self.left_at(self.position)
 
-    def left_at(self, position: Position) -> tuple[int, int]:
+    def left_at(self, position: Position) -> tuple[int, ...]:
         header = self.header
-        return tuple(header.before(d, header.chunks(d)) - header.before(d, position[d]) for d in DIRECTIONS)
+        return tuple(
+            header.before(kind, header.chunks(kind)) - header.before(kind, chunk) for kind, chunk in enumerate(position)
+        )
 
     @property
     def queries_left(self) -> int:
@@ -105,55 +108,71 @@ class Store:
         pairs = zip(self.left(), self.header.per_query, strict=True)
         return min((left // need for left, need in pairs if need), default=0)
 
-    def valid(self, position: Position) -> bool:
+    def valid(self, position: Sequence[Any]) -> bool:
         """Whether ``position``, from a peer, exists in this store."""
-        return all(
-            type(p) is int and 0 <= p <= self.header.chunks(d) for d, p in zip(DIRECTIONS, position, strict=True)
+        fits = len(position) == len(self.header.kinds)
+        return fits and all(
+            type(chunk) is int and 0 <= chunk <= self.header.chunks(kind) for kind, chunk in enumerate(position)
         )
 
     # ---- using
-    def take(self, wanted: tuple[int, int], start: Position) -> Iterator[Chunk]:
-        """Chunks from ``start`` on that hold ``wanted`` correlations by direction, or what there is. They, and all
-        before them, count as used on the disk when this returns. Raises StoreError for a start before ``position``."""
+    def take(self, wanted: Sequence[int], start: Position) -> Iterator[Chunk]:
+        """Chunks from ``start`` on that hold ``wanted`` correlations by kind, or what there is. They, and all before
+        them, count as used on the disk when this returns. Raises StoreError for a start before ``position``."""
+        return self._use(start, tuple(self.header.end_of(kind, start[kind], n) for kind, n in enumerate(wanted)))
+
+    def take_query(self, query: int) -> Iterator[Chunk]:
+        """``take`` of all that was made for one query, counted from 0."""
+        return self._use(self.header.query_start(query), self.header.query_start(query + 1))
+
+    def _use(self, start: Position, end: Position) -> Iterator[Chunk]:
         with self._turn:
             before = self.position
-            if any(start[d] < before[d] for d in DIRECTIONS):
+            if any(first < unused for first, unused in zip(start, before, strict=True)):
                 raise StoreError(f"{self.folder}: these correlations were used before")
-            end = tuple(self.header.end_of(d, start[d], wanted[d]) for d in DIRECTIONS)
             if end != before:
                 self._write_index(end)
                 self.position = end
-                self._remove([(d, chunk) for d in DIRECTIONS for chunk in range(before[d], start[d])])
-        return self._hand_out([(d, chunk) for d in DIRECTIONS for chunk in range(start[d], end[d])])
+                self._remove([(kind, chunk) for kind, old in enumerate(before) for chunk in range(old, start[kind])])
+        return self._hand_out([(kind, chunk) for kind, first in enumerate(start) for chunk in range(first, end[kind])])
 
-    def take_after(self, wanted: tuple[int, int], theirs: Position) -> tuple[Position, Iterator[Chunk]] | None:
+    def take_after(self, wanted: Sequence[int], theirs: Position) -> tuple[Position, Iterator[Chunk]] | None:
         """All of ``wanted`` from the later of ``position`` and ``theirs``, the peer's, on: where that begins, and as
         ``take``. None, and nothing is used, when too little is left there."""
         with self._turn:
-            start = tuple(max(pair) for pair in zip(self.position, theirs, strict=True))
+            start = self._later(theirs)
             if any(want > have for want, have in zip(wanted, self.left_at(start), strict=True)):
                 return None
             return start, self.take(wanted, start)
 
+    def take_query_after(self, theirs: Position) -> tuple[Position, Iterator[Chunk]] | None:
+        """The same for the first query of which neither party has used anything."""
+        with self._turn:
+            query = self.header.query_at(self._later(theirs))
+            return None if query == self.header.queries else (self.header.query_start(query), self.take_query(query))
+
+    def _later(self, theirs: Position) -> Position:
+        return tuple(max(pair) for pair in zip(self.position, theirs, strict=True))
+
     def _hand_out(self, chunks: list[tuple[int, int]]) -> Iterator[Chunk]:
-        for direction, chunk in chunks:
-            count = self.header.size(direction, chunk)
-            path = files.chunk_path(self.folder, direction, chunk)
+        for kind, chunk in chunks:
+            count = self.header.size(kind, chunk)
+            path = files.chunk_path(self.folder, kind, chunk)
             try:
                 sealed = path.read_bytes()
             except FileNotFoundError:
                 raise CorruptFile(f"{path}: this chunk is missing") from None
-            self._remove([(direction, chunk)])
-            if len(sealed) != count * BLOCK_BYTES + _core.Seal.overhead:
+            self._remove([(kind, chunk)])
+            if len(sealed) != count * self.header.kinds[kind].bytes + _core.Seal.overhead:
                 raise CorruptFile(f"{path}: {len(sealed)} bytes, not those of {count} correlations")
-            yield Chunk(direction, count, self.header.chunk_context(direction, chunk), sealed)
+            yield Chunk(kind, count, self.header.chunk_context(kind, chunk), sealed)
 
     def _write_index(self, position: Position) -> None:
         replace(files.index_path(self.folder), files.pack_index(self.seal, self.header, position))
 
     def _remove(self, chunks: list[tuple[int, int]]) -> None:
-        for direction, chunk in chunks:
-            files.chunk_path(self.folder, direction, chunk).unlink(missing_ok=True)
+        for kind, chunk in chunks:
+            files.chunk_path(self.folder, kind, chunk).unlink(missing_ok=True)
         if chunks:
             sync_folder(files.chunk_folder(self.folder))
 

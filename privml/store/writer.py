@@ -14,7 +14,7 @@ from privml.errors import ConfigError, StoreError
 from privml.store import files
 from privml.store.durable import FOLDER_MODE, FolderLock, replace, sync_folder, write_new, writing
 from privml.store.key import key_id, make_key, read_key
-from privml.store.layout import BLOCK_BYTES, DIRECTIONS, Header
+from privml.store.layout import Header
 
 
 class StoreWriter:
@@ -30,7 +30,7 @@ class StoreWriter:
         key = read_key(path) if path.exists() else make_key(path)
         self.header = with_fields(header, salt=os.urandom(16).hex(), key=key_id(key))
         self.seal = files.seal_of(key, self.header)
-        self._next = [0, 0]
+        self._next = [0] * len(self.header.kinds)
         self._whole = True
         self._committed = False
         make_private_folder(self.folder)
@@ -42,36 +42,39 @@ class StoreWriter:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
 
-    def put(self, direction: int, sealed: bytes) -> None:
-        """The next chunk of ``direction``, sealed in ``next_context(direction)``; on the disk when it returns."""
-        path = files.chunk_path(self.folder, direction, self._next[direction])
+    def put(self, kind: int, sealed: bytes) -> None:
+        """The next chunk of ``kind``, sealed in ``next_context(kind)``; on the disk when it returns."""
+        path = files.chunk_path(self.folder, kind, self._next[kind])
         with writing(path):
             write_new(path, sealed)
-        self._next[direction] += 1
+        self._next[kind] += 1
 
-    def skip(self, direction: int) -> None:
+    def skip(self, kind: int) -> None:
         """Goes on behind a chunk that could not be put; what lacks one cannot be committed."""
-        self._next[direction] += 1
+        self._next[kind] += 1
         self._whole = False
 
-    def next_context(self, direction: int) -> bytes:
-        return self.header.chunk_context(direction, self._next[direction])
+    def next_context(self, kind: int) -> bytes:
+        return self.header.chunk_context(kind, self._next[kind])
 
-    def next_size(self, direction: int) -> int:
-        """Correlations that the next chunk of ``direction`` must hold."""
-        return self.header.size(direction, self._next[direction])
+    def next_size(self, kind: int) -> int:
+        """Correlations that the next chunk of ``kind`` must hold."""
+        return self.header.size(kind, self._next[kind])
 
     @property
     def offset_context(self) -> bytes:
         return files.offset_context(self.header)
 
     def commit(self, sealed_offset: bytes) -> None:
-        """Makes it a store; ``sealed_offset``: this party's offset, sealed in ``offset_context``."""
-        if not self._whole or any(self._next[d] != self.header.chunks(d) for d in DIRECTIONS):
+        """Makes it a store; ``sealed_offset``: the secret of all its correlations, sealed in ``offset_context``: this
+        party's offset of transfers; nothing where each query has a secret of its own."""
+        complete = all(following == self.header.chunks(kind) for kind, following in enumerate(self._next))
+        if not self._whole or not complete:
             raise ValueError("a store is committed when all its chunks were put")
         with writing(self.folder):
             sync_folder(files.chunk_folder(self.folder))
-        replace(files.index_path(self.folder), files.pack_index(self.seal, self.header, (0, 0)))
+        start = self.header.query_start(0)
+        replace(files.index_path(self.folder), files.pack_index(self.seal, self.header, start))
         replace(files.header_path(self.folder), files.pack_header(self.header, sealed_offset))
         sync_folder(self.folder.absolute().parent)
         self._committed = True
@@ -98,7 +101,8 @@ def make_private_folder(folder: Path) -> None:
 def bytes_needed(header: Header) -> int:
     """What the chunks will take on the disk."""
     sizes = (
-        header.before(d, header.chunks(d)) * BLOCK_BYTES + header.chunks(d) * _core.Seal.overhead for d in DIRECTIONS
+        header.queries * kind.count * kind.bytes + header.chunks(index) * _core.Seal.overhead
+        for index, kind in enumerate(header.kinds)
     )
     return sum(sizes)
 

@@ -29,7 +29,7 @@ from privml.session.dealer import DEALER_MAGIC, Lobby
 from privml.session.handshake import MAGIC, Hello, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.preprocessing import Preprocessing
-from privml.store.layout import Header
+from privml.store.layout import Header, transfers
 from privml.store.writer import StoreWriter
 
 TOKEN = bytes(range(32))
@@ -118,7 +118,7 @@ def store(user: str) -> Preprocessing:
     """A store for one target, which may use it up."""
     place = workplace("store-" + user)
     header = Header(
-        "ab" * 16, "0" * 32, "0", 0, "softspoken", 4, "semi_honest", program().hash, 1, 3, 200, 100
+        "ab" * 16, "0" * 32, "0", 0, "softspoken", 4, "semi_honest", program().hash, 1, 3, transfers(200, 100)
     )  # fmt: skip
     with StoreWriter(place / "store", header, place / "key") as writer:
         for direction in (0, 1):

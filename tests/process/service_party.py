@@ -18,9 +18,10 @@ from privml.service.deal import deal
 from privml.service.query import query
 from privml.service.serve import serve, settings_of
 from privml.service.stopping import Stop, on_signals
+from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
 from privml.session.connect import reach
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import Preprocessing, StoreHalf
 from privml.session.session import open_session
 
 
@@ -99,9 +100,9 @@ def deal_program(pipe: Connection, folder: str, options: dict) -> None:
         pipe.send(f"error {type(error).__name__} {error}")
 
 
-def _store(options: dict, rank: int, program: Program) -> Preprocessing | None:
-    store = options.pop("store", None)
-    return None if store is None else Preprocessing(store, rank, program.hash, store + ".key")
+def _store(options: dict, rank: int, program: Program) -> StoreHalf | None:
+    store, kind = options.pop("store", None), ActivePreprocessing if options.get("ring") else Preprocessing
+    return None if store is None else kind(store, rank, program.hash, store + ".key")
 
 
 def _deadly(die_at: str | None):

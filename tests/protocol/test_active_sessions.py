@@ -10,9 +10,11 @@ from ports import reserved
 
 import privml
 from privml.engines.correlations import OtChoice
-from privml.errors import ConfigError, HandshakeMismatch, SecurityAbort
+from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, SecurityAbort
 from privml.planning.engines import Setting
 from privml.planning.times import cost_of
+from privml.service.choose_active_ot import active_forecasts, named_active_choice
+from privml.service.choose_ot import LinkProfile
 from privml.service.query import query
 from privml.service.serve import serve
 
@@ -109,7 +111,21 @@ def test_the_plan_of_a_query_makes_everything_ahead(model):
     assert planned == program.active_cost((2, 4), ot=ot).snapshot() and planned.preprocess.sent > 100_000
 
 
-@pytest.mark.parametrize("ot", [IDEAL, OtChoice()], ids=str)
+def test_transfers_are_chosen_by_their_predicted_cost(model):
+    _, program = model
+    link = LinkProfile(40, 10)
+    for each in active_forecasts(program, ((2, 4),), 64, "auto", link):
+        cost = program.active_cost((2, 4), ot=each.ot).snapshot()
+        assert each.link == pytest.approx(sum(map(link.seconds, (cost.setup, cost.preprocess, cost.online))))
+        assert each.ot.security == "malicious" and each.ot.decided
+    best = [active_forecasts(program, ((rows, 4),), 64, "auto", link)[0].ot.provider for rows in (1, 2000)]
+    assert best == ["softspoken", "silent"]
+    assert named_active_choice({"ot": ["silent", 0]})[0] == OtChoice("silent", 0, "malicious")
+    with pytest.raises(ProtocolError):
+        named_active_choice({"ot": ["ideal", 0]})
+
+
+@pytest.mark.parametrize("ot", [IDEAL, OtChoice(), OtChoice("auto")], ids=str)
 def test_a_query_is_answered_at_the_predicted_cost(model, ot):
     module, program = model
     x = torch.randn(2, 4)
@@ -130,7 +146,11 @@ def test_a_query_is_answered_at_the_predicted_cost(model, ot):
     answer = query(program, f"127.0.0.1:{ports[0]}", x, ot=ot, ring=64)
     server.join(20)
     assert (answer.outputs[0] - module(x)).abs().max() < 1e-2 and "(malicious)" in served[0].source
-    predicted = program.active_cost((2, 4), ot=OtChoice(ot.provider, ot.k, "malicious")).snapshot()
+    choice = OtChoice(ot.provider, ot.k, "malicious")
+    if not ot.decided:
+        choice = active_forecasts(program, ((2, 4),), 64, "auto", LinkProfile())[0].ot
+        assert served[0].source == answer.source and "ot=auto: predicted" in answer.source
+    predicted = program.active_cost((2, 4), ot=choice).snapshot()
     measured = answer.ledger.snapshot()
     for phase in ("setup", "preprocess", "online"):
         one, other = getattr(measured, phase), getattr(predicted, phase)

@@ -20,7 +20,7 @@ from privml.errors import ConfigError, CorruptFile, StoreError
 from privml.store import durable, files, layout
 from privml.store import store as store_module
 from privml.store.key import default_key_file, make_key, read_key
-from privml.store.layout import BLOCK_BYTES, Header
+from privml.store.layout import BLOCK_BYTES, Header, Kind, transfers
 from privml.store.store import Store
 from privml.store.writer import StoreWriter, bytes_needed, check_space
 
@@ -40,14 +40,13 @@ def header(rank=0, store="ab" * 16, **fields):
         "program": "feed",
         "batch": 1,
         "queries": QUERIES,
-        "from0": FROM0,
-        "from1": FROM1,
+        "kinds": transfers(FROM0, FROM1),
     }
     return Header(**{**made, **fields})
 
 
-def content(direction, chunk, size):
-    return bytes([direction, chunk]) * (size * BLOCK_BYTES // 2)
+def content(kind, chunk, size, each=BLOCK_BYTES):
+    return bytes([kind, chunk]) * (size * each // 2)
 
 
 @pytest.fixture(autouse=True)
@@ -67,21 +66,25 @@ def folder(tmp_path, key):
 
 def write(folder, key, **fields):
     with StoreWriter(folder, header(**fields), key) as writer:
-        for direction in (0, 1):
-            for chunk in range(writer.header.chunks(direction)):
-                plain = content(direction, chunk, writer.next_size(direction))
-                writer.put(direction, writer.seal.seal(plain, writer.next_context(direction)))
+        for index, kind in enumerate(writer.header.kinds):
+            for chunk in range(writer.header.chunks(index)):
+                plain = content(index, chunk, writer.next_size(index), kind.bytes)
+                writer.put(index, writer.seal.seal(plain, writer.next_context(index)))
         writer.commit(writer.seal.seal(b"o" * 16, writer.offset_context))
     return folder
 
 
 def taken(store, wanted, start=None):
     """What `take` hands out, opened."""
+    return opened(store, store.take(wanted, start or store.position))
+
+
+def opened(store, chunks):
     out = []
-    for chunk in store.take(wanted, start or store.position):
+    for chunk in chunks:
         plain = store.seal.open(chunk.sealed, chunk.context)
-        assert plain is not None and len(plain) == chunk.count * BLOCK_BYTES
-        out.append((chunk.direction, plain[1]))
+        assert plain is not None and len(plain) == chunk.count * store.header.kinds[chunk.kind].bytes
+        out.append((chunk.kind, plain[1]))
     return out
 
 
@@ -91,7 +94,7 @@ def taken(store, wanted, start=None):
 @given(st.integers(1, 60), st.integers(0, 70), st.integers(0, 200), st.integers(0, 30))
 def test_any_run_of_chunks_holds_what_is_wanted_and_no_chunk_too_many(queries, size, wanted, first):
     # LARGEST_CHUNK is 10 here (see small_chunks); hypothesis shares the patch over its examples.
-    made = header(queries=queries, from0=size, from1=1)
+    made = header(queries=queries, kinds=transfers(size, 1))
     last = made.chunks(0)
     assert sum(made.size(0, chunk) for chunk in range(last)) == queries * size
     assert all(0 < made.size(0, chunk) <= 10 for chunk in range(last))
@@ -105,7 +108,10 @@ def test_any_run_of_chunks_holds_what_is_wanted_and_no_chunk_too_many(queries, s
         assert held == size, "a query of the size it was made for wastes nothing"
 
 
-@pytest.mark.parametrize("fields", [{"rank": 2}, {"queries": 0}, {"store": "xyz"}, {"from0": -1}, {"batch": True}])
+@pytest.mark.parametrize("fields", [
+    {"rank": 2}, {"queries": 0}, {"store": "xyz"}, {"kinds": transfers(-1, 0)}, {"batch": True}, {"kinds": ()},
+    {"kinds": (Kind("a", 1, 0),)}, {"kinds": (Kind("a", 1),) * 2}, {"kinds": (Kind(1, 1),)}, {"ring": "64"},
+])  # fmt: skip
 def test_headers_that_cannot_be(fields):
     with pytest.raises(CorruptFile):
         header(**fields)
@@ -148,7 +154,7 @@ def test_threads_share_a_store_and_never_a_chunk(folder, key, wanted):
     def draw(store):
         begin.wait(20)
         while (allotted := store.take_after(wanted, (0, 0))) is not None:
-            chunks = [(chunk.direction, store.seal.open(chunk.sealed, chunk.context)[1]) for chunk in allotted[1]]
+            chunks = [(chunk.kind, store.seal.open(chunk.sealed, chunk.context)[1]) for chunk in allotted[1]]
             taken_by.append((allotted[0], chunks))
 
     with Store(folder, key) as store:
@@ -174,6 +180,31 @@ def test_what_does_not_suffice_is_left_alone(folder, key):
         assert store.position == (0, 0)
         start, chunks = store.take_after((22, 7), (3, 2))
         assert start == (3, 2) and len(list(chunks)) == 4 and store.position == (6, 3)
+
+
+# Chunks of 10 * 16 bytes: one key, 5 numbers in one chunk each query, 7 of 40 bytes in chunks of at most 4.
+QUERY = (Kind("key", 1), Kind("numbers", 5, 32), Kind("longer numbers", 7, 40))
+
+
+def test_queries_that_are_taken_whole(tmp_path, key):
+    folder = write(tmp_path / "store", key, kinds=QUERY, engine="active", ring=64)
+    first = [(0, 0), (1, 0), (2, 0), (2, 1)]
+    with Store(folder, key) as store:
+        assert store.header.query_start(3) == (3, 3, 6) and store.queries_left == QUERIES
+        assert store.header.query_at((0, 0, 0)) == 0 and store.header.query_at((1, 1, 2)) == 1
+        assert store.header.query_at((1, 0, 0)) == 1 and store.header.query_at((1, 1, 3)) == 2, "begun is used"
+        assert opened(store, store.take_query(0)) == first and store.position == (1, 1, 2)
+        with pytest.raises(StoreError, match="used before"):
+            store.take_query(0)
+        assert opened(store, store.take_query(2)) == [(0, 2), (1, 2), (2, 4), (2, 5)]
+        assert store.queries_left == 1
+    assert {path.name for path in (folder / "chunks").iterdir()} == {
+        "0-00000003", "1-00000003", "2-00000006", "2-00000007"
+    }  # fmt: skip
+    (folder / "chunks" / "2-00000006").unlink()
+    (folder / "index").unlink()
+    with Store(folder, key) as store:
+        assert store.header.query_at(store.position) == QUERIES and store.queries_left == 0
 
 
 def test_the_index_is_on_the_disk_before_anything_is_handed_out(folder, key):
@@ -346,7 +377,7 @@ def test_a_full_disk_leaves_no_half_store(tmp_path, key, monkeypatch, after):
 
 
 def test_too_small_a_disk_is_noticed_before(tmp_path):
-    huge = header(from0=1 << 40, from1=1 << 40, queries=1 << 10)
+    huge = header(kinds=transfers(1 << 40, 1 << 40), queries=1 << 10)
     assert bytes_needed(huge) > (1 << 54)
     with pytest.raises(StoreError, match="needs"):
         check_space(tmp_path / "not" / "there", huge)
