@@ -19,7 +19,7 @@ from privml.service.events import REASONS, Event
 from privml.session.address import parse_address
 from privml.session.identity import is_loopback
 from privml.session.ledger import PHASES
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 RESULTS = ("answered", "failed", "aborted")
@@ -71,7 +71,7 @@ class Monitor:
     def port(self) -> int:
         return self._server.server_address[1]
 
-    def observe(self, service: Watched, preprocessing: Preprocessing | None = None) -> None:
+    def observe(self, service: Watched, preprocessing: StoreHalf | None = None) -> None:
         """Tells of ``service`` and its store from here on."""
         self._metrics.read(service, preprocessing)
         self._service = service
@@ -129,7 +129,7 @@ class Metrics:
                 for direction in DIRECTIONS:
                     self._bytes.labels(phase, direction).inc(told["phases"][phase][direction])
 
-    def read(self, service: Watched, preprocessing: Preprocessing | None) -> None:
+    def read(self, service: Watched, preprocessing: StoreHalf | None) -> None:
         """Shows how ``service`` and its store stand whenever it is asked."""
         self._gauge("ready", "1 when a client that comes now is taken.", lambda: float(service.ready))
         self._gauge("running", "Sessions under way.", lambda: service.running)
@@ -139,7 +139,7 @@ class Metrics:
             return
         store = preprocessing.store
         self._gauge("store_queries", "Queries of the store's size that it holds.", lambda: store.queries_left)
-        for rank in range(2):
+        for rank in range(2 if store.header.engine == "twopc" else 0):  # others have kinds that no gauge is for
             name = f"store_correlations_from_{('server', 'client')[rank]}"
             self._gauge(name, "Correlations left in the store, by who sends.", lambda rank=rank: store.left()[rank])
 
