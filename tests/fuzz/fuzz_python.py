@@ -69,18 +69,20 @@ def place_of(error: BaseException) -> str:
 
 def child(name: str, seconds: float, seed: int, current: Path) -> None:
     from fuzz_targets import CORPUS, targets
-    from limits import bounded
+    from limits import TooLong, bounded
 
     target, source, coverage = targets()[name], random.Random(seed), Coverage()
     folder = CORPUS / name
     folder.mkdir(parents=True, exist_ok=True)
     pool, found, count, kept = target.seeds(), set(), 0, len(target.corpus())
     pool += [path.read_bytes() for path in target.corpus()]
+    for data in target.seeds():  # what is made at the first use takes its time
+        target.take(data)
     for data in pool:  # what is known already is neither new nor a finding
         try:
             with bounded():
                 coverage.of(target.take, data)
-        except Exception as error:
+        except (Exception, TooLong) as error:
             print(f"known input {name_of(data)}: {place_of(error)}", flush=True)
     end, start_lines = time.monotonic() + seconds, len(coverage.lines)
     while time.monotonic() < end:
