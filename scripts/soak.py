@@ -84,8 +84,7 @@ class Watched:
 
 def settings_of(words: list[str]) -> dict[str, Any]:
     settings = dict(DEFAULTS)
-    for word in words:
-        name, _, value = word.partition("=")
+    for name, _, value in (word.partition("=") for word in words):
         if name not in settings:
             sys.exit(f"unknown setting {name}; there are {', '.join(settings)}")
         settings[name] = type(DEFAULTS[name])(value)
@@ -98,8 +97,7 @@ def behave(task: dict[str, Any], results: Any) -> None:
     import torch
 
     torch.set_num_threads(1)
-    chance, done = random.Random(task["seed"]), 0
-    places = task["models"]
+    chance, done, places = random.Random(task["seed"]), 0, task["models"]
     inputs = {name: np.load(f"{place['folder']}/inputs.npy") for name, place in places.items()}
     expected = {name: np.load(f"{place['folder']}/expected.npy") for name, place in places.items()}
     while done < task["count"]:
@@ -179,6 +177,7 @@ class Soak:
         self.dealers: dict[str, Watched] = {}
         self.answers: list[tuple[str, float]] = []
         self.errors: list[str] = []
+        self.bad: list[Any] = []
         self.misbehaved: Counter[str] = Counter()
         self.processes = multiprocessing.get_context("forkserver")
         self.processes.set_forkserver_preload(["torch.distributed.tensor", "privml.service.client"])
@@ -262,6 +261,8 @@ class Soak:
                 self._sample(time.monotonic() - start)
         self._collect()
         seconds = time.monotonic() - start
+        for process in self.bad:
+            process.join()
         time.sleep(2)
         self._sample(seconds)
         return seconds
@@ -287,7 +288,6 @@ class Soak:
 
     def _bad(self, task: dict[str, Any], seeds: Iterator[int]) -> Iterator[None]:
         """Starts the share of misbehaving clients that is due after so many answers, and ends with them."""
-        running: list[Any] = []
         while True:
             for kind in (GARBAGE, SILENT, LEAVING):
                 every = self.settings[kind]
@@ -297,8 +297,8 @@ class Soak:
                     order = (kind, {**task, "seed": next(seeds)}, chosen)
                     process = self.processes.Process(target=misbehave, args=order)
                     process.start()
-                    running.append(process)
-            running = [process for process in running if process.is_alive()]
+                    self.bad.append(process)
+            self.bad = [process for process in self.bad if process.is_alive()]
             yield
 
     def _sample(self, seconds: float) -> None:
@@ -363,12 +363,12 @@ def verdict(soak: Soak, seconds: float) -> tuple[dict[str, Any], list[str]]:
     for name in soak.servers:
         report["latency_by_model"][name] = percentiles([each for which, each in soak.answers if which == name])
     for each in soak.watched:
-        first, last, growth = each.samples[0], each.samples[-1], growth_of(each.samples)
+        early, growth = each.samples[: max(len(each.samples) // 5, 1)], growth_of(each.samples)
         report["watched"][each.name] = {**growth, "samples": [asdict(sample) for sample in each.samples]}
         if growth["kib_per_1000"] - 2 * growth["standard_error"] > soak.settings["limit_kib"]:
             failures.append(f"{each.name} grows by {growth['kib_per_1000']:.0f} KiB per 1,000 queries")
         for what in ("descriptors", "threads"):
-            now, then = getattr(last, what), getattr(first, what)
+            now, then = getattr(each.samples[-1], what), max(getattr(sample, what) for sample in early)
             if now > then:
                 failures.append(f"{each.name} has {now} {what}, {then} at the beginning")
     return report, failures
