@@ -118,7 +118,7 @@ def test_transfers_are_chosen_by_their_predicted_cost(model):
         cost = program.active_cost((2, 4), ot=each.ot).snapshot()
         assert each.link == pytest.approx(sum(map(link.seconds, (cost.setup, cost.preprocess, cost.online))))
         assert each.ot.security == "malicious" and each.ot.decided
-    best = [active_forecasts(program, ((rows, 4),), 64, "auto", link)[0].ot.provider for rows in (1, 2000)]
+    best = [active_forecasts(program, ((1, 4),), 64, "auto", each)[0].ot.provider for each in (LinkProfile(), link)]
     assert best == ["softspoken", "silent"]
     assert named_active_choice({"ot": ["silent", 0]})[0] == OtChoice("silent", 0, "malicious")
     with pytest.raises(ProtocolError):
