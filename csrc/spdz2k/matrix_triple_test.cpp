@@ -84,7 +84,7 @@ TEST(MatrixTripleWireTrace, SoftSpoken) {
 // Every value of A and B comes up, at both parties and in sum, about as often as it should.
 TEST(MatrixTripleDistribution, FactorsAreUniform) {
   using R = Ring8;
-  MatrixTriples<R> triples({64, 8, 64}, 32);
+  MatrixTriples<R> triples({8, 64, 8}, 32);
   run_generator<R>(malicious_config("ideal"),
                    [&](Authentication<R>& authentication) { triples.generate(authentication); });
   EXPECT_TRUE(triples.hold());
@@ -250,7 +250,7 @@ TEST(MatrixTripleAttack, SelectiveFailureTellsNothingOfTheFactors) {
 
 TEST(MatrixTripleAttack, FlippedBits) {
   using R = Ring64;
-  MatrixTriples<R> triples({2, 2, 3}, 1);
+  MatrixTriples<R> triples({1, 2, 3}, 1);
   expect_flips_do_no_harm<R>(
       [&](Authentication<R>& authentication) {
         triples.generate(authentication);
