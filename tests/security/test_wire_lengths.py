@@ -9,6 +9,7 @@ import torch
 import wire
 
 import privml
+from privml.errors import SecurityAbort
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "model"))
 from function_cases import CASES
@@ -65,10 +66,18 @@ def test_messages_of_common_operators_are_those_of_the_shapes(engine, case):
     check(engine, case)
 
 
+# An actively secure session ends where these inputs are not what they have to be, such as rows with a single one.
+CHECKED = {("active", "one_hot_rows")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("case", [c for c in CASES if c.name not in COMMON], ids=lambda c: c.name)
 def test_messages_of_all_operators_are_those_of_the_shapes(engine, case):
+    if (engine, case.name) in CHECKED:
+        with pytest.raises(SecurityAbort):
+            check(engine, case)
+        return
     check(engine, case)
 
 
