@@ -11,7 +11,7 @@ from typing import Any
 
 from privml import _core
 from privml.engines.correlations import DEFAULT_OT
-from privml.errors import PrivmlError
+from privml.errors import PrivmlError, ProtocolError
 from privml.program import Program
 from privml.service.dealing import Dealt, deal_session
 from privml.service.dispatcher import Capacity
@@ -102,6 +102,7 @@ class Dealer(Host[Gathering]):
         self._patience = min(options["capacity"].hello_seconds, self.deadline)
         self._lobby = Lobby(self._patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls)
         self._counting, self._begun, self.ended = threading.Lock(), 0, 0
+        self._tokens: set[bytes] = set()  # of the sessions that wait or run
         self._telling = threading.BoundedSemaphore(_MOST_TOLD)
 
     @property
@@ -113,8 +114,15 @@ class Dealer(Host[Gathering]):
 
     def _add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> None:
         gathering = self._lobby.add(channel, token, place)
-        if gathering is not None:
-            self.offer(gathering, session_name(token))
+        if gathering is None:
+            return
+        with self._counting:
+            twice = token in self._tokens
+            self._tokens.add(token)
+        if twice:
+            gathering.close()
+            raise ProtocolError("a session of its name is under way")
+        self.offer(gathering, session_name(token))
 
     def tidy(self) -> None:
         super().tidy()
@@ -127,6 +135,7 @@ class Dealer(Host[Gathering]):
             self._lobby.close()
 
     def turn_away(self, guest: Gathering, seconds: float) -> None:
+        self._forget(guest)
         if not self._telling.acquire(blocking=False):
             guest.close()
             return
@@ -148,6 +157,10 @@ class Dealer(Host[Gathering]):
             guest.close()
             self._telling.release()
 
+    def _forget(self, guest: Gathering) -> None:
+        with self._counting:
+            self._tokens.discard(guest.token)
+
     def attend(self, guest: Gathering) -> None:
         name, start = session_name(guest.token), time.monotonic()
         with self._counting:
@@ -159,6 +172,8 @@ class Dealer(Host[Gathering]):
             text = f"a session ended before its answer: {one_line(error)}"
             self.events.tell("failed", name, text, peer=guest.peer, result="failed", **error_fields(error))
             return
+        finally:
+            self._forget(guest)
         phases = phases_of(dealt.ledger.snapshot())
         self.events.tell("ended", name, str(dealt), peer=guest.peer, result="answered", phases=phases)
         self.events.call(self._finish, dealt)

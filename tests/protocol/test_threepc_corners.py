@@ -14,8 +14,8 @@ from privml import _core
 from privml.engines import threepc
 from privml.errors import PeerDisconnected
 from privml.service import deal as service
-from privml.service.deal import _Running
-from privml.session.dealer import Gathering, reach_dealer
+from privml.service.dispatcher import Capacity
+from privml.session.dealer import reach_dealer
 
 FUNCTIONS = {
     "sigmoid": torch.sigmoid,
@@ -96,18 +96,10 @@ def test_a_session_that_failed_at_the_dealer_goes_at_once():
         gc.enable()
 
 
-def test_a_name_serves_one_session_at_a_time():
-    running, first, again = _Running(), Gathering(b"a" * 32, 0.0), Gathering(b"a" * 32, 0.0)
-    assert running.enter(first) and not running.enter(again)
-    running.leave(first)
-    assert running.enter(again)
-
-
-def test_half_a_session_is_given_up_though_nobody_else_comes(monkeypatch):
-    monkeypatch.setattr(service, "HELLO_SECONDS", 1.0)
+def test_half_a_session_is_given_up_though_nobody_else_comes():
     program = privml.convert(torch.nn.Linear(2, 2), calibration=torch.randn(8, 2))
     ports, lines = queue.Queue(), queue.Queue()
-    settings = {"log": lines.put, "on_listening": ports.put, "sessions": 1}
+    settings = {"log": lines.put, "on_listening": ports.put, "sessions": 1, "capacity": Capacity(hello_seconds=1.0)}
     thread = threading.Thread(target=service.deal, args=(program, "127.0.0.1:0"), kwargs=settings)
     thread.start()
     port = ports.get(timeout=20)
@@ -121,7 +113,10 @@ def test_half_a_session_is_given_up_though_nobody_else_comes(monkeypatch):
     alone[0].set_deadline(10.0)
     with pytest.raises(PeerDisconnected, match="closed"):
         alone[0].read(1)
-    while thread.is_alive():  # a whole session, which ends at once, ends the service
-        for channel in reach(b"u" * 32, 0) + reach(b"u" * 32, 1):
-            channel.close()
-        thread.join(5.0)
+    waiting = reach(b"v" * 32, 0) + reach(b"v" * 32, 1)  # a name serves one session at a time
+    again = reach(b"v" * 32, 0) + reach(b"v" * 32, 1)
+    assert lines.get(timeout=20) == "a connection was refused: ProtocolError: a session of its name is under way"
+    for channel in waiting + again:
+        channel.close()
+    thread.join(20)  # a whole session, which ends at once, ends the service
+    assert not thread.is_alive()
