@@ -34,6 +34,8 @@ INPUT = [[0.5, -1.0, 0.25, 2.0]]
 # How long the server waits for a client; attacks that leave it waiting take as long.
 DEADLINE = 2.0
 MEGABYTES = 200
+# Connections that the error of the last failed session may still refer to, of a hundred or so that failed.
+ONE_SESSION = 3
 ERRORS = (
     "ProtocolError", "PeerDisconnected", "SecurityAbort", "HandshakeMismatch", "InvalidInput", "IdentityError",
     "StoreError",
@@ -166,9 +168,9 @@ def attack_all(served, kinds, how_many, may_be_answered):
             assert "\x1b" not in line and len(line) < 1000
     served.is_answered()
     end = time.monotonic() + 10
-    while served.process.num_fds() > open_files and time.monotonic() < end:
+    while served.process.num_fds() > open_files + ONE_SESSION and time.monotonic() < end:
         time.sleep(0.1)
-    assert served.process.num_fds() <= open_files and served.process.num_threads() <= threads + 1
+    assert served.process.num_fds() <= open_files + ONE_SESSION and served.process.num_threads() <= threads + 1
     assert (served.process.memory_info().rss - before) >> 20 < MEGABYTES
 
 
