@@ -47,6 +47,10 @@ class JointWriter:
         if theirs != _ROOM:
             raise StoreError("the peer could not write its half of the store: its disk is full")
 
+    @property
+    def offset_context(self) -> bytes:
+        return self._writer.offset_context
+
     def next_context(self, kind: int) -> bytes:
         return self._writer.next_context(kind)
 
