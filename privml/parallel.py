@@ -53,6 +53,8 @@ class Plan:
 
 
 Plans = dict[Any, Plan | None]
+# Plans that a program remembers.
+KEPT_PLANS = 256
 
 
 def run_graph(
@@ -68,9 +70,13 @@ def run_graph(
         return execute(graph, inputs, attributes, session)
     plans = {} if plans is None else plans
     key = (engine.lanes, engine.ot, tuple(_kind(value) for value in inputs))
-    if key not in plans:
-        plans[key] = _plan(graph, inputs, attributes, session)
-    plan = plans[key]
+    if key in plans:
+        plan = plans[key]
+    else:
+        plan = _plan(graph, inputs, attributes, session)
+        if len(plans) >= KEPT_PLANS:  # peers choose the shapes
+            plans.clear()
+        plans[key] = plan
     if plan is None or not any(stage.overlaps for stage in plan.stages):
         return execute(graph, inputs, attributes, session)
     return _Run(graph, inputs, attributes, session, plan).results()

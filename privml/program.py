@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,6 +60,7 @@ class Program:
         self._correlations: dict[tuple, Correlations] = {}
         self._demands: dict[tuple, dict[str, Any]] = {}
         self._plans: Plans = {}
+        self._counting = threading.Lock()  # one count on zeros at a time: clients choose how large they are
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
         if weights is not None:
             self.weights = dict(weights)
@@ -186,7 +188,8 @@ class Program:
         known = self._correlations.get(key)  # sessions on other threads may clear them
         if known is None:
             engine = _meter(0, ot, threads)
-            self.metered(engine, *shapes)
+            with self._counting:
+                self.metered(engine, *shapes)
             counts = [engine.lane(index).counters() for index in range(threads)]
             first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
             known = Correlations(first.from0, first.from1, tuple(further))
@@ -223,18 +226,20 @@ class Program:
         """Exactly what one run on inputs of these shapes draws from an actively secure session, by kind; ``further``:
         what a later one draws, for which the weights are shared already."""
         key = (tuple(tuple(shape) for shape in shapes), ring, truncation, further)
-        if key not in self._demands:
-            if len(self._demands) >= KEPT_COUNTS - 1:
-                self._demands.clear()
+        known = self._demands.get(key)  # sessions on other threads may clear them
+        if known is None:
             engine = _active_meter(INPUT_OWNER, OtChoice("ideal"), ring, truncation)
             session = self.session_meter(engine)
-            session.query(shapes)
-            first = engine.drawn()
-            self._demands[(*key[:-1], False)] = first
-            if further:
+            with self._counting:
                 session.query(shapes)
-                self._demands[key] = _difference(engine.drawn(), first)
-        return self._demands[key]
+                known = engine.drawn()
+                if further:
+                    session.query(shapes)
+                    known = _difference(engine.drawn(), known)
+            if len(self._demands) >= KEPT_COUNTS:
+                self._demands.clear()
+            self._demands[key] = known
+        return known
 
     def session_meter(self, engine: Any) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""

@@ -12,6 +12,7 @@ from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
 from privml.errors import ConfigError
 from privml.program import Program
+from privml.service.answering import Limits
 from privml.service.choose_ot import LinkProfile
 from privml.service.cluster import Start, Worker
 from privml.service.front import front, public_host
@@ -31,7 +32,9 @@ def run_cluster(config: DictConfig, program: Program) -> None:
         if config[name] != neutral:
             raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
     ot, truncation, ring = ot_of(config), truncation_of(config), ring_of(config)
-    settings = settings_of(program, ot, config.threads, None, config.dealer, truncation, config.device, ring)
+    if ring is not None:
+        raise ConfigError("engine=active goes with one process, which counts the failed sessions of each client")
+    settings = settings_of(program, ot, config.threads, None, config.dealer, truncation, config.device)
     capacity, identity = capacity_of(config), identity_of(config)
     task = task_of(
         config.program,
@@ -44,7 +47,7 @@ def run_cluster(config: DictConfig, program: Program) -> None:
         dealer=config.dealer,
         truncation=truncation,
         device=config.device,
-        ring=ring,
+        limits=Limits(config.session_queries, config.idle),
         **identity,
     )
     with until_stopped() as stop:

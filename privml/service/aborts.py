@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from privml import _core
-from privml.errors import IdentityError, PeerDisconnected, SecurityAbort
+from privml.errors import ConfigError, HandshakeMismatch, IdentityError, InvalidInput, StoreError
 
+# What ends a session before anything is computed in it.
+HARMLESS = (ConfigError, HandshakeMismatch, IdentityError, InvalidInput, StoreError)
 # Failures after which a peer is refused, by the bits of the ring.
 LIMITS = {32: 1 << 6, 64: 1 << 16}
 
@@ -40,11 +42,13 @@ class Aborts:
 
     @contextmanager
     def counted(self, channel: _core.Channel) -> Iterator[None]:
-        """Counts a session with the peer of ``channel`` that ends in SecurityAbort or breaks off within: a peer that
-        sees its attempt fail may leave before this party has looked."""
+        """Counts a session with the peer of ``channel`` that fails within, however it fails: a peer that sees its
+        attempt fail may leave, or send what is no message, before this party has looked."""
         try:
             yield
-        except (SecurityAbort, PeerDisconnected):
+        except HARMLESS:
+            raise
+        except BaseException:
             name = channel.peer_name
             if name:
                 with self._lock:

@@ -115,6 +115,8 @@ def answer(
                 if terms.room.ahead:
                     make_ahead(session, terms.next_stock)
             except PeerDisconnected:
+                if service.settings.active:  # it may have seen an attempt fail
+                    raise
                 return "the client left"
             with aside(link.channels[:2] if service.settings.dealt else link.channels[:1]):
                 idle = limits.idle

@@ -90,7 +90,12 @@ class Door:
         self._make_room(self._half_open - 1)
         with self._lock:
             self._callers[caller] = thread
-        thread.start()
+        try:
+            thread.start()
+        except RuntimeError as error:  # the system has no thread for it
+            self._leave(caller)
+            channel.close()
+            self._refused(error, "")
 
     def _make_room(self, most: int) -> None:
         with self._lock:

@@ -26,7 +26,7 @@ from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
 from privml.session.session import Settings, active_engine, dealt_engine, make_engine, tell_dealer
 
 # Bounds what a client can make the server allocate.
-LARGEST_INPUT = 1 << 26
+LARGEST_INPUT = 1 << 24
 # Seconds; more than any server waits for a next query.
 LONGEST_IDLE = 1e9
 
@@ -213,7 +213,9 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
         shapes = checked_shapes(theirs, service.program)
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
         ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
-        given = replace(room, ahead=ahead and allotment is None and not settings.dealt)
+        # A small ring tolerates few failed sessions, and a client may leave while something is made ahead.
+        waits = not settings.dealt and settings.ring != 32
+        given = replace(room, ahead=ahead and allotment is None and waits)
         if settings.active and allotment is not None:
             given = replace(given, queries=0)
         words = given.words() | ({} if store is None else {"start": allotment and list(allotment.start)})

@@ -23,6 +23,7 @@ import torch
 from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.program import Program
+from privml.service.answering import Limits
 from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import Capacity
 from privml.service.events import Event
@@ -49,6 +50,7 @@ def serve_task(task: Message, tell: Tell, stop: Stop) -> None:
         tls=None if tls is None else tls_of(tls),
         link_profile=link,
         capacity=Capacity(**settings.pop("capacity")),
+        limits=Limits(**settings.pop("limits")),
         stop=stop,
         log=lambda text: None,
         on_listening=lambda port: tell({"port": port}),
@@ -66,6 +68,7 @@ def task_of(
     tls: Tls | None,
     capacity: Capacity,
     link_profile: LinkProfile,
+    limits: Limits,
     **settings: Any,
 ) -> Message:
     """A task, as plain values: files by their names, which are the same on every machine of the cluster."""
@@ -76,6 +79,7 @@ def task_of(
         "tls": None if tls is None else _plain(tls),
         "capacity": asdict(capacity),
         "link_profile": asdict(link_profile),
+        "limits": asdict(limits),
         **settings,
     }
 

@@ -7,6 +7,7 @@ Wire layout: 4 bytes little-endian length (at most 4096), then JSON.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from privml.errors import InvalidInput, PrivmlError, ProtocolError, StoreError
 from privml.session.handshake import ByteChannel
 
 LENGTH_LIMIT = 4096
+_PATH = re.compile(r"(?:/[^/\s:'\"]+)+")
 # What a refusal of the peer means here too; any other one is that of an input.
 _SHARED_TROUBLES = {StoreError.__name__: StoreError}
 Result = TypeVar("Result")
@@ -59,7 +61,8 @@ def hear(channel: ByteChannel, refusal: str) -> None:
 
 
 def _refusal(error: PrivmlError) -> Words:
-    return {"accepted": False, "error": type(error).__name__, "reason": str(error)[:500]}
+    reason = _PATH.sub(lambda path: path[0].rsplit("/", 1)[1], str(error))  # where files lie here is nobody's business
+    return {"accepted": False, "error": type(error).__name__, "reason": reason[:500]}
 
 
 def _expect_accepted(verdict: Words, refusal: str) -> None:

@@ -14,6 +14,7 @@ from running import Paused, Running
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected, ServiceBusy
+from privml.service.answering import Limits
 from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import Capacity
 from privml.service.front import front, public_host
@@ -72,6 +73,7 @@ def test_a_worker_that_dies_fails_its_own_sessions_alone(program, kind):
         tls=None,
         capacity=Capacity(workers=1, queue=0),
         link_profile=LinkProfile(),
+        limits=Limits(),
         threads=1,
         deadline=60.0,
     )

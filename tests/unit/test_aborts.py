@@ -6,10 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from privml.errors import IdentityError, InvalidInput, PeerDisconnected, SecurityAbort
+from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError, SecurityAbort
 from privml.service.aborts import LIMITS, Aborts
 from privml.service.answering import answer
 from privml.service.request import grant
+
+# A peer that has seen its attempt fail may leave, or send what is no message.
+FAILURES = [SecurityAbort("a check"), PeerDisconnected("gone"), ProtocolError("an empty frame"), RuntimeError("other")]
 
 
 class Client:
@@ -54,7 +57,7 @@ def test_a_client_is_refused_after_its_last_failure():
     served = service(32)
     for turn in range(LIMITS[32]):
         grant(Client("mallory"), served)
-        fail(served, Client("mallory"), SecurityAbort("a check") if turn % 2 else PeerDisconnected("gone"))
+        fail(served, Client("mallory"), FAILURES[turn % len(FAILURES)])
     refused = Client("mallory")
     with pytest.raises(IdentityError, match="'mallory' is refused: 64 of its sessions"):
         grant(refused, served)
