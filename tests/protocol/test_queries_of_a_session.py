@@ -208,9 +208,11 @@ def test_closing_ends_a_query_that_waits(program):
         errors = []
         waiting = threading.Thread(target=lambda: errors.append(error_of(client)))
         waiting.start()
-        silent.accept()[0].recv(8)
+        peer, _ = silent.accept()  # kept: a client that is left tries again
+        peer.recv(8)
         client.close()
         waiting.join(20)
+        peer.close()
         assert not waiting.is_alive() and isinstance(errors[0], PeerDisconnected)
 
 
