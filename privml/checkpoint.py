@@ -38,7 +38,6 @@ _DTYPES = {
 }  # fmt: skip
 _FILE = re.compile(r"step-(\d{9})\.safetensors\Z")
 _VERSION = "1"
-_KEY = "|key"
 # What a file that is not as it was written can lead to.
 _NO_SHARES = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 # Steps that a party tells the others about, the newest; a file older than the last common one is removed.
@@ -61,18 +60,18 @@ def save_shares(
     but one, and later ones, which a run that was given up has left. ``run``: see ``new_run``; ``settings``: what a run
     that goes on from here must have in common with this one.
 
-    Shares that are authenticated are checked first, and the party's part of the session's key is written with them.
-    Raises StoreError when the disk is full, OSError for other troubles of the file system, SecurityAbort when the peer
-    has deviated: nothing is written then.
+    Raises StoreError when the disk is full, OSError for other troubles of the file system, ConfigError for an engine
+    whose shares are authenticated under keys of their session, which no other session has.
     """
-    keys = session.engine.key_parts()
-    if keys:
-        _meet(session)  # what follows from an opening that was never checked must not outlive its session
+    if not session.engine.portable:
+        raise ConfigError(
+            f"shares of the engine {session.engine.name} are good for their session alone, for their checks need its "
+            "keys; train without save_every, or on twopc or threepc"
+        )
     for rank in _ranks(session):
         place = _folder(folder, rank)
         place.mkdir(parents=True, exist_ok=True, mode=FOLDER_MODE)
-        key = keys[rank if session.rank is None else 0] if keys else b""
-        replace(place / f"step-{step:09d}.safetensors", _encoded(session, rank, step, run, tensors, settings, key))
+        replace(place / f"step-{step:09d}.safetensors", _encoded(session, rank, step, run, tensors, settings))
         sync_folder(place)
     _meet(session)
     for rank in _ranks(session):
@@ -99,8 +98,7 @@ def newest_common(folder: str | Path, session: Session) -> tuple[int, int] | Non
 def load_shares(
     folder: str | Path, session: Session, step: int, run: int, settings: str = ""
 ) -> dict[str, torch.Tensor]:
-    """What ``save_shares`` wrote at ``step``, as secrets of ``session``; the others load theirs. A session whose shares
-    are authenticated goes on under the key that was saved: what was shared in it before is lost.
+    """What ``save_shares`` wrote at ``step``, as secrets of ``session``; the others load theirs.
 
     Raises CorruptFile for a broken file, ConfigError for one of another engine, run or settings.
     """
@@ -114,10 +112,7 @@ def load_shares(
                 raise ConfigError(f"{path} was written with {key}={about[key]!r}, this run has {value!r}; start afresh")
         parts.append((path, about["tensors"]))
     try:
-        files = [safe_open(path, "pt") for path, _ in parts]
-        if session.engine.key_parts():
-            session.engine.go_on_under([file.get_tensor(_KEY).numpy().tobytes() for file in files])
-        return _tensors(session, files, [about for _, about in parts])
+        return _tensors(session, [safe_open(path, "pt") for path, _ in parts], [about for _, about in parts])
     except _NO_SHARES as error:
         raise CorruptFile(f"{parts[0][0].parent.parent}: the shares of step {step} are damaged: {error}") from None
 
@@ -140,8 +135,7 @@ def _tensors(session: Session, files: Sequence[Any], notes: Sequence[Mapping[str
         if owner is not None and (type(owner) is not int or owner not in range(session.parties)):
             raise ValueError(f"{name!r} belongs to party {owner!r}")
         components = tuple(file.get_tensor(f"{name}|{i}") for file in files for i in range(about["components"]))
-        bits = isinstance(number, Boolean) and not session.engine.key_parts()  # authenticated bits are words
-        wanted = torch.uint8 if bits else torch.int64
+        wanted = torch.uint8 if isinstance(number, Boolean) else torch.int64
         if any(c.dtype != wanted or c.shape != components[0].shape for c in components):
             raise ValueError(f"the components of {name!r} do not belong together")
         placement = SHARED if owner is None else Owned(owner)
@@ -171,17 +165,15 @@ def _files(place: Path) -> list[tuple[int, Path]]:
 
 
 def _encoded(
-    session: Session, rank: int, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str, key: bytes
+    session: Session, rank: int, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str
 ) -> bytes:
     engine, stored, about = session.engine, {}, {}
-    if key:
-        stored[_KEY] = torch.frombuffer(bytearray(key), dtype=torch.uint8)
+    width = engine.components if session.rank is not None else engine.components // len(_writers(session))
+    first = 0 if session.rank is not None else rank * width
     for name, tensor in tensors.items():
         if not isinstance(tensor, SecretTensor):
             stored[f"{name}|0"], about[name] = tensor.detach().contiguous(), None
             continue
-        width = len(tensor.share) // len(_ranks(session))  # bits may have fewer components than numbers
-        first = 0 if session.rank is not None else rank * width
         mine = tensor.share[first : first + width]
         for i, component in enumerate(mine):
             stored[f"{name}|{i}"] = component.detach().cpu().clone(memory_format=torch.contiguous_format)

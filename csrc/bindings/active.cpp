@@ -201,13 +201,12 @@ void define_active_session(py::module_& core, py::module_& m) {
   py::class_<ActiveSession>(core, "ActiveSession",
                             "One party's actively secure session; setup runs in the constructor.")
       .def(py::init([](std::shared_ptr<Channel> channel, int rank, int ring,
-                       const std::string& provider, int k, std::optional<u64> test_seed,
-                       const py::bytes& key) {
-             return std::make_unique<ActiveSession>(
-                 std::move(channel), rank, ring, config_of(provider, k, test_seed), view_of(key));
+                       const std::string& provider, int k, std::optional<u64> test_seed) {
+             return std::make_unique<ActiveSession>(std::move(channel), rank, ring,
+                                                    config_of(provider, k, test_seed));
            }),
            "channel"_a, "rank"_a, "ring"_a = 64, "provider"_a = "softspoken", "k"_a = 4,
-           "test_seed"_a = py::none(), "key"_a = py::bytes())
+           "test_seed"_a = py::none())
       .def_static(
           "meter",
           [](int rank, int ring, const std::string& provider, int k) {
@@ -229,14 +228,6 @@ void define_active_session(py::module_& core, py::module_& m) {
             session.reserve(demand_of(numbers));
           },
           "numbers"_a, "Makes what is missing of these numbers of correlations now.")
-      .def(
-          "key",
-          [](ActiveSession& session) {
-            const WipedVector<u8> key = session.key();
-            return py::bytes(reinterpret_cast<const char*>(key.data()), key.size());
-          },
-          "This party's part of the MAC key, under which its shares can be checked in another "
-          "session.")
       .def("check", &check, "The MAC check of everything opened since the last one.")
       .def("abort", &ActiveSession::abort, "cause"_a,
            "Ends the session, wipes its keys and raises SecurityAbort, as every later call does.")

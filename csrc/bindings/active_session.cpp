@@ -70,13 +70,13 @@ ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int rin
 }
 
 ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring,
-                             const OtConfig& config, Bytes key)
+                             const OtConfig& config)
     : ActiveSession(std::move(channel), rank, ring) {
   expect_malicious(config);
   py::gil_scoped_release without_interpreter;
   lane_ = std::make_unique<Lane>(channel_, nullptr, rank, config);
   with_ring([&]<class R>() {
-    open<R>([&](Side<R>& side) { fill<R>(side, config, key); });
+    open<R>([&](Side<R>& side) { fill<R>(side, config); });
     if (config.provider == "ideal") return;
     // Which books what it sends as preprocessing.
     Side<R>& side = std::get<Side<R>>(side_);
@@ -91,8 +91,12 @@ ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int rin
   py::gil_scoped_release without_interpreter;
   lane_ = std::make_unique<Lane>(channel_, nullptr, rank, OtConfig{"none", 0, "malicious", {}});
   with_ring([&]<class R>() {
+    WipedVector<typename R::Word> alpha(1);
+    expect(std::ssize(key) == i64{sizeof alpha[0]}, "the key is a word of the ring");
+    std::memcpy(alpha.data(), key.data(), key.size());
     open<R>([&](Side<R>& side) {
-      side.session = session_under<R>(key);
+      side.session =
+          std::make_unique<spdz2k::Session<R>>(rank, *channel_, lane_->party().prg, alpha[0]);
       side.supply = std::make_unique<spdz2k::PreprocessingSupply<R>>(*side.session, nullptr);
     });
   });
@@ -131,29 +135,10 @@ void ActiveSession::book_reserve(const Demand& demand) {
 }
 
 template <class R>
-std::unique_ptr<spdz2k::Session<R>> ActiveSession::session_under(Bytes key) {
-  WipedVector<typename R::Word> alpha(1);
-  expect(std::ssize(key) == i64{sizeof alpha[0]}, "the key is a word of the ring");
-  std::memcpy(alpha.data(), key.data(), key.size());
-  expect((alpha[0] >> R::s) == 0, "this is no part of a key");
-  return std::make_unique<spdz2k::Session<R>>(rank_, *channel_, lane_->party().prg, alpha[0]);
-}
-
-WipedVector<u8> ActiveSession::key() {
-  WipedVector<u8> key;
-  run_locally([&]<class R>(spdz2k::Session<R>& s) {
-    const WipedVector<typename R::Word> alpha(1, s.alpha());
-    const u8* bytes = reinterpret_cast<const u8*>(alpha.data());
-    key.assign(bytes, bytes + sizeof alpha[0]);
-  });
-  return key;
-}
-
-template <class R>
-void ActiveSession::fill(Side<R>& side, const OtConfig& config, Bytes key) {
+void ActiveSession::fill(Side<R>& side, const OtConfig& config) {
   Party& party = lane_->party();
   if (config.provider != "ideal") {
-    side.session = key.empty() ? spdz2k::make_session<R>(party) : session_under<R>(key);
+    side.session = spdz2k::make_session<R>(party);
     return;
   }
   expect(config.test_seed.has_value(), "ideal correlations need a seed");

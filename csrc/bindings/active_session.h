@@ -22,10 +22,8 @@ namespace privml::bindings {
 class ActiveSession {
  public:
   // `ring` is k: 32 or 64. The OT provider makes the correlations, against malicious peers; "ideal"
-  // (tests only) stands for an ideal supply, too, and needs a test seed. `key`: this party's part
-  // of the MAC key, empty for a fresh one; an ideal supply has its own.
-  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, const OtConfig& config,
-                Bytes key = {});
+  // (tests only) stands for an ideal supply, too, and needs a test seed.
+  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, const OtConfig& config);
   // On correlations that an earlier session has made, with that one's part of the key (a word of
   // the ring); makes none.
   ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, Bytes key);
@@ -53,8 +51,6 @@ class ActiveSession {
     with_ring([&]<class R>() { call([&] { work.template operator()<R>(session<R>()); }); });
   }
 
-  // A copy of this party's part of the MAC key, which the peer must never see: none on a meter.
-  WipedVector<u8> key();
   // Makes what is missing of a demand now.
   void reserve(const spdz2k::Demand& demand);
   // Everything drawn so far.
@@ -97,9 +93,7 @@ class ActiveSession {
   template <class R, class Fill>
   void open(const Fill& fill);
   template <class R>
-  void fill(Side<R>& side, const OtConfig& config, Bytes key);
-  template <class R>
-  std::unique_ptr<spdz2k::Session<R>> session_under(Bytes key);
+  void fill(Side<R>& side, const OtConfig& config);
   void call(const std::function<void()>& protocol);
   void book(const std::function<void(spdz2k::CostMeter&)>& cost);
   template <class R>

@@ -20,6 +20,11 @@ using spdz2k::Session;
 
 const std::string kKey = "key";
 
+Bytes view_of(const py::bytes& data) {
+  const std::string_view view = data;
+  return {reinterpret_cast<const u8*>(view.data()), view.size()};
+}
+
 py::bytes bytes_of(const std::vector<u8>& data) {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -41,11 +40,6 @@ std::span<const T> view(const py::array& array, const char* name) {
 // The view of an operand that only its owner passes; the other party passes None.
 inline std::span<const u64> view_if(const std::optional<py::array>& array, const char* name) {
   return array ? view<u64>(*array, name) : std::span<const u64>{};
-}
-
-inline std::span<const u8> view_of(const py::bytes& data) {
-  const std::string_view view = data;
-  return {reinterpret_cast<const u8*>(view.data()), view.size()};
 }
 
 inline Shape shape_of(const py::array& array) {

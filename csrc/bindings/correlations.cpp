@@ -15,6 +15,11 @@ namespace {
 
 constexpr i64 kBlock = sizeof(Block);
 
+Bytes view_of(const py::bytes& data) {
+  const std::string_view view = data;
+  return {reinterpret_cast<const u8*>(view.data()), view.size()};
+}
+
 py::bytes bytes_of(const std::vector<u8>& data) {
   return {reinterpret_cast<const char*>(data.data()), data.size()};
 }

@@ -81,6 +81,7 @@ class Engine(abc.ABC):
     stays_wide: bool = False  # a wide ring costs less than going from ring to ring: values stay where they are
     ot: tuple = ()  # what its correlations are made by, where it needs any
     actively_secure: bool = False  # holds against parties that deviate from the protocol; their inputs are checked
+    portable: bool = True  # shares are as good in another session of the same parties
     floors: bool = True  # truncations round down; False: to a neighbour at random, without bias
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
@@ -114,17 +115,6 @@ class Engine(abc.ABC):
         """Where the engine composes: ``relu``, ``maximum``, ``max_last``, ``argmax_last`` or ``function`` by operations
         of ``through``, which stands in front of this engine."""
         raise ConfigError(f"the engine {self.name} does not compose {name}")
-
-    def key_parts(self) -> tuple[bytes, ...]:
-        """Secrets of this process's parties, one each, without which their shares are worth nothing in another session;
-        empty where shares need none."""
-        return ()
-
-    def go_on_under(self, keys: Sequence[bytes]) -> None:
-        """Takes the ``keys`` of an earlier session in place of its own; all parties call it alike. Whatever was shared
-        in this session before is lost."""
-        if keys:
-            raise ConfigError(f"shares of the engine {self.name} need no keys")
 
     def owned(self, party: int) -> Engine:
         """The engine that computes on shares of placement Owned(party), in clear at the owner, without

@@ -34,7 +34,7 @@ class JointEngine(Engine):
         self.parties = len(self.engines)
         self.components = self.parties * engines[0].components
         self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
-        self.actively_secure = engines[0].actively_secure
+        self.actively_secure, self.portable = engines[0].actively_secure, engines[0].portable
         self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
         self.opened_together, self.composes = engines[0].opened_together, engines[0].composes
@@ -61,12 +61,6 @@ class JointEngine(Engine):
             for rank, engine in enumerate(self.engines)
         ]
         return [_join(results) for results in zip(*self.threads.run(by_party), strict=True)]
-
-    def key_parts(self) -> tuple[bytes, ...]:
-        return tuple(key for engine in self.engines for key in engine.key_parts())
-
-    def go_on_under(self, keys: Sequence[bytes]) -> None:
-        self.threads.run([partial(engine.go_on_under, [key]) for engine, key in zip(self.engines, keys, strict=True)])
 
     def close(self) -> None:
         """Ends the session and wipes the parties' keys."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import secrets
-from functools import partial
 from typing import Any
 
 from privml import _core
@@ -37,8 +36,8 @@ def established(
     test_seed: int | None = None,
 ) -> ActiveEngine:
     """An engine on a connected channel. ``test_seed`` makes all randomness deterministic (tests only)."""
-    opened = partial(_core.ActiveSession, channel, rank, checked_ring(ring), ot.provider, ot.k, test_seed)
-    return ActiveEngine(opened(), truncation, reopen=opened)
+    core = _core.ActiveSession(channel, rank, checked_ring(ring), ot.provider, ot.k, test_seed)
+    return ActiveEngine(core, truncation)
 
 
 def meter(rank: int, ot: OtChoice, ring: int = 64, truncation: str = "auto") -> ActiveEngine:

@@ -9,7 +9,7 @@ low bits; what their high bits are is unknown and looked at by nobody.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import torch
@@ -40,10 +40,6 @@ _NOTHING = {
 _protocols = _core.spdz2k
 
 
-def _added(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
-    return {name: _added(x, b[name]) if isinstance(x, dict) else x + b[name] for name, x in a.items()}
-
-
 class ActiveEngine(Engine):
     """One party's engine on an open ``_core.ActiveSession`` (or on a meter, which returns zeros).
 
@@ -54,38 +50,19 @@ class ActiveEngine(Engine):
     """
 
     name = "active"
+    portable = False  # codes are under keys of the session
     parties = 2
     trivial_inputs = False
     stays_wide = True
     actively_secure = True
 
-    def __init__(
-        self,
-        session: _core.ActiveSession,
-        truncation: str = "auto",
-        reopen: Callable[[bytes], _core.ActiveSession] | None = None,
-    ) -> None:
+    def __init__(self, session: _core.ActiveSession, truncation: str = "auto") -> None:
         if truncation not in TRUNCATIONS:
             raise ConfigError(f"truncation must be one of {', '.join(TRUNCATIONS)} here, got {truncation!r}")
         self.session, self.rank, self.truncation = session, session.rank, truncation
         self.ring, self.components = session.ring, session.components
         self.floors = truncation == "exact"
         self.failure = 0.0
-        self._reopen = reopen
-        self._earlier: list[dict[str, Any]] = []  # counters of sessions that this engine has left
-
-    def key_parts(self) -> tuple[bytes, ...]:
-        """This party's part of the MAC key. The peer, or whoever has both parts, could pass wrong values for right."""
-        return (self.session.key(),)
-
-    def go_on_under(self, keys: Sequence[bytes]) -> None:
-        """See ``Engine``. A new session on the same channel, set up again."""
-        if self._reopen is None:
-            raise ConfigError("this session has its correlations from a store and cannot go on under another key")
-        (key,) = keys
-        self._earlier.append(self.session.counters())
-        self.session.retire()
-        self.session = self._reopen(key)
 
     def close(self) -> None:
         self.session.close()
@@ -93,8 +70,7 @@ class ActiveEngine(Engine):
     def counters(self) -> dict[str, Any]:
         """See ``privml.session.ledger.Snapshot``; ``truncation_failure``: the probability that any truncation so far
         went wrong, at most."""
-        counters = reduce(_added, self._earlier, self.session.counters())
-        return {**counters, "truncation_failure": self.failure}
+        return {**self.session.counters(), "truncation_failure": self.failure}
 
     def drawn(self) -> dict[str, Any]:
         """Numbers of correlations drawn so far, by kind."""
