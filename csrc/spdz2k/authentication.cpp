@@ -99,6 +99,17 @@ Authentication<R>::Authentication(Session<R>& session, Party& party)
 }
 
 template <class R>
+void Authentication<R>::renew_pool() {
+  session_.require_alive();
+  session_.prg.fill_bits({key_.data() + R::s, key_.size() - R::s});
+  try {
+    seeds_[1] = std::move(make_seed_trees(party_, {&kPoolShape<R>, 1}, pool())[0]);
+  } catch (const SecurityAbort& error) {
+    session_.abort(error.what());
+  }
+}
+
+template <class R>
 template <class W>
 Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs,
                              Columns<W>* by_peer_pool, Columns<W>* by_own_pool) {
@@ -200,6 +211,11 @@ void cost_authentication_setup(privml::CostMeter& meter) {
 }
 
 template <class R>
+void cost_renew_pool(privml::CostMeter& meter) {
+  cost_seed_trees(meter, {&kPoolShape<R>, 1});
+}
+
+template <class R>
 void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
                        SilentVoleMeter* voles) {
   std::array<i64, 2> corrections{}, shown{};
@@ -223,6 +239,7 @@ void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits,
   template Block Authentication<R>::authenticate<Wide<R>>(std::span<const Wide<R>>,                \
                                                           std::span<Wide<R>>, std::span<Wide<R>>); \
   template void cost_authentication_setup<R>(privml::CostMeter&);                                  \
+  template void cost_renew_pool<R>(privml::CostMeter&);                                            \
   template void cost_authenticate<R>(privml::CostMeter&, std::array<i64, 2>, int, bool,            \
                                      SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)

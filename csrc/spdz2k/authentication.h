@@ -4,7 +4,7 @@
 // Functionality  both parties put in vectors of words; for each vector the parties get shares of
 //                alpha * x, its owner holding x as the share. Besides, the products of a vector
 //                with every bit of the other party's pool, a secret of `pool` bits that is fixed
-//                for the session and hides what a dishonest party may learn about triples
+//                until it is renewed and hides what a dishonest party may learn about triples
 //                (products.h).
 // Method         vector OLE (vole.h) with the MAC key's digits. Check: chi from a common seed
 // tossed
@@ -55,6 +55,9 @@ class Authentication {
   Session<R>& session() { return session_; }
   Party& party() { return party_; }
   std::span<const u8> pool() const { return {key_.data() + R::s, key_.size() - R::s}; }
+  // A fresh pool. A check that fails may show the pool that its batches used, and with it what was
+  // guessed about earlier batches; so batches that are in use must not share one with new ones.
+  void renew_pool();
   // From here on products with the MAC keys come from `source`, at both parties alike; null: from
   // the seeds again.
   void use_source(VoleSource<R>* source) { source_ = source; }
@@ -88,6 +91,8 @@ class Authentication {
 
 template <class R>
 void cost_authentication_setup(privml::CostMeter& meter);
+template <class R>
+void cost_renew_pool(privml::CostMeter& meter);
 // Counts by the owner's rank; words of `bits` bits. `voles` where a SilentVole is the source.
 template <class R>
 void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,

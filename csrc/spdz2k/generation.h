@@ -18,6 +18,7 @@ struct GenerationMeter {
   ::privml::CostMeter wire;  // all bytes, the clocks, the correlated OTs
   CostMeter session;         // openings pending, correlations drawn; its bytes and clocks follow
   std::optional<SilentVoleMeter> voles;  // where one makes the products with the MAC keys
+  bool pool_used = false;                // the next reserve that makes products takes a fresh one
 
   // Runs a cost function of the online protocols.
   template <class ProtocolCost>

@@ -75,6 +75,14 @@ bool only_words(const Step& step) {
   return step.item.kind == Kind::masks || step.item.kind == Kind::randoms;
 }
 
+// Whether a pool hides what goes into these batches.
+bool use_pool(const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    const Kind kind = step.item.kind;
+    return kind == Kind::squares || kind == Kind::triples || kind == Kind::matrix_triples;
+  });
+}
+
 template <class W>
 void copy(ShareView<W> from, ShareSpan<W> to) {
   std::copy(from.value.begin(), from.value.end(), to.value.begin());
@@ -140,6 +148,10 @@ void PreprocessingSupply<R>::reserve(const Demand& demand) {
   if (silent_ && !voles_ && voles_pay<R>(correlation_bits, stock(), demand)) {
     voles_ = std::make_unique<SilentVole<R>>(*authentication_);
     steps = plan();
+  }
+  if (use_pool(steps)) {
+    if (pool_used_) authentication_->renew_pool();
+    pool_used_ = true;
   }
   const Demand drawn = this->drawn();
   for (const Step& step : steps) make(step);
@@ -304,8 +316,13 @@ void cost_reserve(GenerationMeter& meter, Demand& stock, const Demand& wanted) {
   if (silent && !meter.voles && voles_pay<R>(correlation_bits, stock, wanted)) {
     begin_voles<R>(meter);
   }
-  for (const Step& step :
-       plan_production<R>(correlation_bits, stock, wanted, meter.voles.has_value())) {
+  const std::vector<Step> steps =
+      plan_production<R>(correlation_bits, stock, wanted, meter.voles.has_value());
+  if (use_pool(steps)) {
+    if (meter.pool_used) cost_renew_pool<R>(meter.wire);
+    meter.pool_used = true;
+  }
+  for (const Step& step : steps) {
     cost_step<R>(meter, step);
     book_step<R>(step, stock);
   }

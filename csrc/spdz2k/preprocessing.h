@@ -63,6 +63,7 @@ class PreprocessingSupply final : public Supply<R> {
   bool silent_;
   std::unique_ptr<Authentication<R>> authentication_;
   std::unique_ptr<SilentVole<R>> voles_;  // ends before it
+  bool pool_used_ = false;
   std::map<Item, Shelf<R>> shelves_;
 };
 
