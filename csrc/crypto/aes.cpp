@@ -55,10 +55,14 @@ i64 count_with(AesBackend backend, const Block* keys, Block first, Block* out, i
 }
 
 #if defined(__x86_64__)
-// Not every compiler's builtin knows this feature.
+// Not every compiler's builtin knows this feature. Asked once: every key set-up checks its backend,
+// and virtual machines trap this instruction, for longer than a key takes.
 bool has_vaes() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 9 & 1) != 0;
+  static const bool found = [] {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 9 & 1) != 0;
+  }();
+  return found;
 }
 #endif
 
