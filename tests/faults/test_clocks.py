@@ -42,6 +42,7 @@ def test_the_search_would_find_them():
 
 
 @pytest.mark.skipif(not any(map(os.path.exists, LIBRARIES)), reason="needs the system package libfaketime")
+@pytest.mark.slow
 @pytest.mark.parametrize("jump", ["+10d", "-10d"])
 def test_a_query_while_the_wall_clock_jumps(deploy, tmp_path, jump):
     """The client's clock jumps by ten days while it waits for the server's messages."""
