@@ -77,6 +77,10 @@ class Limits:
 ONE_QUERY = Limits(queries=1)
 
 
+class GaveWay(Exception):
+    """``Limits.room`` of a session that was idle and has been closed, as its client's next query came."""
+
+
 def answer(
     opener: Callable[..., Session],
     link: Link,
@@ -127,6 +131,8 @@ def answer(
                 channel.set_deadline(deadline)
                 try:
                     terms = grant(channel, service, limits.room(turn), settled[0])
+                except GaveWay:
+                    return "it was idle and gave way"
                 except Elsewhere:
                     return "the store does not suffice for its next query, which gets a session of its own"
                 terms.go_on(session, link.channels)

@@ -138,6 +138,8 @@ class Cluster:
                 self._heed(place, message)
         except Exception as raised:  # whatever starting it takes
             error = f"{type(raised).__name__}: {raised}"
+            if place.worker is not None:  # it would live on at its port, and nobody would hear it
+                place.worker.end()
         finally:
             with self._changed:
                 place.worker, place.state, place.sent = None, State(), 0

@@ -26,6 +26,8 @@ RESULTS = ("answered", "failed", "aborted")
 DIRECTIONS = ("sent", "received")
 # A caller who says nothing within this time is left.
 _REQUEST_SECONDS = 5.0
+# Callers at a time; more are sent away.
+_REQUESTS = 16
 
 
 class Watched(Protocol):
@@ -178,7 +180,27 @@ class _HttpServer(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], answer: Callable[[str], tuple[int, str, bytes]]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.answer = answer
+        self._room = threading.BoundedSemaphore(_REQUESTS)
         super().__init__(address, _Request)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._room.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._room.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A caller that leaves in the middle is nobody's trouble."""
 
     def server_bind(self) -> None:
         socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the resolver for a name that nothing here uses

@@ -20,7 +20,7 @@ from typing import Any
 from privml import _core
 from privml.context import Session
 from privml.errors import PrivmlError, ProtocolError, SecurityAbort
-from privml.service.answering import Answered, Limits, answer
+from privml.service.answering import Answered, GaveWay, Limits, answer
 from privml.service.events import error_fields, one_line
 from privml.service.host import Host
 from privml.service.progress import Progress
@@ -157,8 +157,11 @@ class Server(Host[Client]):
         return session
 
     def begin_turn(self, guest: Client, behind: int) -> Room:
-        """What there is room for in a session when ``behind`` queries, with the one that begins, are granted."""
+        """What there is room for in a session when ``behind`` queries, with the one that begins, are granted.
+        Raises GaveWay."""
         with self._lock:
+            if guest in self._leaving:
+                raise GaveWay
             self._idle.pop(guest, None)
             more = self._limits.queries
             if self.closing:

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import io
 import json
 import socket
+import threading
 import urllib.error
 import urllib.request
 from functools import partial
@@ -18,6 +21,7 @@ from running import LONG, Paused, Running
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ServiceBusy
+from privml.service import monitor
 from privml.service.dispatcher import Capacity
 from privml.service.events import Event
 from privml.service.logs import json_lines
@@ -67,7 +71,8 @@ def test_health_follows_the_service(program, free_address):
     with Running(partial(serve, program, "127.0.0.1:0"), monitor=free_address, capacity=capacity) as running:
         assert get(free_address, "/healthz") == (200, "alive\n") and get(free_address, "/readyz") == (200, "ready\n")
         assert get(free_address, "/")[0] == 404 and get(free_address, "/metrics/../etc")[0] == 404
-        paused = [Paused(program, running.address, VALUE) for _ in range(2)]
+        paused = [Paused(program, running.address, VALUE).there()]  # which has the worker
+        paused.append(Paused(program, running.address, VALUE))
         running.wait("queued", 2)
         assert get(free_address, "/readyz")[0] == 503, "the queue is full"
         now = metrics(free_address)
@@ -200,3 +205,24 @@ def test_a_peer_cannot_forge_a_line(program):
     for text in (stream.getvalue(), *running.lines):
         assert all(c.isprintable() or c == "\n" for c in text)
     assert all("\n" not in line for line in running.lines)
+
+
+def test_callers_beyond_its_room_are_sent_away():
+    server = monitor._HttpServer(("127.0.0.1", 0), lambda path: (200, "text/plain", b"well"))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        silent = [socket.create_connection(server.server_address) for _ in range(monitor._REQUESTS)]
+        with socket.create_connection(server.server_address) as late:  # calls are taken in the order in which they came
+            assert late.recv(1) == b""
+        for each in silent:
+            each.close()
+        while True:  # as soon as a thread has seen that its caller left
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                answer = urllib.request.urlopen(f"http://127.0.0.1:{server.server_address[1]}/healthz", timeout=5)
+                assert answer.read() == b"well"
+                break
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
