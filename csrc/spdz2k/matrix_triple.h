@@ -29,7 +29,7 @@
 //                average over rho unless the pools c and c' are equal; and the squares of f's
 //                characters (expanded by those of the constants first) sum to 1 at most. Hence A^i
 //                mod 2^k with the verdict is within 2^(-|pool|/2-1) of uniform, all entries and
-//                triples of a batch together.
+//                triples of a batch together. What more a failed check shows: products.h.
 //                Guesses at the pool after a rho, in the checks of later lines and batches, shift
 //                all six bits of a digit alike and are weighted by factors tossed later still: that
 //                they fit a given character has probability 2^(-5|pool|/6) about.

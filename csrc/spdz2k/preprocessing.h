@@ -5,7 +5,8 @@
 // Functionality  the draws of supply.h in any number, made when they come or ahead by reserve().
 //                What is handed out is wiped from the stock. Batches are planned alike by both
 //                parties (production.h), so cost_reserve() predicts bytes, depth and correlated OTs
-//                exactly. drawn() does not count what batches draw for themselves.
+//                exactly. drawn() does not count what batches draw for themselves. Every reserve()
+//                that makes products takes a fresh pool (products.h).
 // Stored         correlations can be taken out as bytes in one session and put into the supply of
 //                another that has the same MAC key parts; they are worth what the key is worth, so
 //                they are kept sealed and each is put in once (privml/store). A stored supply makes

@@ -20,9 +20,10 @@
 //                coefficients zero, whatever e, t and the frequency of the indicator are, so its
 //                expected square over r, r^ is at most 2^-|C| times that of A's and B's part, which
 //                sum to 1 (Parseval: bin is a bijection). Hence (a mod 2^k | p, verdict) is within
-//                2^(-|C|/2-1) of uniform for all products of a batch together, and over a session
-//                within 2^(-|C|/2+2), since an attack that learns anything fails with constant
-//                probability.
+//                2^(-|C|/2-1) of uniform for all products of a batch together. A sacrifice that
+//                fails shows more than that it does: its sums are alpha times the errors, from
+//                which the pool may be found. So a pool hides only batches that come into use
+//                when all of them have passed (preprocessing.h renews it for the next ones).
 // Privacy of b   against a receiver that authenticates a + e: the sacrifice then tests e' * b for
 // its
 //                choice of e' (if e' = 2^(k+s-1) it learns the lowest bit of b), b without z. The
