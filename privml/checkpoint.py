@@ -23,19 +23,12 @@ from safetensors.torch import save
 
 from privml.context import Session
 from privml.errors import ConfigError, CorruptFile
-from privml.formats import Boolean, FixedPoint, Float, Integer, Owned
+from privml.formats import FORMATS, Boolean, Integer, Owned
+from privml.graph import DTYPES
 from privml.sharing import reveal, share
 from privml.store.durable import FOLDER_MODE, replace, sync_folder
 from privml.tensor import SHARED, SecretTensor
 
-_FORMATS = {kind.__name__: kind for kind in (FixedPoint, Integer, Boolean, Float)}
-_DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-        torch.int8, torch.uint8, torch.bool,
-    )
-}  # fmt: skip
 _FILE = re.compile(r"step-(\d{9})\.safetensors\Z")
 _VERSION = "1"
 # What a file that is not as it was written can lead to.
@@ -127,8 +120,8 @@ def _tensors(session: Session, files: Sequence[Any], notes: Sequence[Mapping[str
             result[name] = files[0].get_tensor(f"{name}|0")
             continue
         fmt, owner = dict(about["format"]), about["owner"]
-        number = _FORMATS[fmt.pop("type")](**fmt)
-        dtype = _DTYPES[about["dtype"]]
+        number = FORMATS[fmt.pop("type")](**fmt)
+        dtype = DTYPES[about["dtype"]]
         count = session.engine.components if len(files) == 1 else session.engine.components // len(files)
         if about["components"] not in range(1, count + 1):
             raise ValueError(f"{name!r} has {about['components']!r} components")

@@ -16,7 +16,7 @@ from privml.context import node as current
 from privml.dispatch import TABLE, dispatch
 from privml.errors import InvalidInput, PrivmlError
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
-from privml.graph import SYM_SIZE, dtype_of, shape_of
+from privml.graph import SYM_SIZE, dtype_of, placeholders, shape_of
 from privml.ops.values import engine_of, like
 from privml.ops.words import reformatted
 from privml.sharing import share
@@ -135,7 +135,7 @@ def share_attributes(
 def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner: int = 1) -> list[Any]:
     """Secrets of party ``owner``, one per placeholder. Others pass the shape instead of a tensor; secret tensors
     stay what they are."""
-    nodes = [node for node in graph.nodes if node.op == "placeholder"]
+    nodes = placeholders(graph)
     if len(nodes) != len(values):
         raise InvalidInput(f"the program takes {len(nodes)} input(s), got {len(values)}")
     shared = []

@@ -107,6 +107,8 @@ def float_format(name: str | Float | None) -> Float | None:
 
 
 Format = FixedPoint | Integer | Boolean | Float
+# What files call a kind of format.
+FORMATS = {kind.__name__: kind for kind in (FixedPoint, Integer, Boolean, Float)}
 
 
 @dataclass(frozen=True, slots=True)

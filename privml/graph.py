@@ -49,11 +49,26 @@ _PUBLIC = (
 )
 
 
+# What files call a dtype.
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
+        torch.int8, torch.uint8, torch.bool,
+    )
+}  # fmt: skip
+
+
 @cache
 def operators() -> dict[str, OpOverload]:
     """Name -> operator of everything a graph may call: the functional rows of the table and a few creators."""
     rows = [row for row, rule in TABLE.items() if not row._schema.is_mutable and not rule.__module__.endswith(".leak")]
     return {str(row): row for row in (*rows, *_PUBLIC)}
+
+
+def placeholders(graph: fx.Graph) -> list[fx.Node]:
+    """The graph's inputs, in order."""
+    return [node for node in graph.nodes if node.op == "placeholder"]
 
 
 def is_allowed(target: Any) -> bool:

@@ -16,10 +16,11 @@ from torch import fx
 
 from privml.context import Numerics, Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.engines.demands import difference
 from privml.errors import ConfigError
 from privml.execution import share_attributes, share_inputs
 from privml.formats import Format
-from privml.graph import calls, dtype_of, shape_of
+from privml.graph import calls, dtype_of, placeholders, shape_of
 from privml.parallel import Plans, run_graph
 from privml.passes.cost import SessionMeter, predict
 from privml.program_body import body_of, digest, formats_of, graph_of
@@ -89,7 +90,7 @@ class Program:
 
     @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
-        return tuple(_spec(n, INPUT_OWNER) for n in self.graph.nodes if n.op == "placeholder")
+        return tuple(_spec(node, INPUT_OWNER) for node in placeholders(self.graph))
 
     @cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
@@ -235,7 +236,7 @@ class Program:
                 known = engine.drawn()
                 if further:
                     session.query(shapes)
-                    known = _difference(engine.drawn(), known)
+                    known = difference(engine.drawn(), known)
             if len(self._demands) >= KEPT_COUNTS:
                 self._demands.clear()
             self._demands[key] = known
@@ -312,18 +313,6 @@ def _active_meter(rank: int, ot: OtChoice, ring: int, truncation: str) -> Any:
     from privml.engines.active import meter  # programs load without the compiled core
 
     return meter(rank, ot, ring, truncation)
-
-
-def _difference(more: Mapping[str, Any], less: Mapping[str, Any]) -> dict[str, Any]:
-    """Between two numbers of correlations drawn, kind by kind; ``less`` was drawn on the way to ``more``."""
-
-    def between(a: Any, b: Any) -> Any:
-        if isinstance(a, Mapping):
-            counts = {key: count - b.get(key, 0) for key, count in a.items()}
-            return {key: count for key, count in counts.items() if count}
-        return tuple(x - y for x, y in zip(a, b, strict=True)) if isinstance(a, tuple) else a - b
-
-    return {kind: between(more[kind], less[kind]) for kind in more}
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:

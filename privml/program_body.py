@@ -26,17 +26,9 @@ from torch import fx
 
 from privml.context import EXPONENTIALS, Numerics
 from privml.errors import ConfigError, CorruptFile, UnsupportedOperator
-from privml.formats import Boolean, FixedPoint, Float, Format, Integer
-from privml.graph import attribute, dtype_of, name_of, shape_of, target_of, tensor_of
+from privml.formats import FORMATS, Boolean, Float, Format, Integer
+from privml.graph import DTYPES, attribute, dtype_of, name_of, shape_of, target_of, tensor_of
 
-_FORMATS = {kind.__name__: kind for kind in (FixedPoint, Integer, Boolean, Float)}
-_DTYPES = {
-    str(dtype).removeprefix("torch."): dtype
-    for dtype in (
-        torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.int64, torch.int32, torch.int16,
-        torch.int8, torch.uint8, torch.bool,
-    )
-}  # fmt: skip
 _LAYOUTS = {"strided": torch.strided}
 _MEMORY = {"contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format}
 _KINDS = {"input": "placeholder", "attribute": "get_attr", "call": "call_function"}
@@ -215,7 +207,7 @@ def _decode_node(
     node.meta["secret"] = entry["secret"] is True
     if "shape" in entry:
         node.meta["shape"] = tuple(None if n is None else _integer(n) for n in entry["shape"])
-        node.meta["dtype"] = _DTYPES[entry["dtype"]]
+        node.meta["dtype"] = DTYPES[entry["dtype"]]
     elif kind != "call":
         raise CorruptFile(f"the {kind} {name!r} has no shape")
     if node.meta["secret"]:
@@ -252,11 +244,11 @@ def _decode(value: Any, nodes: Mapping[str, fx.Node]) -> Any:
         return {"inf": float("inf"), "-inf": float("-inf")}[content]
     if key == "device":
         return torch.device("cpu")
-    return {"dtype": _DTYPES, "layout": _LAYOUTS, "memory_format": _MEMORY}[key][content]
+    return {"dtype": DTYPES, "layout": _LAYOUTS, "memory_format": _MEMORY}[key][content]
 
 
 def _decode_format(value: Mapping[str, Any]) -> Format:
-    kind = _FORMATS[value["type"]]
+    kind = FORMATS[value["type"]]
     fields = {k: v for k, v in value.items() if k != "type"}
     for key, given in fields.items():
         fits = type(given) is bool if key == "nonnegative" else type(given) is int and 0 <= given <= 2**64
@@ -268,7 +260,7 @@ def _decode_format(value: Mapping[str, Any]) -> Format:
 
 
 def _decode_constant(value: Mapping[str, Any]) -> torch.Tensor:
-    dtype, shape = _DTYPES[value["dtype"]], [_integer(n) for n in value["shape"]]
+    dtype, shape = DTYPES[value["dtype"]], [_integer(n) for n in value["shape"]]
     data = bytearray(base64.b64decode(value["data"], validate=True))
     if not data and 0 not in shape:
         raise CorruptFile(f"a constant of shape {shape} has no elements")

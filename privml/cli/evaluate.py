@@ -82,6 +82,8 @@ def settings_of(config: DictConfig) -> Settings:
     ot = ot_of(config)
     if not ot.decided:
         raise ConfigError("ot=auto chooses for a query; name the provider to evaluate with")
+    if config.repeats < 1:
+        raise ConfigError(f"repeats={config.repeats}: a query is run at least once")
     numerics = config.get("numerics")
     network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
     return Settings(
@@ -90,6 +92,7 @@ def settings_of(config: DictConfig) -> Settings:
         ot=ot,
         numerics=None if numerics is None else OmegaConf.to_container(numerics),  # type: ignore[arg-type]
         rows=config.count,
+        repeats=config.repeats,
         largest=config.largest,
         patience=config.patience,
         threads=config.threads,

@@ -18,42 +18,15 @@ from typing import Any
 import torch
 
 from privml.engines import ring
+from privml.engines.catalogue import check_divisor
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
 from privml.engines.shares import Share, stack
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
 
-# Functions that every engine computes, with the domains where their results mean something.
-FUNCTIONS = {
-    "exp_negative": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
-    "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
-    "softplus": "all", "sin": "all", "cos": "all",
-}  # fmt: skip
-# Other forms of some of them, which engines that do not stay wide have (see ``Numerics.exp``).
-FORMS = {
-    "exp_negative_spline": "x <= 0", "exp_negative_exact": "x <= 0", "exp_negative_product": "x <= 0",
-    "sin_product": "all", "cos_product": "all",
-}  # fmt: skip
-
-# Operations on floats: of two values or one, correctly rounded; comparisons of two, which give Boolean shares;
-# functions of one value of format FLOAT_FUNCTION_FORMAT, within one unit of the last place.
-FLOAT_ARITHMETIC = {"add": 2, "multiply": 2, "divide": 2, "maximum": 2, "sqrt": 1, "relu": 1, "round_to_integer": 1}
-FLOAT_COMPARISONS = ("less_than", "less_equal", "equal")
-FLOAT_FUNCTIONS = (
-    "exp", "log", "exp2", "log2", "sigmoid", "tanh", "erf", "gelu", "rsqrt", "sin_pi", "cos_pi", "tan_pi",
-)  # fmt: skip
-FLOAT_FUNCTION_FORMAT = Float(8, 23)
-
-LARGEST_DIVISOR = (1 << 26) - 1
 # Numbers of so many bits are divided by one product in 64 bits (see Engine.divide_public).
 _EXACT_BITS = 29
-
-
-def check_divisor(divisor: int) -> None:
-    """ValueError unless 1 <= divisor <= LARGEST_DIVISOR."""
-    if not 1 <= divisor <= LARGEST_DIVISOR:
-        raise ValueError(f"a public divisor must be from 1 to {LARGEST_DIVISOR}, got {divisor}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import torch
 
 from privml.context import current_node
 from privml.engines import ring
-from privml.engines.base import Engine, Operand, Share, check_divisor
+from privml.engines.base import Engine, Operand, Share
+from privml.engines.catalogue import check_divisor
 from privml.engines.formulas import Formula
 from privml.errors import OverflowDetected
 from privml.formats import FixedPoint, Float, Integer

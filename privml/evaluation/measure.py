@@ -38,14 +38,16 @@ CHUNK = 100
 @dataclass(frozen=True)
 class Settings:
     """``rows``: of one query, fewer where more than ``largest`` bytes would be sent; a query that even then sends more,
-    or whose messages take longer than ``patience`` seconds, is predicted but not run. ``numerics``: for all models in
-    place of their own. ``network``: name, delay_ms, bandwidth_mbps. ``ring``: of engine ``active``."""
+    or whose messages take longer than ``patience`` seconds, is predicted but not run. ``repeats``: runs of that query,
+    of which the record has the one of median time. ``numerics``: for all models in place of their own. ``network``:
+    name, delay_ms, bandwidth_mbps. ``ring``: of engine ``active``."""
 
     engine: str
     network: Mapping[str, Any]
     ot: OtChoice = DEFAULT_OT
     numerics: Mapping[str, Any] | None = None
     rows: int = 10
+    repeats: int = 1
     largest: float = 1e9
     patience: float = 150.0
     threads: int = 1
@@ -99,7 +101,7 @@ def evaluate(
     if sent(predicted, PHASES) > settings.largest or waiting > settings.patience:
         record = _record(prepared, card, settings, rows, None, predicted, None)
     else:
-        run = _launch(prepared, settings, rows, progress)
+        run = _median_run(prepared, settings, rows, progress)
         record = _record(prepared, card, settings, rows, run.outputs, predicted, run)
     return replace(record, predicted_seconds=seconds)
 
@@ -155,6 +157,11 @@ class _Count:
 def sent(ledgers: list[Any], phases: tuple[str, ...]) -> int:
     """Bytes of all parties."""
     return sum(ledger["total"][phase]["sent"] for ledger in ledgers for phase in phases)
+
+
+def _median_run(prepared: Prepared, settings: Settings, rows: int, progress: Progress | None) -> Run:
+    runs = [_launch(prepared, settings, rows, progress) for _ in range(settings.repeats)]
+    return sorted(runs, key=lambda run: run.client.seconds)[(len(runs) - 1) // 2]
 
 
 def _launch(prepared: Prepared, settings: Settings, rows: int, progress: Progress | None) -> Run:

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from privml.engines.base import LARGEST_DIVISOR, Engine, Share
+from privml.engines.base import Engine, Share
+from privml.engines.catalogue import LARGEST_DIVISOR
 from privml.formats import FixedPoint
 from privml.ops.ring_formats import RingFormat, ring_format
 

@@ -16,7 +16,7 @@ from privml.engines.plain import PlainEngine
 from privml.errors import ConfigError, OverflowDetected
 from privml.execution import execute, share_attributes, share_inputs
 from privml.formats import Boolean, FixedPoint, Integer, float_format
-from privml.graph import attribute, tensor_of
+from privml.graph import attribute, placeholders, tensor_of
 from privml.passes.float_layers import INTEGER_BITS, all_floats, inner_floats, named_floats, write_floats
 from privml.passes.kinds import Kind, factors, is_secret
 from privml.passes.ranges import Range, calibrate, chunks
@@ -209,7 +209,7 @@ def _measure(
 ) -> float:
     """The largest error of the plain engine's outputs, relative to the largest output; where no output is a real number
     the part of them that differs."""
-    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    inputs = placeholders(module.graph)
     labels = only_labels(expected)
     most = _MEASURED_LABELS if labels else _MEASURED
     few = chunks(inputs, [x[:most] if x.dim() else x for x in data])

@@ -11,7 +11,7 @@ from torch import fx
 
 from privml.context import Numerics, Session
 from privml.execution import share_attributes, share_inputs
-from privml.graph import dtype_of, shape_of
+from privml.graph import dtype_of, placeholders, shape_of
 from privml.parallel import Plans, run_graph
 from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.sharing import reveal
@@ -37,7 +37,7 @@ def predict(
     """
     session = SessionMeter(graph, constants, numerics, meter, plans)
     if shapes is None:
-        nodes = [node for node in graph.nodes if node.op == "placeholder"]
+        nodes = placeholders(graph)
         shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
     return session.query(shapes, on_node, reveal_to)
 
@@ -71,7 +71,7 @@ class SessionMeter:
         ledger = session.ledger = Ledger(lambda: self._now() - before)
         if on_node is not None:
             ledger.on_node.append(on_node)
-        nodes = [node for node in graph.nodes if node.op == "placeholder"]
+        nodes = placeholders(graph)
         inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
         shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
         if self._attributes is None:

@@ -12,7 +12,7 @@ from torch import fx
 
 from privml.errors import InvalidInput
 from privml.execution import execute
-from privml.graph import attribute, shape_of, tensor_of
+from privml.graph import attribute, placeholders, shape_of, tensor_of
 
 # Fractional bits up to which inputs count as exact fixed-point numbers (pixels / 256 and the like).
 FINEST = 12
@@ -37,7 +37,7 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
 
     Raises InvalidInput for shapes that do not fit the graph, and where a value becomes NaN or infinite.
     """
-    inputs = [node for node in module.graph.nodes if node.op == "placeholder"]
+    inputs = placeholders(module.graph)
     check_shapes(inputs, data)
     attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     ranges: dict[fx.Node, Range] = {}

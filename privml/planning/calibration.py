@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from privml.engines.demands import NOTHING, Demand, Item, items_of
 from privml.errors import PrivmlError
 from privml.planning.calls import Call, Sample
 from privml.planning.engines import Setting, offer_of
-from privml.planning.items import NOTHING, Demand, Item, items_of
 from privml.planning.machine import fingerprint, machine
 
 MODULE = "privml.planning.measuring"

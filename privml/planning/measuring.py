@@ -21,14 +21,13 @@ import torch
 from privml import _core
 from privml.bench import party as twopc_party
 from privml.bench import threepc_party
-from privml.engines import active, threepc
+from privml.engines import active, demands, threepc
 from privml.engines.active import ActiveEngine
 from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
+from privml.engines.demands import Item
 from privml.engines.twopc import connected, connections
-from privml.planning import items
 from privml.planning.calls import Sample, arguments
-from privml.planning.items import Item
 
 UNSHAPED = {"delay_ms": 0.0, "bandwidth_mbps": 0.0}
 # Correlations of each direction that are timed at once.
@@ -118,7 +117,7 @@ def stock_of(sample: Sample, engine: Engine, rank: int, call: Callable[[], Any])
         args, kwargs = arguments(sample, meter, rank)
         getattr(meter, sample.method)(*args, **kwargs)
         drawn = meter.drawn()
-        return lambda row: engine.reserve(items.times(drawn, row))
+        return lambda row: engine.reserve(demands.times(drawn, row))
     before = engine.counters()
     call()
     after = engine.counters()
@@ -131,12 +130,12 @@ def seconds_per_item(engine: ActiveEngine, item: Item, wanted: int) -> float:
     """Of making one among as many as are wanted, or as a sample of ``TIMED_ITEMS`` bytes holds."""
     like = engine.drawn()
     meter = active.meter(0, OtChoice("softspoken", security="malicious"), engine.ring)
-    meter.reserve(items.demand_for(item, 1000, like))
+    meter.reserve(demands.demand_for(item, 1000, like))
     one = meter.counters()["preprocess"]["sent"] / 1000
     count = max(min(wanted, round(TIMED_ITEMS / max(one, 1.0))), 1)
     meet(engine)
     start = time.perf_counter()
-    engine.reserve(items.demand_for(item, count, like))
+    engine.reserve(demands.demand_for(item, count, like))
     meet(engine)
     return (time.perf_counter() - start) / count
 

@@ -19,10 +19,10 @@ import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import DEFAULT_OT
+from privml.engines.demands import NOTHING, Demand
 from privml.planning.calibration import Calibration, greeting, hop, planning
 from privml.planning.calls import Call
 from privml.planning.engines import Setting, offer_of
-from privml.planning.items import NOTHING, Demand
 from privml.planning.times import Times, calls_of, demand_of, times_of
 from privml.program import Program
 from privml.program_file import write_program

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from privml.engines.demands import NOTHING
 from privml.planning.calibration import Calibration, correlation, greeting, hop, planning, setup
 from privml.planning.calls import Call, Watch, Watched
 from privml.planning.engines import Setting, offer_of
-from privml.planning.items import NOTHING
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.session.ledger import Ledger, Snapshot

@@ -113,11 +113,9 @@ class Front(Host[Client]):
     def running(self) -> int:
         return sum(state.running for state in self._cluster.states)
 
-    def run(self) -> int:
-        try:
-            return super().run()
-        finally:
-            self._stop.cut = self._cluster.end()
+    def end(self) -> int:
+        super().end()
+        return self._cluster.end()
 
     def tidy(self) -> None:
         super().tidy()

@@ -89,7 +89,7 @@ class Host(Generic[Guest]):
                 self.tidy()
         finally:
             self.door.close()
-            self._stop.cut = self.dispatcher.end()
+            self._stop.cut = self.end()
             self.events.tell("stopped", count=self.count, cut=self._stop.cut)
         if self._failure is not None:
             raise self._failure
@@ -146,6 +146,10 @@ class Host(Generic[Guest]):
         return self.dispatcher.running
 
     # ---- the end
+    def end(self) -> int:
+        """Cuts off what still runs; how many sessions that were."""
+        return self.dispatcher.end()
+
     @property
     def _failure(self) -> BaseException | None:
         return self.dispatcher.failure or self.events.failure

@@ -14,6 +14,7 @@ from typing import Any
 from privml import _core
 from privml.engines.active import ActiveEngine, established
 from privml.engines.correlations import OtChoice
+from privml.engines.demands import Item, items_of
 from privml.errors import CorruptFile, ProtocolError
 from privml.session.joint_writer import JointWriter
 from privml.session.ledger import Snapshot
@@ -28,11 +29,13 @@ Progress = Callable[[int, int, str], None]
 
 def numbers_of(demand: Mapping[str, Any]) -> dict[str, int]:
     """Of each kind that is drawn, how many; the names are those of ``_core.seal_active``."""
-    counts = {name: count for name, count in demand.items() if isinstance(count, int)}
-    counts |= {f"masks {owner}": count for owner, count in enumerate(demand["masks"])}
-    counts |= {f"edabits {width}": count for width, count in demand["edabits"].items()}
-    counts |= {f"matrices {n}x{k}x{m}": count for (n, k, m), count in demand["matrices"].items()}
-    return {name: count for name, count in counts.items() if count}
+    return {_name(item): count for item, count in items_of(demand).items()}
+
+
+def _name(item: Item) -> str:
+    if item.part is None:
+        return item.kind
+    return f"{item.kind} {'x'.join(map(str, item.part)) if isinstance(item.part, tuple) else item.part}"
 
 
 def kinds_of(demand: Mapping[str, Any], ring: int) -> tuple[Kind, ...]:

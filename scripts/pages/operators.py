@@ -10,7 +10,8 @@ import torch
 import privml.ops  # noqa: F401 - fills the table
 from privml import dispatch
 from privml.engines.active import ActiveEngine
-from privml.engines.base import FORMS, FUNCTIONS, Engine
+from privml.engines.base import Engine
+from privml.engines.catalogue import FORMS, FUNCTIONS
 from privml.engines.plain import PlainEngine
 from privml.engines.threepc import ThreePartyEngine
 from privml.engines.twopc import TwoPartyEngine

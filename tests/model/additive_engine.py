@@ -9,7 +9,8 @@ Results equal the plain engine's bit for bit.
 import torch
 
 from privml.engines import ring
-from privml.engines.base import FORMS, FUNCTIONS, Engine
+from privml.engines.base import Engine
+from privml.engines.catalogue import FORMS, FUNCTIONS
 from privml.engines.plain import PlainEngine
 
 

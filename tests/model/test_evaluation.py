@@ -60,6 +60,14 @@ def test_what_is_too_large_or_slow_is_predicted_but_not_run(some):
     assert slow.measured is None and slow.rows == 10 and slow.messages_seconds > 5
 
 
+def test_the_record_is_that_of_the_run_of_median_time(monkeypatch):
+    taken = iter([0.5, 0.1, 0.9])
+    run = lambda *_: SimpleNamespace(client=SimpleNamespace(seconds=next(taken)))  # noqa: E731
+    monkeypatch.setattr(measure, "_launch", run)
+    found = measure._median_run(None, measure.Settings("twopc", LAN, repeats=3), 1, None)
+    assert found.client.seconds == 0.5
+
+
 def test_engines_are_named_when_one_is_unknown():
     with pytest.raises(ConfigError, match="threepc"):
         evaluated("mlp", "quantum")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import privml
-from privml.engines.base import FORMS, FUNCTIONS
+from privml.engines.catalogue import FORMS, FUNCTIONS
 from privml.engines.exponentials import exp_negative_function
 from privml.engines.plain import PlainEngine
 from privml.formats import FixedPoint

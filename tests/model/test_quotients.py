@@ -7,7 +7,7 @@ from additive_engine import AdditiveEngine
 from torch import nn
 
 import privml
-from privml.engines.base import LARGEST_DIVISOR
+from privml.engines.catalogue import LARGEST_DIVISOR
 from privml.engines.plain import PlainEngine
 from privml.errors import OverflowDetected
 

@@ -54,7 +54,7 @@ def play(rank: int, side: str, address: str, options: dict, say: Callable[[str],
     if die_at in ("preprocess", "online"):
         threading.Timer(0.3, die).start()
     if die_at == "stop":
-        os.kill(os.getpid(), signal.SIGSTOP)
+        signal.raise_signal(signal.SIGSTOP)  # sent to this thread, which goes no further
     if options.get("phase") == "preprocess":
         for count in range(1 << 20, 1 << 25, 1 << 20):
             engine.session.reserve(count, count)

@@ -66,7 +66,7 @@ def send_query(pipe: Connection, folder: str, options: dict) -> None:
     def progress(done: int, total: int, label: str) -> None:
         if label == stop_at:
             pipe.send("stopped")
-            os.kill(os.getpid(), signal.SIGSTOP)
+            signal.raise_signal(signal.SIGSTOP)  # sent to this thread, which goes no further
         if label == die_at:
             die()
 

@@ -7,6 +7,7 @@ import queue
 from concurrent.futures import ThreadPoolExecutor
 
 import torch
+from small_network import Net
 
 from privml.errors import PrivmlError
 from privml.service.preprocess import Order, preprocess
@@ -14,16 +15,6 @@ from privml.service.query import query
 from privml.service.serve import serve
 
 INPUT = torch.tensor([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]])
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.second(torch.relu(self.first(x)))
 
 
 def both(server, client):

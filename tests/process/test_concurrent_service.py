@@ -13,6 +13,7 @@ from functools import partial
 import pytest
 import torch
 from running import LONG, Paused, Running
+from small_network import Net
 
 from privml import Tls
 from privml.conversion import convert
@@ -28,16 +29,6 @@ from privml.session.handshake import MAGIC
 from privml.session.lanes import LANE_MAGIC
 
 IDEAL = OtChoice("ideal")  # what is tested here is who is served, not the protocols
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.second(torch.relu(self.first(x)))
 
 
 @pytest.fixture(scope="module")

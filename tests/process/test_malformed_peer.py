@@ -17,6 +17,7 @@ import psutil
 import pytest
 import service_party
 import torch
+from small_network import Net
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
@@ -60,16 +61,6 @@ BREAKS = {
     "its end missing": adversary.truncate,
     "closed": adversary.hang_up,
 }
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.second(torch.relu(self.first(x)))
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import pytest
 import service_party
 import torch
 from patience import PATIENCE
+from small_network import Net
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
@@ -20,16 +21,6 @@ from privml.errors import InvalidInput
 from privml.service.launch import launch
 
 INPUT = [[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]]
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.second(torch.relu(self.first(x)))
 
 
 def converted(seed_weight=0.0):

@@ -8,6 +8,7 @@ import socket
 import threading
 
 import torch
+from small_network import Net
 
 import privml
 from privml.engines.correlations import OtChoice
@@ -15,16 +16,6 @@ from privml.program import Program
 from privml.service.answering import Limits
 from privml.service.deal import deal
 from privml.service.serve import serve
-
-
-class Net(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        torch.manual_seed(3)
-        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
-
-    def forward(self, x):
-        return self.second(torch.relu(self.first(x)))
 
 
 def converted() -> Program:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from privml.engines import threepc
-from privml.engines.base import FUNCTIONS
+from privml.engines.catalogue import FUNCTIONS
 from privml.engines.composed import function, segmented
 from privml.engines.composed.steps import spline
 from privml.engines.plain import PlainEngine

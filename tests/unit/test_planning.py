@@ -7,15 +7,15 @@ import pytest
 import torch
 
 from privml.conversion import convert
-from privml.engines import threepc, twopc
+from privml.engines import demands, threepc, twopc
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
+from privml.engines.demands import Item
 from privml.engines.threepc.links import Message, Meter
-from privml.planning import calls, items
+from privml.planning import calls
 from privml.planning.calibration import Calibration, correlation, named, of_kind, setup
 from privml.planning.calls import Watch, Watched, describe
 from privml.planning.engines import OFFERS, Setting, offer_of
-from privml.planning.items import Item
 from privml.planning.times import calls_of, cost_of, times_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
@@ -156,7 +156,7 @@ def test_calls_and_correlations_take_their_time(program: Program, tmp_path) -> N
 def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
     setting, shapes = offer_of("active").setting(OtChoice()), program.shapes(2)
     demand = program.demand(*shapes, ring=64)
-    wanted = items.items_of(demand)
+    wanted = demands.items_of(demand)
     assert wanted[Item("masks", 0)] == demand["masks"][0] and wanted[Item("triples")] == demand["triples"] > 0
     assert {part for kind, part in wanted if kind == "edabits"} == set(demand["edabits"])
     seconds = {of_kind(setting, item): 1e3 * place for place, item in enumerate(wanted, 1)}
@@ -167,9 +167,9 @@ def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
 
 def test_demands_are_told_apart_and_multiplied(program: Program) -> None:
     demand = program.demand(*program.shapes(2), ring=64)
-    assert items.difference(items.times(demand, 3), items.times(demand, 2)) == demand
-    for item, count in items.items_of(demand).items():
-        assert items.items_of(items.demand_for(item, count, demand)) == {item: count}
+    assert demands.difference(demands.times(demand, 3), demands.times(demand, 2)) == demand
+    for item, count in demands.items_of(demand).items():
+        assert demands.items_of(demands.demand_for(item, count, demand)) == {item: count}
 
 
 def test_a_meter_of_three_knows_when_messages_are_there() -> None:

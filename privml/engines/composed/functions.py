@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of ``engines.base.FUNCTIONS`` for engines whose comparisons and tables are cheap.
+"""The functions of ``engines.catalogue.FUNCTIONS`` for engines whose comparisons and tables are cheap.
 
 Smooth activations: 64 pieces of degree 4 between two thresholds beyond which they are constant or the argument.
 Exponentials: x log2(e) = k + u, 2^k from a table, 2^u by one polynomial.

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from privml.context import Session, current_node
-from privml.engines.base import FLOAT_FUNCTION_FORMAT, Engine, Share
+from privml.engines.base import Engine, Share
+from privml.engines.catalogue import FLOAT_FUNCTION_FORMAT
 from privml.formats import Float, Owned, Placement
 from privml.ops.rescaling import convert
 from privml.ops.values import BOOLEAN, engine_of, expand, is_secret, result_dtype, unify

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Correlations of an actively secure session by kind: what a program draws, as items whose making can be timed."""
+"""Numbers of correlations that an actively secure session draws, by kind, as the compiled core names them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A network that is quickly converted, with weights that are always the same, for tests of what runs around it."""
+
+import torch
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(3)
+        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.second(torch.relu(self.first(x)))
