@@ -14,7 +14,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,10 @@ def greeting(setting: Setting) -> str:
     return f"{setting.prefix}/greeting"
 
 
+def step(setting: Setting) -> str:
+    return f"{setting.prefix}/step"
+
+
 def hop(setting: Setting, delayed: bool) -> str:
     return f"{setting.prefix}/hop/{'delayed' if delayed else 'still'}"
 
@@ -66,7 +70,7 @@ def planning(setting: Setting, program: str, shapes: Sequence[Sequence[int]]) ->
 @dataclass(slots=True)
 class Calibration:
     """Seconds by name: of calls, of the set-up, of making a correlation or an item, of a party's counting; and from
-    ``reference`` of the greeting and of what a message takes beyond its link."""
+    ``reference`` of the greeting, of a graph's node beside its calls, and of what a message takes beyond its link."""
 
     path: Path
     seconds: dict[str, float] = field(default_factory=dict)
@@ -95,14 +99,14 @@ class Calibration:
         samples = {call.sample.key: call.sample for call in calls}
         return [sample for sample in samples.values() if named(setting, sample) not in self.seconds]
 
-    def missing_items(self, setting: Setting, demand: Demand) -> dict[Item, int]:
-        """The items that are not measured yet, and how many are wanted."""
-        items = items_of(demand).items() if offer_of(setting.engine).by_kind else ()
-        return {item: count for item, count in items if of_kind(setting, item) not in self.seconds}
+    def missing_items(self, setting: Setting, demand: Demand) -> list[Item]:
+        """The items that are not measured yet."""
+        items = items_of(demand) if offer_of(setting.engine).by_kind else ()
+        return [item for item in items if of_kind(setting, item) not in self.seconds]
 
     def knows(self, setting: Setting, calls: Iterable[Call], demand: Demand = NOTHING) -> bool:
         """Whether times can be told of a query of these calls that draws ``demand``."""
-        names = (setup(setting), greeting(setting), hop(setting, False), hop(setting, True))
+        names = (setup(setting), greeting(setting), step(setting), hop(setting, False), hop(setting, True))
         measured = not self.missing(setting, calls) and not self.missing_items(setting, demand)
         return measured and all(name in self.seconds for name in names)
 
@@ -140,7 +144,7 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privml"
 
 
-def measure(setting: Setting, samples: Sequence[Sample], items: Mapping[Item, int]) -> dict[str, float]:
+def measure(setting: Setting, samples: Sequence[Sample], items: Sequence[Item]) -> dict[str, float]:
     """Seconds by name, of the slowest party, from parties that are processes of their own."""
     task = {
         "engine": setting.engine,
@@ -149,7 +153,7 @@ def measure(setting: Setting, samples: Sequence[Sample], items: Mapping[Item, in
         "truncation": setting.truncation,
         "ring": setting.ring,
         "samples": list(samples),
-        "items": dict(items),
+        "items": list(items),
     }
     with tempfile.TemporaryDirectory(prefix="privml-") as where:
         file = Path(where, "task")

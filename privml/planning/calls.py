@@ -93,10 +93,13 @@ class Call:
     times: float
 
 
-def describe(method: str, args: Sequence[Any], kwargs: dict[str, Any], lanes: int, size: int) -> Call:
-    """The call's sample: its own shapes, or a smaller share of the same work."""
-    words = [_described(value) for value in args]
-    named = [(name, _described(value)) for name, value in sorted(kwargs.items())]
+def describe(
+    method: str, args: Sequence[Any], kwargs: dict[str, Any], lanes: int, size: int, components: int = 1
+) -> Call:
+    """The call's sample: its own shapes, or a smaller share of the same work. ``components``: tensors per share of
+    numbers, of which shares of bits may have fewer."""
+    words = [_described(value, components) for value in args]
+    named = [(name, _described(value, components)) for name, value in sorted(kwargs.items())]
     shapes = {_shape(word) for word in (*words, *(word for _, word in named))} - {None}
     if len(shapes) != 1 or method not in _BY_ELEMENT | _BY_ROW:
         return Call(Sample(method, tuple(words), tuple(named), lanes, size), 1.0)
@@ -115,13 +118,15 @@ def describe(method: str, args: Sequence[Any], kwargs: dict[str, Any], lanes: in
     return Call(sample, count / taken)
 
 
-def _described(value: Any) -> Any:
+def _described(value: Any, components: int) -> Any:
     if isinstance(value, Operand):
-        return OperandOf(_described(value.share), value.bits, value.owner, value.signed, value.nonnegative)
+        share = _described(value.share, components)
+        return OperandOf(share, value.bits, value.owner, value.signed, value.nonnegative)
     if isinstance(value, torch.Tensor):
         return TensorOf(tuple(value.shape), value.dtype is torch.uint8)
     if isinstance(value, tuple) and value and isinstance(value[0], torch.Tensor):
-        return ShareOf(tuple(value[0].shape), value[0].dtype is torch.uint8)
+        bits = value[0].dtype is torch.uint8 or len(value) < components
+        return ShareOf(tuple(value[0].shape), bits)
     if isinstance(value, Formula):  # any functions take as long; these have names
         terms = tuple(Term(np.cos, None if term.g is None else np.sin, term.constant) for term in value.terms)
         return replace(value, terms=terms)
@@ -187,7 +192,7 @@ class Watch:
         size = _wire_bytes(engine) - before
         if size == 0:
             return result  # computing between calls
-        call = describe(name, args, kwargs, engine.lanes, size)
+        call = describe(name, args, kwargs, engine.lanes, size, engine.components)
         with self._lock:
             self.calls.append(call)
         self._go_on(engine, start, 0.0 if self.seconds is None else self.seconds(call))

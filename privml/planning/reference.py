@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls measured one by one do not show: a reference query between real parties, beside its prediction.
+"""What calls measured one by one do not show: reference queries between real parties, beside their prediction.
 
 A party that has waited goes on more slowly than one in a row of calls, and a shaped channel wakes it a little late;
-what a query takes beyond its prediction is spread over its messages. The rest of the query is its greeting.
+what the layers of a query take beyond their prediction is spread over its messages. The rest is the greeting, and work
+for each node of the graph: two queries of different depth tell them apart.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import torch
 from privml.conversion import convert
 from privml.engines.correlations import DEFAULT_OT
 from privml.engines.demands import NOTHING, Demand
-from privml.planning.calibration import Calibration, greeting, hop, planning
+from privml.planning.calibration import Calibration, greeting, hop, planning, step
 from privml.planning.calls import Call
 from privml.planning.engines import Setting, offer_of
 from privml.planning.times import Times, calls_of, demand_of, times_of
@@ -29,18 +30,18 @@ from privml.program_file import write_program
 from privml.service.choose_ot import LinkProfile
 from privml.service.launch import PartyReport, launch
 
-# Layers of the reference network: enough messages that those of one query tell.
-LAYERS, WIDTH = 24, 8
+# Layers of the reference networks: enough messages that those of one query tell, and few.
+LAYERS, FEW, WIDTH = 24, 2, 8
 # A link of some delay: that of a local network.
 DELAYED = LinkProfile(0.4, 3000.0)
 RUNS = 3
 COUNTING = "privml.planning.counting"
 
 
-def reference() -> tuple[Program, torch.Tensor]:
-    """A small deep network, and an input."""
+def reference(depth: int) -> tuple[Program, torch.Tensor]:
+    """A small network of so many layers, and an input."""
     torch.manual_seed(0)
-    layers = [layer for _ in range(LAYERS) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
+    layers = [layer for _ in range(depth) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
     value = torch.rand(1, WIDTH)
     return convert(torch.nn.Sequential(*layers).eval(), calibration=value, numerics={"bits": 32}), value
 
@@ -48,24 +49,38 @@ def reference() -> tuple[Program, torch.Tensor]:
 def calibrate(calibration: Calibration, setting: Setting, calls: Sequence[Call], demand: Demand = NOTHING) -> None:
     """Measures all that ``calibration`` lacks of ``setting``, these calls and the items of ``demand``, and keeps it."""
     calibration.complete(setting, calls, demand)
-    if hop(setting, False) in calibration.seconds:
+    if step(setting) in calibration.seconds:
         return
-    program, value = reference()
-    shapes = [tuple(value.shape)]
-    calibration.complete(setting, calls_of(program, shapes, setting), demand_of(program, shapes, setting))
-    calibrate_planning(calibration, setting, program, shapes)
-    greetings = []
+    for name in (greeting(setting), hop(setting, False), hop(setting, True)):
+        calibration.seconds.pop(name, None)  # of an attempt that did not come to its end
+    rest: list[tuple[int, float]] = []
+    for depth in (LAYERS, FEW):
+        program, value = reference(depth)
+        shapes = [tuple(value.shape)]
+        calibration.complete(setting, calls_of(program, shapes, setting), demand_of(program, shapes, setting))
+        calibrate_planning(calibration, setting, program, shapes)
+        if depth == LAYERS:
+            _calibrate_hops(calibration, setting, program, value)
+        runs = [_run(setting, program, value, LinkProfile()) for _ in range(RUNS)]
+        # The least disturbed one: this is short beside what else a busy machine does.
+        seconds = min(run.seconds for run in runs)
+        predicted = times_of(program, shapes, setting, LinkProfile(), calibration).seconds
+        rest.append((len(program.graph.nodes), seconds - predicted))
+    (many, deep), (few, flat) = rest
+    each = min(max(deep - flat, 0.0) / (many - few), max(flat, 0.0) / few)
+    calibration.seconds[greeting(setting)] = max(flat - few * each, 0.0)
+    calibration.seconds[step(setting)] = each
+    calibration.save()
+
+
+def _calibrate_hops(calibration: Calibration, setting: Setting, program: Program, value: torch.Tensor) -> None:
+    """What a message takes beyond its link, on one without a delay and on another."""
     for delayed, link in ((False, LinkProfile()), (True, DELAYED)):
-        times = times_of(program, shapes, setting, link, calibration)
+        times = times_of(program, [tuple(value.shape)], setting, link, calibration)
         runs = [_run(setting, program, value, link) for _ in range(RUNS)]
         online = statistics.median(sum(node["online"]["seconds"] for node in run.ledger["nodes"]) for run in runs)
         depth = runs[0].ledger["total"]["online"]["depth"]
-        calibration.seconds[hop(setting, delayed)] = max(online - times.online, 0.0) / depth
-        if not delayed:
-            greetings = [run.seconds - _after_greeting(run) - times.greeting for run in runs]
-    # The least disturbed one: a greeting is short beside what else a busy machine does.
-    calibration.seconds[greeting(setting)] = max(min(greetings), 0.0)
-    calibration.save()
+        calibration.seconds[hop(setting, delayed)] = max(online - sum(times.nodes.values()), 0.0) / depth
 
 
 def calibrate_planning(
@@ -83,13 +98,6 @@ def calibrate_planning(
         found = [float(subprocess.run(command, capture_output=True, check=True, text=True).stdout) for _ in range(2)]
     calibration.seconds[name] = min(found)
     calibration.save()
-
-
-def _after_greeting(run: PartyReport) -> float:
-    """Seconds of set-up, correlations and layers; layers with what a party computes between messages."""
-    total = run.ledger["total"]
-    online = sum(node["online"]["seconds"] for node in run.ledger["nodes"])
-    return total["setup"]["seconds"] + total["preprocess"]["seconds"] + online
 
 
 def forecast(

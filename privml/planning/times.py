@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privml.engines.demands import NOTHING
-from privml.planning.calibration import Calibration, correlation, greeting, hop, planning, setup
+from privml.planning.calibration import Calibration, correlation, greeting, hop, planning, setup, step
 from privml.planning.calls import Call, Watch, Watched
 from privml.planning.engines import Setting, offer_of
 from privml.program import Program
@@ -23,7 +23,8 @@ from privml.session.ledger import Ledger, Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of a query by phase; ``greeting``: hello, and both parties' own planning. ``nodes``: online, by layer."""
+    """Seconds of a query by phase; ``greeting``: hello, both parties' own planning, and what they do for each node of
+    the graph beside its calls. ``nodes``: online, by layer."""
 
     ledger: Ledger
     greeting: float
@@ -77,6 +78,7 @@ def times_of(
     ledger = program.metered(Watched(engine, watch), *shapes, on_node=on_node)
     watch.tick(engine)
     before = calibration.seconds.get(greeting(setting), 0.0) + offer.greeting_hops * link.delay_ms / 1000
+    before += len(program.graph.nodes) * calibration.seconds.get(step(setting), 0.0)
     # Both parties count what the query draws, side by side.
     before += calibration.seconds.get(planning(setting, program.hash, shapes), 0.0)
     return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import joined, lines_of, opening, picture
+from pages.results import NOTE, PEERS, RESULTS, joined, lines_of, opening, picture
+from privml.evaluation.records import read_all
+from privml.evaluation.views import Zoo
 
 _MEGA = 1 << 20
 
@@ -131,33 +134,39 @@ def networks() -> dict[str, str]:
 
 
 def predictions() -> dict[str, str]:
-    name = "predicted-times"
-    lines = lines_of(name)
-    machine = lines[0]["machine"]
-    text = opening(
-        "Predicted beside measured", "python benchmarks/predict_times.py", [name], [],
-        "What `privml cost` foretells and what a run between fresh processes took, on a machine that other programs "
-        "kept busy (load around 10). Bytes and depth were equal in every run. How it is predicted: "
-        "[costs and times](../costs.md).",
-    )  # fmt: skip
-    text += [f"{machine['processor']}, {machine['cores']} cores, {size(machine['memory_bytes'])}; "
-             f"Python {machine['python']}, torch {machine['torch']}.", ""]  # fmt: skip
-    rows = [
-        [line["model"], line["engine"], line["network"], seconds(line["predicted"]["seconds"]),
-         seconds(line["measured"]["seconds"]), f"{line['ratio']:.2f}", "yes" if line["exact_bytes"] else "no"]
-        for line in lines
+    told = [record for record in Zoo(read_all(RESULTS / "zoo")).runs if record.predicted_seconds and record.measured]
+    ratios = [record.predicted_seconds / record.measured.seconds for record in told]
+    days = sorted({record.about["time"][:10] for record in told})
+    text = [
+        "---", "hide: [toc]", "---", "", NOTE, "", "# Predicted beside measured", "",
+        "What `privml cost` foretells of a query of so many rows, and what it took between fresh processes. Bytes and "
+        "depth were equal in every run. How it is predicted: [costs and times](../costs.md).", "",
+        "- Run: `privml evaluate zoo engine=... network=... calibrate=missing repeats=3`.",
+        f"- Where: {PEERS['machine']}.",
+        f"- When: {' and '.join(dict.fromkeys((days[0], days[-1])))}. Records: `benchmarks/results/zoo`.", "",
+        f"Within a quarter: {_close(ratios)} of {len(told)} queries.", "",
     ]  # fmt: skip
-    text += table(["model", "engine", "network", "predicted", "measured", "ratio", "bytes equal"], rows, words=3)
-    drawn = [
-        Bars(
-            f"{line['model']}, {line['engine']}, {line['network']}",
-            (line["predicted"]["seconds"], line["measured"]["seconds"]),
+    networks = list(dict.fromkeys(record.network["name"] for record in told))
+    rows = []
+    for way in dict.fromkeys(record.way for record in told):
+        here = [
+            [x for r, x in zip(told, ratios, strict=True) if (r.way, r.network["name"]) == (way, n)] for n in networks
+        ]
+        rows.append(
+            [way, *(f"{_close(x)} of {len(x)}" if x else "" for x in here), f"{statistics.median(sum(here, [])):.2f}"]
         )
-        for line in lines
-    ]
-    chart = bars("Seconds of a query (logarithmic)", ("predicted", "measured"), drawn, seconds)
-    text += picture("predictions", "Predicted and measured seconds of queries")
-    return {"benchmarks/predictions.md": joined(text), "assets/benchmarks/predictions.svg": str(chart)}
+    text += table(["engine", *networks, "median of predicted : measured"], rows)
+    rows = [
+        [record.model, record.way, record.network["name"], str(record.rows), seconds(record.predicted_seconds),
+         seconds(record.measured.seconds), f"{ratio:.2f}", "yes" if record.exact else "no"]
+        for record, ratio in zip(told, ratios, strict=True)
+    ]  # fmt: skip
+    head = ["model", "engine", "network", "rows", "predicted", "measured", "ratio", "bytes equal"]
+    return {"benchmarks/predictions.md": joined(text + table(head, rows, words=3))}
+
+
+def _close(ratios: Sequence[float]) -> int:
+    return sum(abs(ratio - 1) <= 0.25 for ratio in ratios)
 
 
 def spu() -> dict[str, str]:

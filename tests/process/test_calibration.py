@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -35,6 +33,7 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRIVML_CACHE", str(tmp_path))
     monkeypatch.setattr(reference, "RUNS", 1)
     monkeypatch.setattr(reference, "LAYERS", 2)
+    monkeypatch.setattr(reference, "FEW", 1)
 
 
 def test_every_call_is_measured_once_and_kept(program: Program, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,19 +60,3 @@ def test_bytes_and_depth_are_predicted_exactly(program: Program, name: str) -> N
             assert (predicted.sent, predicted.received) == (found["sent"], found["received"]), (rank, phase)
             if phase == "online":
                 assert predicted.depth == found["depth"], rank
-
-
-def test_the_benchmark_of_predictions_writes_its_lines(
-    tmp_path: Path, quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    import predict_times
-
-    out = tmp_path / "times.jsonl"
-    chosen = ["--models", "mlp", "--engines", "threepc", "--networks", "loopback", "--repeats", "1", "--out", str(out)]
-    monkeypatch.setattr(sys, "argv", ["predict_times.py", *chosen])
-    predict_times.main()
-    (row,) = [json.loads(line) for line in out.read_text().splitlines()]
-    assert row["exact_bytes"] and row["ratio"] > 0 and row["machine"]["cores"] >= 1
-    shown = capsys.readouterr().out
-    assert "| mlp | threepc | loopback |" in shown and "| equal |" in shown

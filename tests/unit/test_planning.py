@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from privml.conversion import convert
-from privml.engines import demands, threepc, twopc
+from privml.engines import active, demands, threepc, twopc
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.demands import Item
@@ -54,6 +54,16 @@ def test_elements_alike_are_measured_on_a_flat_array() -> None:
         describe("select", [(BITS[:5],), (WORDS[:5],), 32], {}, 1, 500),
     ):
         assert other.sample.key != call.sample.key
+
+
+def test_shares_of_bits_are_told_by_their_components_where_they_are_words() -> None:
+    call = describe("bits_to_ring", [(WORDS, WORDS), 64], {}, 1, 600, components=4)
+    assert call.sample.args[0] == calls.ShareOf((60,), True)
+    number = describe("relu", [(WORDS,) * 4, 64], {}, 1, 600, components=4)
+    assert number.sample.args[0] == calls.ShareOf((60,), False)
+    meter = active.meter(0, OtChoice("ideal"), 64)
+    args, kwargs = calls.arguments(call.sample, meter, 0)
+    assert len(args[0]) == 2 and len(meter.bits_to_ring(*args, **kwargs)) == meter.components
 
 
 def test_a_large_call_is_measured_in_part() -> None:
