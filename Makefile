@@ -140,7 +140,7 @@ wheel: setup
 	$(BIN)/python -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
-test-wheel: setup
+test-wheel: build
 	$(BIN)/python -m pytest -m slow tests/packaging
 
 clean:
