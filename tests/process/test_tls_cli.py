@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from commands import Command
 from commands import run as privml
@@ -30,8 +34,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def tls(name: str, role: str, peer: str) -> list[str]:
-    files = {"authority": "certs/authority.pem", "certificate": f"certs/{name}.pem", "key": f"certs/{name}.key"}
+def tls(name: str, role: str, peer: str, place: str = "certs") -> list[str]:
+    """Settings of party ``name``, whose certificate lies in ``place``, while it trusts the authority of all."""
+    files = {"authority": "certs/authority.pem", "certificate": f"{place}/{name}.pem", "key": f"{place}/{name}.key"}
     return [*(f"network.tls.{what}={file}" for what, file in files.items()), f"network.tls.names.{role}={peer}"]
 
 
@@ -52,6 +57,57 @@ def test_a_query_between_certificates(folder: Path) -> None:
         log = server.stdout.read()
     assert log.count("IdentityError") == 3 and "stranger-c" in log
     assert np.load(folder / "scores.npy").shape == (1, 10)
+
+
+class Told:
+    """What a server with log=json tells; ``event`` waits for the next event of a kind."""
+
+    def __init__(self, server: Command) -> None:
+        self._lines, self._kept = server.stdout, []
+
+    def event(self, kind: str, worker: int | None = None) -> dict:
+        """``worker``: whose event it is, None for the front's own."""
+
+        def fits(event: dict) -> bool:
+            return event["event"] == kind and event.get("worker") == worker
+
+        for event in filter(fits, self._kept):
+            self._kept.remove(event)
+            return event
+        for line in self._lines:
+            event = json.loads(line)
+            if fits(event):
+                return event
+            self._kept.append(event)
+        raise AssertionError(f"the server ended without '{kind}': {self._kept}")
+
+
+def test_a_cluster_between_certificates(folder: Path) -> None:
+    """Front and worker bear one certificate, and each refuses clients that it does not know."""
+    make_authority(folder / "elsewhere")
+    issue(folder / "elsewhere", "lab-b")
+    place = ["program=lenet/program", "weights=lenet/weights.safetensors", "listen=127.0.0.1:0", "log=json"]
+    cluster = ["cluster=local", "workers=1"]
+    lab = tls("lab-b", "server", "hospital-a")
+    strangers = (tls("stranger-c", "server", "hospital-a"), tls("lab-b", "server", "hospital-a", "elsewhere"), [])
+    with Command("serve", *place, *cluster, *tls("hospital-a", "client", "lab-b"), cwd=folder) as server:
+        told = Told(server)
+        ports = {worker: told.event("listening", worker)["port"] for worker in (None, 0)}
+        ask = ["query", "program=lenet/program", "input=digit.npy"]
+        for worker, port in ports.items():
+            for identity in strangers:
+                refused = privml(*ask, f"server=127.0.0.1:{port}", *identity, cwd=folder, check=False)
+                assert refused.returncode == 1 and "Traceback" not in refused.stderr, refused.stderr
+                assert "IdentityError: " in refused.stderr or "PeerDisconnected: " in refused.stderr, refused.stderr
+                event = told.event("refused", worker)
+                assert event["reason"] == "identity" and event["error"] == "IdentityError", event
+        privml(*ask, f"server=127.0.0.1:{ports[None]}", "retries=10", "out=moved.npy", *lab, cwd=folder)
+        assert told.event("moved")["peer"] == told.event("answered", 0)["peer"] == "lab-b"
+        workers = psutil.Process(server.pid).children()
+        os.kill(server.pid, signal.SIGTERM)
+        assert server.wait() == 0
+        assert told.event("stopped")["cut"] == 0 and not psutil.wait_procs(workers, 60)[1]
+    assert np.load(folder / "moved.npy").shape == (1, 10)
 
 
 def test_certificates_are_shown(folder: Path) -> None:
