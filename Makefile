@@ -6,17 +6,19 @@
 # make docs    the documentation as a site, build/site/index.html; make pages writes those that are generated (settings, papers, benchmarks ...)
 # make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
 # make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
-# make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (an hour, less with POINTS=5);
-#                the table of docs/faults.md
-# make soak    10,000 queries through `privml serve` with clients coming and going (hours); QUERIES=500 for fewer
+# make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (hours, less with POINTS=5);
+#                the table of docs/faults.md; in parts with ONLY="lanes or TLS", ONLY=training: the rest of the table stays
+# make soak    10,000 queries through `privml serve` with clients coming and going (hours); QUERIES=500 for fewer, SOAK="engine=threepc"
+#                for other settings, RESUME=1 goes on with a run that was interrupted; the table of docs/faults.md
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
 #                the primitives against the hardware and rational numbers (a minute)
 # make prove-active   actively secure sessions against every alteration of every message (an hour); STEP=9 takes every ninth
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
-# make fuzz SECONDS=600 [TARGETS="frames onnx"]   everything that reads a peer's or a file's bytes, for so long each, under
-#                AddressSanitizer and UndefinedBehaviorSanitizer (Clang with libFuzzer); docs/fuzzing.md
+# make fuzz SECONDS=600 [TARGETS="frames onnx"]   everything that reads a peer's or a file's bytes, for so long each, JOBS at a time, under
+#                AddressSanitizer and UndefinedBehaviorSanitizer (Clang with libFuzzer); RESUME=1 takes those that an interrupted run
+#                has left; the table of docs/fuzzing.md
 # make fuzz-smoke   the corpora through all targets, with any compiler (make test does it, too)
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -108,7 +110,8 @@ fuzz-build: setup
 	$(BIN)/cmake --build build/fuzz -j $(JOBS)
 
 fuzz: fuzz-build build
-	$(BIN)/python scripts/fuzz.py $(SECONDS) $(TARGETS)
+	status=0; $(BIN)/python scripts/fuzz.py $(SECONDS) $(if $(RESUME),resume,) $(TARGETS) || status=$$?; \
+	$(BIN)/python scripts/make_pages.py runs; exit $$status
 
 fuzz-smoke: build
 	build/release/fuzz_tests
@@ -120,11 +123,13 @@ bench: build
 
 # Links that lose packets and full disks are made by root alone; others skip those tests.
 faults: build
-	PRIVML_FAULTS=benchmarks/results PRIVML_FAULTS_POINTS=$(or $(POINTS),20) $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider tests/faults
-	$(BIN)/python tests/faults/fault_table.py benchmarks/results/faults.jsonl docs/faults.md
+	status=0; PRIVML_FAULTS=benchmarks/results PRIVML_FAULTS_POINTS=$(or $(POINTS),20) \
+	  $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)",) tests/faults || status=$$?; \
+	$(BIN)/python scripts/make_pages.py runs; exit $$status
 
 soak: build
-	$(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000)
+	status=0; $(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000) resume=$(if $(RESUME),true,false) $(SOAK) || status=$$?; \
+	$(BIN)/python scripts/make_pages.py runs; exit $$status
 
 docs: setup
 	$(BIN)/python scripts/requirements.py docs | $(BIN)/pip install -q -r /dev/stdin

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzes every target, or those named, for so many seconds each: python scripts/fuzz.py SECONDS [TARGET...].
+"""Fuzzes every target, or those named, for so many seconds each: python scripts/fuzz.py SECONDS [resume] [TARGET...].
 
 As many at a time as there are cores (JOBS=...). Compiled targets are those of build/fuzz (`make fuzz-build`). What they
-find beyond the corpus goes to build/fuzz/found; the input of a finding to tests/fuzz/corpus. Prints a table, and ends
-with 1 where there was a finding. ``fuzz.py keep`` moves the small inputs that reach most into the corpus.
+find beyond the corpus goes to build/fuzz/found; the input of a finding to tests/fuzz/corpus. Ends with 1 where there
+was a finding. ``fuzz.py keep`` moves the small inputs that reach most into the corpus.
+
+The outcome of each target is kept when it has had its time, in benchmarks/results/fuzz.jsonl in place of an earlier
+one. ``resume`` leaves out the targets that the last run has kept with as many seconds. A target that was cut short is
+not kept; what it has found is.
 """
 
 from __future__ import annotations
@@ -12,16 +16,24 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 CORPUS, BUILD = ROOT / "tests" / "fuzz" / "corpus", ROOT / "build" / "fuzz"
-FOUND = BUILD / "found"
+FOUND, RESULTS = BUILD / "found", ROOT / "benchmarks" / "results" / "fuzz.jsonl"
+# The names of the targets that the run under way, or the last one, has kept.
+DONE = BUILD / "done.json"
+# With which libFuzzer ends when it is interrupted.
+_INTERRUPTED = 72
 # Of the corpus of one compiled target.
 MOST_FILES, MOST_BYTES = 24, 600
 _STATUS = re.compile(r"#(\d+)\s+\S+\s+cov: (\d+) ft: (\d+)(?: corp: (\d+))?")
@@ -29,13 +41,20 @@ _STATUS = re.compile(r"#(\d+)\s+\S+\s+cov: (\d+) ft: (\d+)(?: corp: (\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``coverage``: edges of the compiled code, lines of the Python code."""
+    """``seconds``: that the target had; a finding ends a compiled one. ``coverage`` counts ``covers``, edges of the
+    compiled code or lines of the Python code."""
 
     target: str
+    seconds: float
     executions: int
     coverage: int
+    covers: str
     inputs: int
     findings: list[str]
+
+
+class Interrupted(Exception):
+    """A target that was cut short, by Ctrl-C or a signal."""
 
 
 def compiled_targets() -> list[str]:
@@ -56,7 +75,10 @@ def fuzz_compiled(target: str, seconds: float) -> Outcome:
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     limits = ["-rss_limit_mb=1536", "-malloc_limit_mb=512", "-timeout=25", "-max_len=4096", "-use_value_profile=1"]
     command = [str(BUILD / f"fuzz_{target}"), f"-max_total_time={int(seconds)}", f"-artifact_prefix={CORPUS / target}/"]
+    start = time.monotonic()
     run = subprocess.run([*command, *limits, str(found), str(CORPUS / target)], capture_output=True, text=True)
+    if run.returncode == _INTERRUPTED:
+        raise Interrupted(target)
     status = _STATUS.findall(run.stderr)
     executions, coverage, _, inputs = status[-1] if status else ("0", "0", "0", "0")
     findings = (
@@ -67,11 +89,13 @@ def fuzz_compiled(target: str, seconds: float) -> Outcome:
     if run.returncode != 0:
         (BUILD / f"{target}.log").write_text(run.stderr)
         findings.append(f"see {BUILD / target}.log")
-    return Outcome(target, int(executions), int(coverage), int(inputs or 0), findings)
+    lasted = round(time.monotonic() - start, 1)
+    return Outcome(target, lasted, int(executions), int(coverage), "edges", int(inputs or 0), findings)
 
 
 def fuzz_python(target: str, seconds: float) -> Outcome:
     command = [sys.executable, str(ROOT / "tests" / "fuzz" / "fuzz_python.py"), target, str(seconds)]
+    start = time.monotonic()
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     results = [
         json.loads(line.removeprefix("RESULT ")) for line in run.stdout.splitlines() if line.startswith("RESULT ")
@@ -79,8 +103,13 @@ def fuzz_python(target: str, seconds: float) -> Outcome:
     findings = [line for line in run.stdout.splitlines() if line.startswith("FINDING ")]
     if findings:
         print(run.stdout, flush=True)
-    last = results[-1] if results else {"lines": 0, "pool": 0}
-    return Outcome(target, sum(r["executions"] for r in results), last["lines"], last["pool"], findings)
+    if run.returncode == -signal.SIGINT:
+        raise Interrupted(target)
+    if run.returncode not in (0, 1) or not (results or findings):
+        raise RuntimeError(f"{target} ended with status {run.returncode} and told nothing")
+    last, lasted = results[-1] if results else {"lines": 0, "pool": 0}, round(time.monotonic() - start, 1)
+    executions = sum(result["executions"] for result in results)
+    return Outcome(target, lasted, executions, last["lines"], "lines", last["pool"], findings)
 
 
 def keep() -> None:
@@ -96,22 +125,66 @@ def keep() -> None:
         print(f"{target}: {len(list((CORPUS / target).iterdir()))} inputs")
 
 
-def main(seconds: float, names: list[str]) -> int:
+class Kept:
+    """What runs leave, for several threads: the newest outcome of each target in ``results``; in ``done`` the seconds
+    that the targets of this run, and with ``resume`` of the last one, were to have."""
+
+    def __init__(self, results: Path, done: Path, resume: bool) -> None:
+        self._results, self._done, self._lock = results, done, threading.Lock()
+        self.seconds: dict[str, float] = json.loads(done.read_text()) if resume and done.exists() else {}
+
+    def add(self, outcome: Outcome, seconds: float, order: list[str]) -> None:
+        """``order``: of all targets, which is that of the lines."""
+        with self._lock:
+            rows = {row["target"]: row for row in self._rows()} | {outcome.target: asdict(outcome)}
+            lines = sorted(rows.values(), key=lambda row: order.index(row["target"]) if row["target"] in order else -1)
+            replace(self._results, "".join(json.dumps(row) + "\n" for row in lines))
+            self.seconds[outcome.target] = seconds
+            replace(self._done, json.dumps(self.seconds))
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self._results.read_text().splitlines()] if self._results.exists() else []
+
+
+def replace(file: Path, text: str) -> None:
+    """Writes a file that is whole at every moment."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_suffix(".new")
+    new.write_text(text)
+    new.replace(file)
+
+
+def main(seconds: float, words: list[str]) -> int:
     compiled = compiled_targets()
-    names = names or [*compiled, *python_targets()]
+    every, resume = [*compiled, *python_targets()], "resume" in words
+    names = [word for word in words if word != "resume"] or every
+    if unknown := sorted(set(names) - set(every)):
+        sys.exit(f"no target {', '.join(unknown)}; there are {', '.join(every)}")
+    kept, outcomes = Kept(RESULTS, DONE, resume), []
+    left = [name for name in names if kept.seconds.get(name, 0.0) < seconds]
 
-    def one(name: str) -> Outcome:
+    def one(name: str) -> None:
         outcome = (fuzz_compiled if name in compiled else fuzz_python)(name, seconds)
-        print(f"{name}: {outcome.executions} executions, {len(outcome.findings)} findings", flush=True)
-        return outcome
+        kept.add(outcome, seconds, every)
+        outcomes.append(outcome)
+        print(f"{name}: {outcome.executions:,} executions, {len(outcome.findings)} findings", flush=True)
+        for finding in outcome.findings:
+            print(f"  {finding}", flush=True)
 
-    with ThreadPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count() or 1)) as pool:
-        outcomes = list(pool.map(one, names))
-    print("| target | executions | coverage | inputs | findings |\n| --- | ---: | ---: | ---: | ---: |")
-    for each in outcomes:
-        print(f"| {each.target} | {each.executions:,} | {each.coverage:,} | {each.inputs} | {len(each.findings)} |")
-        for finding in each.findings:
-            print(f"  {finding}")
+    jobs = int(os.environ.get("JOBS") or os.cpu_count() or 1)
+    print(f"{len(left)} of {len(names)} targets for {seconds:g} seconds each, {jobs} at a time", flush=True)
+    try:
+        with ThreadPoolExecutor(jobs) as pool:
+            begun = [pool.submit(one, name) for name in left]
+            try:
+                for each in begun:
+                    each.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    except (KeyboardInterrupt, Interrupted) as why:
+        print(f"interrupted{f' at {why}' if str(why) else ''}: resume takes the targets that are left", flush=True)
+        return 130
     return 1 if any(outcome.findings for outcome in outcomes) else 0
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the generated pages and pictures of the documentation: ``python scripts/make_pages.py [--check] [NAME...]``.
 
-NAME: drawings, settings, operators, papers, benchmarks; all without one. ``--check`` writes nothing, says which files
-are not current and ends with 1 if there are any.
+NAME: drawings, settings, operators, papers, benchmarks, runs; all without one. ``--check`` writes nothing, says which
+files are not current and ends with 1 if there are any.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ MODULES = {
     "operators": "pages.operators",
     "papers": "pages.papers",
     "benchmarks": "pages.benchmarks",
+    "runs": "pages.runs",
 }
 if str(ROOT / "scripts") not in sys.path:
     sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]

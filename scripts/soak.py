@@ -5,17 +5,21 @@
     python scripts/soak.py                                   10,000 queries of the small MLP and of LeNet-5
     python scripts/soak.py model=mlp queries=2000 clients=4
     python scripts/soak.py engine=threepc seconds=600        with a dealer, who is watched too; ten minutes at most
+    python scripts/soak.py engine=threepc resume=true        the rest of its queries
 
 Every answer is compared with the plain engine's. Sessions have one to `per_session` queries; a share of the clients
 misbehaves: garbage, silence, an end in the middle of a query. After every `sample` queries the server gives back memory
 it does not use (malloc_trim, by a signal handler installed around the verb) and is measured. The run fails for a wrong
 answer, an error of a client that behaves, growth of memory beyond `limit_kib` per 1,000 queries, or descriptors or
 threads left at the end; never for its speed.
+
+Everything is kept as it comes, in `out` with the ending .journal, and the record is written anew with every sample.
+resume=true goes on with a run that was interrupted or had no more time, on new servers, until `queries` are answered in
+all; the record says so.
 """
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import queue
@@ -27,16 +31,17 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
+
+from soak_record import ANSWERED, OUT_OF_TIME, Journal, Sample, differences, keep, read, verdict  # noqa: E402
 
 # The verb as the command line has it, with a handler that returns unused memory to the system.
 SERVED = """
@@ -50,36 +55,24 @@ GARBAGE, SILENT, LEAVING = "garbage", "silent", "leaving"
 DEFAULTS: dict[str, Any] = {
     "model": "mlp+lenet", "engine": "twopc", "queries": 10_000, "clients": 2, "per_client": 50, "per_session": 5,
     "sample": 100, GARBAGE: 100, SILENT: 1000, LEAVING: 50, "limit_kib": 256.0, "deadline": 30.0, "out": "", "seed": 1,
-    "serve": "", "batch": 1, "seconds": 0,
+    "serve": "", "batch": 1, "seconds": 0, "resume": False,
 }  # fmt: skip
 
 
 @dataclass
-class Sample:
-    """What a process holds after so many answered queries."""
-
-    queries: int
-    rss_kib: int
-    descriptors: int
-    threads: int
-
-
-@dataclass
 class Watched:
-    """A server or dealer under way and what was seen of it."""
+    """A server or dealer under way."""
 
     name: str
     process: subprocess.Popen
     address: str
-    samples: list[Sample] = field(default_factory=list)
 
     def sample(self, queries: int) -> Sample:
         os.kill(self.process.pid, signal.SIGUSR1)
         time.sleep(1.0)  # its main thread wakes twice a second
         status = dict(line.split(":", 1) for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines())
         descriptors = len(os.listdir(f"/proc/{self.process.pid}/fd"))
-        self.samples.append(Sample(queries, int(status["VmRSS"].split()[0]), descriptors, int(status["Threads"])))
-        return self.samples[-1]
+        return Sample(queries, int(status["VmRSS"].split()[0]), descriptors, int(status["Threads"]))
 
 
 def settings_of(words: list[str]) -> dict[str, Any]:
@@ -87,7 +80,8 @@ def settings_of(words: list[str]) -> dict[str, Any]:
     for name, _, value in (word.partition("=") for word in words):
         if name not in settings:
             sys.exit(f"unknown setting {name}; there are {', '.join(settings)}")
-        settings[name] = type(DEFAULTS[name])(value)
+        kind = type(DEFAULTS[name])
+        settings[name] = value == "true" if kind is bool else kind(value)
     return settings
 
 
@@ -171,14 +165,15 @@ def misbehave(kind: str, task: dict[str, Any], name: str) -> None:
 
 # ---- the run
 class Soak:
-    def __init__(self, settings: dict[str, Any], folder: Path) -> None:
-        self.settings, self.folder = settings, folder
+    """One part of a run, told to ``journal``; its record goes to ``out``."""
+
+    def __init__(self, journal: Journal, out: Path, folder: Path) -> None:
+        self.journal, self.part, self.settings = journal, journal.part, journal.part.settings
+        self.out, self.folder, self.start = out, folder, time.monotonic()
         self.servers: dict[str, Watched] = {}
         self.dealers: dict[str, Watched] = {}
-        self.answers: list[tuple[str, float]] = []
-        self.errors: list[str] = []
+        self.clients: list[Any] = []
         self.bad: list[Any] = []
-        self.misbehaved: Counter[str] = Counter()
         self.processes = multiprocessing.get_context("forkserver")
         self.processes.set_forkserver_preload(["torch.distributed.tensor", "privml.service.client"])
         self.results = self.processes.Queue()
@@ -238,37 +233,46 @@ class Soak:
     def watched(self) -> list[Watched]:
         return [*self.servers.values(), *self.dealers.values()]
 
-    def run(self) -> float:
-        """The seconds that the queries took."""
-        task = self.prepare()
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.start
+
+    def run(self) -> None:
+        """Until all queries of the run are answered, or ``seconds`` have gone."""
+        left = self.settings["queries"] - sum(len(part.answers) for part in self.journal.parts)
+        task, running, sampled, ended = self.prepare(), self.clients, 0, ANSWERED
         seeds = iter(range(self.settings["seed"], 1 << 62))
-        left, running, sampled, start = self.settings["queries"], [], 0, time.monotonic()
-        bad = self._bad(task, seeds)
+        bad, self.start = self._bad(task, seeds), time.monotonic()
         while left > 0 or running:
-            left = 0 if 0 < self.settings["seconds"] < time.monotonic() - start else left
+            if left > 0 and 0 < self.settings["seconds"] < self.elapsed:
+                left, ended = 0, OUT_OF_TIME
             while left > 0 and len(running) < self.settings["clients"]:
                 count = min(left, self.settings["per_client"])
                 left -= count
-                running.append(self._client({**task, "count": count, "seed": next(seeds)}))
+                running.append(self._client(behave, {**task, "count": count, "seed": next(seeds)}, self.results))
             self._collect()
             for process in [process for process in running if not process.is_alive()]:
                 running.remove(process)
                 if process.exitcode != 0:
-                    self.errors.append(f"a client's process ended with status {process.exitcode}")
+                    self._tell(error=f"a client's process ended with status {process.exitcode}")
             next(bad)
-            if len(self.answers) - sampled >= self.settings["sample"]:
-                sampled = len(self.answers)
-                self._sample(time.monotonic() - start)
+            if len(self.part.answers) - sampled >= self.settings["sample"]:
+                sampled = len(self.part.answers)
+                self._sample(self.elapsed)
         self._collect()
-        seconds = time.monotonic() - start
+        seconds = self.elapsed
         for process in self.bad:
             process.join()
         time.sleep(2)
         self._sample(seconds)
-        return seconds
+        self.journal.tell(seconds, ended=ended)
 
-    def _client(self, task: dict[str, Any]) -> Any:
-        process = self.processes.Process(target=behave, args=(task, self.results))
+    def _tell(self, **what: Any) -> None:
+        self.journal.tell(self.elapsed, **what)
+
+    def _client(self, *task: Any) -> Any:
+        """A client that ends with this process at the latest."""
+        process = self.processes.Process(target=task[0], args=task[1:], daemon=True)
         process.start()
         return process
 
@@ -282,38 +286,42 @@ class Soak:
                 return
             if told is not None:
                 name, seconds, error = told
-                self.answers.append((name, seconds))
-                if error:
-                    self.errors.append(f"{name}: {error}")
+                failed = {"error": f"{name}: {error}"} if error else {}
+                self._tell(answer=name, took=round(seconds, 4), **failed)
 
     def _bad(self, task: dict[str, Any], seeds: Iterator[int]) -> Iterator[None]:
         """Starts the share of misbehaving clients that is due after so many answers, and ends with them."""
         while True:
             for kind in (GARBAGE, SILENT, LEAVING):
                 every = self.settings[kind]
-                while every and self.misbehaved[kind] < len(self.answers) // every:
-                    self.misbehaved[kind] += 1
-                    chosen = sorted(self.servers)[self.misbehaved[kind] % len(self.servers)]
-                    order = (kind, {**task, "seed": next(seeds)}, chosen)
-                    process = self.processes.Process(target=misbehave, args=order)
-                    process.start()
-                    self.bad.append(process)
+                while every and self.part.misbehaved[kind] < len(self.part.answers) // every:
+                    self._tell(misbehaved=kind)
+                    chosen = sorted(self.servers)[self.part.misbehaved[kind] % len(self.servers)]
+                    self.bad.append(self._client(misbehave, kind, {**task, "seed": next(seeds)}, chosen))
             self.bad = [process for process in self.bad if process.is_alive()]
             yield
 
     def _sample(self, seconds: float) -> None:
+        count = len(self.part.answers)
         for each in self.watched:
             if each.process.poll() is not None:
-                self.errors.append(f"{each.name} ended with status {each.process.returncode}")
-                raise SystemExit(self.errors[-1])
-            now = each.sample(len(self.answers))
+                self._tell(error=f"{each.name} ended with status {each.process.returncode}")
+                raise SystemExit(self.part.errors[-1])
+            now = each.sample(count)
+            self.journal.tell(seconds, sampled=each.name, sample=asdict(now))
             print(
-                f"{len(self.answers):6d} queries, {len(self.answers) / seconds:.1f}/s: {each.name} {now.rss_kib} KiB, "
-                f"{now.descriptors} descriptors, {now.threads} threads; {len(self.errors)} errors",
+                f"{count:6d} queries, {count / seconds:.1f}/s: {each.name} {now.rss_kib} KiB, "
+                f"{now.descriptors} descriptors, {now.threads} threads; {len(self.part.errors)} errors",
                 flush=True,
             )
+        keep(self.report()[0], self.out)
+
+    def report(self) -> tuple[dict[str, Any], list[str]]:
+        return verdict(self.journal.parts, self.settings["queries"], self.settings["limit_kib"])
 
     def end(self) -> None:
+        for client in (*self.clients, *self.bad):  # of a run that was interrupted
+            client.kill()
         for each in self.watched:
             if each.process.poll() is None:
                 each.process.send_signal(signal.SIGINT)
@@ -325,75 +333,57 @@ class Soak:
                 each.process.wait()
 
 
-# ---- the verdict
-def growth_of(samples: list[Sample]) -> dict[str, float]:
-    """KiB per 1,000 queries by least squares over the samples after the first fifth, and its standard error."""
-    kept = samples[len(samples) // 5 :]
-    if len(kept) < 3:
-        return {"kib_per_1000": 0.0, "standard_error": float("inf")}
-    x = np.array([sample.queries for sample in kept]) / 1000
-    y = np.array([float(sample.rss_kib) for sample in kept])
-    slope, level = np.polyfit(x, y, 1)
-    rest = y - (slope * x + level)
-    spread = np.sqrt((rest**2).sum() / max(len(x) - 2, 1) / ((x - x.mean()) ** 2).sum())
-    return {"kib_per_1000": float(slope), "standard_error": float(spread)}
-
-
-def percentiles(times: list[float]) -> dict[str, float]:
-    """Seconds that so many percent of the queries took at most."""
-    ordered = sorted(times)
-    return {f"p{p}": ordered[min(len(ordered) - 1, len(ordered) * p // 100)] for p in (50, 95, 99) if ordered}
-
-
-def verdict(soak: Soak, seconds: float) -> tuple[dict[str, Any], list[str]]:
-    """The report, and why the run failed."""
-    times = [each for _, each in soak.answers]
-    failures = [f"{len(soak.errors)} errors, the first one {soak.errors[0]}"] if soak.errors else []
-    report: dict[str, Any] = {
-        "settings": soak.settings,
-        "answered": len(times),
-        "seconds": seconds,
-        "per_second": len(times) / seconds,
-        "latency": percentiles(times),
-        "latency_by_model": {},
-        "misbehaved": dict(soak.misbehaved),
-        "errors": soak.errors[:20],
-        "watched": {},
-    }
-    for name in soak.servers:
-        report["latency_by_model"][name] = percentiles([each for which, each in soak.answers if which == name])
-    for each in soak.watched:
-        early, growth = each.samples[: max(len(each.samples) // 5, 1)], growth_of(each.samples)
-        report["watched"][each.name] = {**growth, "samples": [asdict(sample) for sample in each.samples]}
-        if growth["kib_per_1000"] - 2 * growth["standard_error"] > soak.settings["limit_kib"]:
-            failures.append(f"{each.name} grows by {growth['kib_per_1000']:.0f} KiB per 1,000 queries")
-        for what in ("descriptors", "threads"):
-            now, then = getattr(each.samples[-1], what), max(getattr(sample, what) for sample in early)
-            if now > then:
-                failures.append(f"{each.name} has {now} {what}, {then} at the beginning")
-    return report, failures
+# ---- parts of a run
+def journal_of(settings: dict[str, Any], out: Path) -> Journal:
+    """A new run's, or one behind the parts of the run that is continued."""
+    file = out.with_suffix(".journal")
+    earlier = read(file)
+    told = sum(len(part.answers) for part in earlier)
+    if not settings["resume"]:
+        if earlier and not earlier[-1].whole:
+            sys.exit(f"{file}: a run interrupted after {told} answers; resume=true goes on with it, or remove the file")
+        return Journal(file, settings)
+    if told >= settings["queries"]:
+        print(f"nothing to go on with: {file} has all {settings['queries']} answers")
+        sys.exit(0)
+    if earlier and (changed := differences(earlier, settings)):
+        sys.exit(f"resume=true continues a run of other settings: {', '.join(changed)}; take those of {file}")
+    # No two parts draw the same inputs.
+    return Journal(file, {**settings, "seed": settings["seed"] + 1_000_000 * len(earlier)}, earlier)
 
 
 def main() -> None:
     settings = settings_of(sys.argv[1:])
-    with tempfile.TemporaryDirectory(prefix="privml-soak-") as folder:
-        soak = Soak(settings, Path(folder))
-        try:
-            seconds = soak.run()
-        finally:
-            soak.end()
-    report, failures = verdict(soak, seconds)
     name = f"soak-{settings['engine']}-{settings['model'].replace('+', '-')}.json"
     out = Path(settings["out"] or ROOT / "benchmarks/results" / name)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps({**report, "failures": failures}, indent=1) + "\n")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    journal = journal_of(settings, out)
+    stopped = ""
+    with tempfile.TemporaryDirectory(prefix="privml-soak-") as folder:
+        soak = Soak(journal, out, Path(folder))
+        try:
+            soak.run()
+        except (KeyboardInterrupt, SystemExit) as why:  # what there is, is kept
+            stopped = f"{why or 'interrupted'}; resume=true goes on"
+        finally:
+            soak.end()
+            journal.close()
+    report, failures = soak.report()
+    keep(report, out)
+    show(report, out)
+    if failures or stopped:
+        sys.exit("; ".join(["failed", *failures] if failures else [stopped]))
+
+
+def show(report: dict[str, Any], out: Path) -> None:
     latency = ", ".join(f"{name} {1000 * value:.0f} ms" for name, value in report["latency"].items())
-    print(f"{report['answered']} answers in {seconds:.0f} s, {report['per_second']:.2f} a second; {latency}")
+    print(
+        f"{report['answered']} of {report['asked']} answers in {report['seconds']:.0f} s and {len(report['parts'])} "
+        f"part(s), {report['per_second']:.2f} a second; {latency}"
+    )
     for each, seen in report["watched"].items():
         print(f"{each}: {seen['kib_per_1000']:+.1f} ± {seen['standard_error']:.1f} KiB per 1,000 queries")
     print(f"clients that misbehaved: {report['misbehaved']}; written to {out}")
-    if failures:
-        sys.exit("failed: " + "; ".join(failures))
 
 
 if __name__ == "__main__":

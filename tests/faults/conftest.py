@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong between real processes: fixtures, and the table of outcomes.
 
-PRIVML_FAULTS=FOLDER writes faults.jsonl there; `make faults` does, and makes the table of docs/faults.md from it.
+PRIVML_FAULTS=FOLDER keeps them in faults.jsonl there; `make faults` does, and makes the table of docs/faults.md.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
+from fault_outcomes import Outcomes
 from fault_parties import Spawner
 from fault_proxy import Proxy
-from fault_service import ENGINES, VALUE, Deployment
-from fault_table import Outcomes
+from fault_scenarios import Deployments, Network
+from fault_service import VALUE
 
 import privml
 
@@ -62,34 +63,30 @@ def outcomes():
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """The folders of the small network's program by engine, and what it answers to VALUE."""
+    """The small network and what it answers to VALUE."""
     folder = tmp_path_factory.mktemp("small")
     net = Small().eval()
     calibration = torch.randn(64, 4, generator=torch.Generator().manual_seed(4)) * 2
-    for name in ENGINES:
+    for name in ("twopc", "threepc", "active"):
         numerics = {"bits": 32, "scale": 8, "narrow": False} if name == "active" else None
         privml.convert(net, torch.randn(1, 4), calibration=calibration, numerics=numerics).save(folder / name)
     with torch.no_grad():
-        return folder, net(torch.from_numpy(VALUE)).numpy()
+        expected = net(torch.from_numpy(VALUE)).numpy()
+    return Network("small network", folder, VALUE, expected, 0.1, {"active": ["engine.ring=32"]})
 
 
 @pytest.fixture
-def deploy(spawner, proxy, small, tmp_path):
-    """Deployments of the small network; they end with the test."""
-    made: list[Deployment] = []
+def deploying(spawner, proxy, tmp_path, request):
+    """``Deployments`` of a network."""
+    return lambda network: Deployments(
+        spawner, proxy, tmp_path, network, lambda: request.getfixturevalue("certificates")
+    )
 
-    def deploy(engine: str = "twopc", **options) -> Deployment:
-        settings = {**ENGINES[engine], **options}
-        settings["words"] = [*ENGINES[engine].get("words", ()), *options.get("words", ())]
-        place = tmp_path / f"service-{len(made)}"
-        place.mkdir()
-        program = small[0] / engine
-        made.append(Deployment(spawner, proxy, place, program, VALUE, small[1], tolerance=0.1, **settings))
-        return made[-1]
 
-    yield deploy
-    for each in made:
-        each.down()
+@pytest.fixture
+def deploy(deploying, small):
+    with deploying(small) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
@@ -111,7 +108,7 @@ def certificates(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def lenet(spawner, tmp_path_factory):
-    """The folders of LeNet's program by engine, a digit, and what the network says to it."""
+    """LeNet and what it says to a digit."""
     import models
 
     folder = tmp_path_factory.mktemp("lenet")
@@ -123,22 +120,13 @@ def lenet(spawner, tmp_path_factory):
     (folder / "threepc").symlink_to("active")
     value = model.preprocess(model.samples[:1])
     with torch.no_grad():
-        return folder, value.numpy(), model.module(value).numpy()
+        return Network("LeNet", folder, value.numpy(), model.module(value).numpy(), 1.0)
 
 
 @pytest.fixture
-def deploy_lenet(spawner, proxy, lenet, tmp_path):
-    made: list[Deployment] = []
-
-    def deploy(engine: str, **options) -> Deployment:
-        settings = {"dealer": engine == "threepc", "words": ["engine=active"] if engine == "active" else [], **options}
-        folder, value, expected = lenet
-        made.append(Deployment(spawner, proxy, tmp_path, folder / engine, value, expected, tolerance=1.0, **settings))
-        return made[-1]
-
-    yield deploy
-    for each in made:
-        each.down()
+def deploy_lenet(deploying, lenet):
+    with deploying(lenet) as made:
+        yield made
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

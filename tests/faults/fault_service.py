@@ -7,7 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -20,12 +20,6 @@ SERVER, CLIENT, DEALER = "server", "client", "dealer"
 POINTS = int(os.environ.get("PRIVML_FAULTS_POINTS", "20"))
 # The input of the small network.
 VALUE = np.array([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]], np.float32)
-# What a deployment of each engine needs.
-ENGINES = {
-    "twopc": {},
-    "threepc": {"dealer": True},
-    "active": {"words": ["engine=active", "engine.ring=32"]},
-}
 # What a side may say when the other one is gone, silent or cut off, and under TLS also while it shakes hands.
 GONE = ("PeerDisconnected",)
 GONE_UNDER_TLS = (*GONE, "IdentityError")
@@ -59,11 +53,19 @@ class Point:
     byte: int
 
 
+def spread(count: int, total: int) -> list[Point]:
+    """``count`` points spread evenly over ``total`` bytes."""
+    shares = [(2 * number + 1, 2 * count) for number in range(count)]
+    return [Point(f"{100 * part / whole:.1f} %", total * part // whole) for part, whole in shares]
+
+
 class Deployment:
     """A server, with ``dealer`` a dealer too, and clients on demand; each connection crosses ``proxy``.
 
-    ``words``: further settings of serve and query alike, ``own``: by side; ``hooks``: by side, see fault_hooks;
-    ``recheck``: after every fault that the server survived it must answer a query right."""
+    ``name``: of the scenario, in the table of outcomes; ``words``: further settings of serve and query alike, ``own``:
+    by side; ``hooks``: by side, see fault_hooks; ``said``: what a side may say when another one is gone; ``phases``:
+    whether the relay can tell where phases begin; ``recheck``: after every fault that the server survived it must
+    answer a query right."""
 
     def __init__(
         self,
@@ -74,16 +76,20 @@ class Deployment:
         value: np.ndarray,
         expected: np.ndarray,
         *,
+        name: str,
         dealer: bool = False,
         deadline: float = 10.0,
         words: Sequence[str] = (),
-        own: dict[str, Sequence[str]] | None = None,
+        own: Mapping[str, Sequence[str]] | None = None,
+        said: Sequence[str] = GONE,
+        phases: bool = True,
         tolerance: float = 0.05,
         recheck: bool = True,
     ) -> None:
+        self.name, self.said, self.phases = name, said, phases and not dealer
         self.spawner, self.proxy, self.folder, self.program = spawner, proxy, folder, program
         self.expected, self.tolerance, self.deadline = expected, tolerance, deadline
-        self.words, self.own, self.dealt, self.recheck = list(words), own or {}, dealer, recheck
+        self.words, self.own, self.dealt, self.recheck = list(words), dict(own or {}), dealer, recheck
         self.hooks: dict[str, list] = {}
         np.save(folder / "input.npy", value)
         self.links = {SERVER: proxy.link()} | ({DEALER: proxy.link()} if dealer else {})
@@ -159,39 +165,36 @@ class Deployment:
                 self.parties[side].mark()
 
     def points(self, count: int = 20, phases: bool = True) -> list[Point]:
-        """``count`` spread evenly over the bytes of a query, and where its phases begin, as found by one of them."""
+        """``count`` spread evenly over the bytes of a query, and where it and its phases begin, as found by one."""
         self.settle()
         total, trace = self.proxy.bytes, list(self.proxy.trace)
-        spread = [Point(f"{(2 * i + 1) * 50 / count:.1f} %", total * (2 * i + 1) // (2 * count)) for i in range(count)]
         if not phases:
-            return spread
+            return spread(count, total)
         named = [Point("connection", 0), Point("handshake", min(trace[0][0], total))]
-        if not self.dealt:
+        if self.phases:
             cost = json.loads((self.folder / "ledger.json").read_text())["total"]
             payload = trace[-1][1]
             for phase in ("online", "preprocess", "setup"):
                 payload -= cost[phase]["sent"] + cost[phase]["received"]
                 begin = next((byte for byte, there in trace if there > payload), total)
                 named.append(Point(f"{phase} begins", begin))
-        return [*named, *spread]
+        return [*named, *spread(count, total)]
 
     # ---- what goes wrong
-    def kill(self, scenario: str, victim: str, point: Point, said: Sequence[str] = GONE) -> Outcome:
+    def kill(self, victim: str, point: Point) -> Outcome:
         """SIGKILL of ``victim`` at ``point`` of a query; the others end it cleanly, and servers go on."""
 
         def strike() -> None:
             self._asked.wait(30)
             self.parties[victim].kill()
 
-        return self._strike(scenario, "kill -9", victim, point, strike, said)
+        return self._strike("kill -9", victim, point, strike)
 
-    def cut(self, scenario: str, fault: str, point: Point, said: Sequence[str] = GONE) -> Outcome:
+    def cut(self, fault: str, point: Point) -> Outcome:
         """``fault``, a method of the proxy, at ``point`` of a query."""
-        return self._strike(scenario, fault.replace("_", " "), "", point, getattr(self.proxy, fault), said)
+        return self._strike(fault.replace("_", " "), "", point, getattr(self.proxy, fault))
 
-    def _strike(
-        self, scenario: str, fault: str, victim: str, point: Point, strike: Callable[[], None], said: Sequence[str]
-    ) -> Outcome:
+    def _strike(self, fault: str, victim: str, point: Point, strike: Callable[[], None]) -> Outcome:
         self.up()
         if any(side in self.parties and side not in self.warm for side in (SERVER, DEALER) if side != victim):
             self.settle()
@@ -199,13 +202,13 @@ class Deployment:
         self._asked.clear()
         self.proxy.fail_at(point.byte, strike)
         self.ask()
-        outcome = Outcome(scenario, fault, victim, point.name)
+        outcome = Outcome(self.name, fault, victim, point.name)
         assert self.proxy.fired.wait(90), f"the query ended at byte {self.proxy.bytes}, before {point}"
         if victim:
             assert self.parties[victim].wait(30) == -9
         for side in self.sides:
             if side != victim:
-                self._listen(side, outcome, said)
+                self._listen(side, outcome)
         self.proxy.restart()
         for side in (SERVER, DEALER):
             if side != victim and side in self.parties:
@@ -216,7 +219,7 @@ class Deployment:
             self.mark()
         return outcome
 
-    def _listen(self, side: str, outcome: Outcome, said: Sequence[str]) -> None:
+    def _listen(self, side: str, outcome: Outcome) -> None:
         """Waits until ``side`` has said what the fault meant for it."""
         party, since = self.parties[side], self.proxy.failed_at
         if side in self.links and not self.proxy.reached.get(self.links[side]):
@@ -224,7 +227,7 @@ class Deployment:
             return
         if side == CLIENT:
             outcome.seconds[side] = seconds_until(lambda: party.status is not None, since)
-            outcome.said[side] = "the answer" if party.status == 0 else assert_clean_error(party, *said)
+            outcome.said[side] = "the answer" if party.status == 0 else assert_clean_error(party, *self.said)
             return
         line = party.line(f"{ENDED[side]}|{ANSWERED[side]}")
         outcome.seconds[side] = time.monotonic() - since
@@ -232,4 +235,4 @@ class Deployment:
         words = line.split(": ", 1)[-1] if not line.startswith(("query", "a session for")) else "answered"
         outcome.said[side] = words
         refused = line.startswith(("a session was given up", "a connection was refused"))
-        assert refused or words.split(":")[0] in (*said, "answered"), line
+        assert refused or words.split(":")[0] in (*self.said, "answered"), line

@@ -8,25 +8,21 @@ import sys
 
 import pytest
 from fault_parties import ROOT
-from fault_service import CLIENT, DEALER, GONE_UNDER_TLS, POINTS, SERVER
+from fault_scenarios import ACTIVE, LANES, SCENARIOS, UNDER_TLS
+from fault_service import CLIENT, DEALER, POINTS, SERVER
 
-SIDES = [("twopc", SERVER), ("twopc", CLIENT), ("threepc", CLIENT), ("threepc", DEALER), ("active", CLIENT)]
-
-
-@pytest.mark.parametrize(("engine", "side"), SIDES)
-def test_a_side_is_killed(deploy, outcomes, engine, side):
-    service = deploy(engine)
-    for point in service.points(1, phases=(engine, side) == ("twopc", CLIENT)):
-        outcomes.add(service.kill(f"small network, {engine}", side, point))
-    if side != CLIENT:
-        service.assert_answers()
+# One point each of the small network.
+QUICK = [
+    ("twopc", SERVER), ("twopc", CLIENT), ("threepc", CLIENT), ("threepc", DEALER), (ACTIVE, CLIENT),
+    pytest.param(UNDER_TLS, SERVER, marks=pytest.mark.slow), (UNDER_TLS, CLIENT), (LANES, CLIENT),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("side", [pytest.param(SERVER, marks=pytest.mark.slow), CLIENT])
-def test_a_side_is_killed_under_tls(deploy, certificates, outcomes, side):
-    service = deploy("twopc", own=certificates)
-    for point in service.points(1, phases=False):
-        outcomes.add(service.kill("small network, twopc under TLS", side, point, GONE_UNDER_TLS))
+@pytest.mark.parametrize(("scenario", "side"), QUICK)
+def test_a_side_is_killed(deploy, outcomes, scenario, side):
+    service = deploy(scenario)
+    for point in service.points(1, phases=(scenario, side) == ("twopc", CLIENT)):
+        outcomes.add(service.kill(side, point))
     if side != CLIENT:
         service.assert_answers()
 
@@ -52,45 +48,15 @@ def test_the_spawned_programs_are_those_of_the_command_line(deploy, tmp_path):
 
 
 # ---- the whole matrix
-WHOLE = [("twopc", SERVER), ("twopc", CLIENT), ("threepc", SERVER), ("threepc", CLIENT), ("threepc", DEALER)]
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize(("engine", "side"), WHOLE)
-def test_a_side_is_killed_at_every_point_of_lenet(deploy_lenet, outcomes, engine, side):
-    service = deploy_lenet(engine)
-    for point in service.points(POINTS):
-        outcomes.add(service.kill(f"LeNet, {engine}", side, point))
-    service.assert_answers()
+# A query takes long there: that the server goes on is asked once, at the end.
+LONG = {ACTIVE: {"recheck": False, "deadline": 60.0}}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("side", [SERVER, CLIENT])
-def test_a_side_is_killed_at_every_point_of_an_actively_secure_lenet(deploy_lenet, outcomes, side):
-    """A query takes half a minute and more: that the server goes on is asked once, at the end."""
-    service = deploy_lenet("active", recheck=False, deadline=60.0)
+@pytest.mark.parametrize(("scenario", "side"), [(name, side) for name in SCENARIOS for side in SCENARIOS[name].sides])
+def test_a_side_is_killed_at_every_point_of_lenet(deploy_lenet, outcomes, scenario, side):
+    service = deploy_lenet(scenario, **LONG.get(scenario, {}))
     for point in service.points(POINTS):
-        outcomes.add(service.kill("LeNet, active", side, point))
-    service.assert_answers()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("side", [SERVER, CLIENT])
-def test_a_side_is_killed_at_every_point_under_tls(deploy_lenet, certificates, outcomes, side):
-    service = deploy_lenet("twopc", own=certificates)
-    for point in service.points(POINTS, phases=False):
-        outcomes.add(service.kill("LeNet, twopc under TLS", side, point, GONE_UNDER_TLS))
-    service.assert_answers()
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("side", [SERVER, CLIENT])
-def test_a_side_is_killed_at_every_point_with_lanes(deploy_lenet, outcomes, side):
-    service = deploy_lenet("twopc", words=["threads=2", "ot.refill=background"])
-    for point in service.points(POINTS, phases=False):
-        outcomes.add(service.kill("LeNet, twopc on two lanes, refilled in the background", side, point))
+        outcomes.add(service.kill(side, point))
     service.assert_answers()

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from fault_service import ENGINES, GONE_UNDER_TLS, SERVER, Point
+from fault_scenarios import ACTIVE, SCENARIOS, UNDER_TLS
+from fault_service import POINTS, SERVER, Point
 
 CUTS = ("reset", "half_close", "stop_reading", "swallow")
 # Seconds: what is silent is noticed after so many.
@@ -12,17 +13,16 @@ DEADLINE = 3.0
 
 
 @pytest.mark.parametrize(
-    ("engine", "fault"),
+    ("scenario", "fault"),
     [("twopc", "half_close"), ("twopc", "stop_reading"), ("twopc", "swallow"), ("threepc", "reset")],
 )
-def test_a_connection_fails(deploy, outcomes, engine, fault):
-    service = deploy(engine, deadline=DEADLINE)
-    outcomes.add(service.cut(f"small network, {engine}", fault, service.points(1, phases=False)[0]))
+def test_a_connection_fails(deploy, outcomes, scenario, fault):
+    service = deploy(scenario, deadline=DEADLINE)
+    outcomes.add(service.cut(fault, service.points(1, phases=False)[0]))
 
 
-def test_a_connection_goes_silent_under_tls(deploy, certificates, outcomes):
-    service = deploy("twopc", own=certificates, deadline=DEADLINE)
-    outcomes.add(service.cut("small network, twopc under TLS", "swallow", Point("connection", 0), GONE_UNDER_TLS))
+def test_a_connection_goes_silent_under_tls(deploy, outcomes):
+    outcomes.add(deploy(UNDER_TLS, deadline=DEADLINE).cut("swallow", Point("connection", 0)))
 
 
 def test_a_connection_fails_after_a_message(deploy):
@@ -51,40 +51,28 @@ def test_a_slow_and_interrupted_network_changes_no_answer(deploy):
 
 
 # ---- the whole matrix
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("fault", CUTS)
-@pytest.mark.parametrize("engine", ["twopc", "threepc"])
-def test_a_connection_fails_in_lenet(deploy_lenet, outcomes, engine, fault):
-    service = deploy_lenet(engine, deadline=DEADLINE + 1)
-    for point in service.points(5 if engine == "twopc" else 3):
-        outcomes.add(service.cut(f"LeNet, {engine}", fault, point))
+@pytest.fixture
+def deploy_largest(deploy, deploy_lenet):
+    """LeNet, or the small network where a query of LeNet computes for longer than these tests' deadlines."""
+    return lambda scenario, **options: (deploy if scenario == ACTIVE else deploy_lenet)(scenario, **options)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("fault", CUTS)
-def test_a_connection_fails_under_tls(deploy_lenet, certificates, outcomes, fault):
-    service = deploy_lenet("twopc", own=certificates, deadline=DEADLINE + 1)
-    for point in service.points(5, phases=False):
-        outcomes.add(service.cut("LeNet, twopc under TLS", fault, point, GONE_UNDER_TLS))
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_connection_fails_at_every_point(deploy_largest, outcomes, scenario, fault):
+    service = deploy_largest(scenario, deadline=DEADLINE + 1)
+    for point in service.points(min(POINTS, 5)):
+        outcomes.add(service.cut(fault, point))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("fault", CUTS)
-def test_a_connection_fails_in_an_actively_secure_query(deploy, outcomes, fault):
-    service = deploy("active", deadline=DEADLINE + 1)
-    for point in service.points(5):
-        outcomes.add(service.cut("small network, active", fault, point))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("engine", ENGINES)
-def test_jitter_and_outages_change_no_answer(deploy, deploy_lenet, engine):
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_jitter_and_outages_change_no_answer(deploy_largest, scenario):
     """200 ms of jitter each way; then nothing gets through for half of every second."""
-    service = deploy("active", deadline=20.0) if engine == "active" else deploy_lenet(engine, deadline=20.0)
+    service = deploy_largest(scenario, deadline=20.0)
     service.settle()
     service.proxy.slow(0.0, 0.2)
     service.assert_answers()

@@ -25,7 +25,7 @@ def halves(spawner, small, tmp_path_factory):
     """Both halves of a store for QUERIES queries of the small network."""
     folder = tmp_path_factory.mktemp("store")
     with Proxy() as proxy:
-        parties = preprocess(spawner, proxy, folder, small[0] / "twopc", QUERIES)
+        parties = preprocess(spawner, proxy, folder, small.folder / "twopc", QUERIES)
         for party in parties.values():
             assert party.wait() == 0, party.errors
     return folder
@@ -34,7 +34,7 @@ def halves(spawner, small, tmp_path_factory):
 @pytest.fixture
 def stored(deploy, halves):
     def stored(**options) -> Stored:
-        made = Stored(deploy("twopc", **options), halves)
+        made = Stored(deploy("twopc", name="small network, twopc from a store", **options), halves)
         made.fill()
         return made
 
@@ -58,7 +58,7 @@ def test_a_kill_costs_a_query_of_the_store_at_most(stored, outcomes, victim):
     service.down()
     before = {side: stored.position(side) for side in RANKS}
     for point in points:
-        outcomes.add(service.kill("small network, twopc from a store", victim, point))
+        outcomes.add(service.kill(victim, point))
         service.down()
         before = assert_grown(stored, before)
     service.assert_answers()
@@ -139,7 +139,7 @@ def test_a_full_disk_ends_the_query_at_both_sides(stored, full):
 @pytest.mark.parametrize("full", [SERVER, CLIENT])
 def test_a_disk_that_fills_up_while_a_store_is_made(spawner, proxy, small, tmp_path, full):
     """Neither side keeps a half, both say why, and the next attempt finds room."""
-    flag, program = tmp_path / "full", small[0] / "twopc"
+    flag, program = tmp_path / "full", small.folder / "twopc"
     flag.touch()
     make_key(tmp_path / f"{full}.key")
     hooks = {full: [["full_while", [str(flag)]]]}
@@ -205,9 +205,9 @@ def test_a_store_on_a_full_disk(stored, tiny_disk, full):
 def test_a_store_that_outgrows_its_disk(spawner, proxy, small, tiny_disk, tmp_path, full):
     """The free space is enough for the bytes, but files take whole blocks: the disk is full in the middle."""
     make_key(tmp_path / f"{full}.key")
-    drawn = load(small[0] / "twopc" / "program").correlations(VALUE.shape)
+    drawn = load(small.folder / "twopc" / "program").correlations(VALUE.shape)
     count = int(0.9 * os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_bsize / (16 * drawn.total + 80))
-    program, places = small[0] / "twopc", {full: tiny_disk / "half"}
+    program, places = small.folder / "twopc", {full: tiny_disk / "half"}
     for party in preprocess(spawner, proxy, tmp_path, program, count, stores=places).values():
         assert party.wait() == 1
         assert "disk is full" in assert_clean_error(party, "StoreError")

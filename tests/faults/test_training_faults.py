@@ -9,7 +9,7 @@ import time
 
 import pytest
 from fault_parties import assert_clean_error, seconds_until
-from fault_service import GONE, POINTS, Outcome
+from fault_service import GONE, POINTS, Outcome, Point, spread
 from fault_training import LAST, Training
 
 RANKS = range(3)
@@ -30,27 +30,31 @@ def training(spawner, proxy, tmp_path):
     made.end()
 
 
-def kill(training, outcomes, victim, byte, point):
-    """Kills ``victim`` when ``byte`` bytes have crossed; both others end with PeerDisconnected."""
+def heard(outcome, training, ranks):
+    """``outcome`` with what these parties said, which have ended with PeerDisconnected."""
+    for rank in ranks:
+        side, party = f"party {rank}", training.parties[rank]
+        outcome.seconds[side] = seconds_until(lambda party=party: party.status is not None, training.proxy.failed_at)
+        outcome.said[side] = assert_clean_error(party, *GONE)
+    return outcome
+
+
+def kill(training, outcomes, victim, point):
+    """Kills ``victim`` at ``point``; both others end with PeerDisconnected."""
     shutil.rmtree(training.folder / "run", ignore_errors=True)
     proxy = training.proxy
     parties = training.start()
-    proxy.fail_at(byte, lambda: training.parties[victim].kill())
+    proxy.fail_at(point.byte, lambda: training.parties[victim].kill())
     assert proxy.fired.wait(120), "the run ended before"
     assert parties[victim].wait() == -9
-    outcome = Outcome("training, threepc", "kill -9", f"party {victim}", point)
-    for rank in RANKS:
-        if rank != victim:
-            side = f"party {rank}"
-            outcome.seconds[side] = seconds_until(lambda party=parties[rank]: party.status is not None, proxy.failed_at)
-            outcome.said[side] = assert_clean_error(parties[rank], *GONE)
-    outcomes.add(outcome)
+    outcome = Outcome("training, threepc", "kill -9", f"party {victim}", point.name)
+    outcomes.add(heard(outcome, training, set(RANKS) - {victim}))
     assert not (training.folder / "run/weights.safetensors").exists()
 
 
 def test_a_run_goes_on_after_a_kill(undisturbed, training, outcomes):
     weights, total = undisturbed
-    kill(training, outcomes, 1, total * 2 // 3, "66.7 %")
+    kill(training, outcomes, 1, Point("66.7 %", total * 2 // 3))
     assert all(training.saved()) and LAST not in training.saved()
     assert training.finish("resume=true") == weights
 
@@ -60,10 +64,9 @@ def test_a_run_goes_on_after_a_kill(undisturbed, training, outcomes):
 @pytest.mark.parametrize("victim", RANKS)
 def test_a_run_goes_on_after_a_kill_at_any_point(undisturbed, training, outcomes, victim):
     weights, total = undisturbed
-    for number in range(POINTS):
-        share = (2 * number + 1) / (2 * POINTS)
-        kill(training, outcomes, victim, int(total * share), f"{100 * share:.1f} %")
-        assert training.finish("resume=true") == weights, f"after the kill at {share:.1%}"
+    for point in spread(POINTS, total):
+        kill(training, outcomes, victim, point)
+        assert training.finish("resume=true") == weights, f"after the kill at {point.name}"
 
 
 @pytest.mark.slow
@@ -93,13 +96,9 @@ def test_a_run_goes_on_after_many_kills(undisturbed, training):
 def test_a_run_whose_connections_fail(undisturbed, training, outcomes, fault):
     weights, total = undisturbed
     proxy = training.proxy
-    parties = training.start(deadline=8.0)
-    proxy.fail_at(total // 2, getattr(proxy, fault))
+    training.start(deadline=8.0)
+    middle = spread(1, total)[0]
+    proxy.fail_at(middle.byte, getattr(proxy, fault))
     assert proxy.fired.wait(120)
-    outcome = Outcome("training, threepc", fault.replace("_", " "), "", "50.0 %")
-    for rank in RANKS:
-        side = f"party {rank}"
-        outcome.seconds[side] = seconds_until(lambda party=parties[rank]: party.status is not None, proxy.failed_at)
-        outcome.said[side] = assert_clean_error(parties[rank], *GONE)
-    outcomes.add(outcome)
+    outcomes.add(heard(Outcome("training, threepc", fault.replace("_", " "), "", middle.name), training, RANKS))
     assert training.finish("resume=true") == weights
