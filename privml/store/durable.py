@@ -79,7 +79,11 @@ class FolderLock:
             os.ftruncate(self._handle, 0)
             os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
 
+    @property
+    def held(self) -> bool:
+        return self._handle >= 0
+
     def release(self) -> None:
-        if self._handle >= 0:
+        if self.held:
             os.close(self._handle)
             self._handle = -1

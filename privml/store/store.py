@@ -37,7 +37,8 @@ class Chunk:
 
 class Store:
     """``header``: what it holds; ``position``: the next chunk of each kind; ``notes``: what opening had to mend.
-    Threads may share it: what one takes no other one gets.
+    Threads may share it: what one takes no other one gets. Once it is closed, whatever would use it up and what is not
+    handed out yet raise StoreError: another process may have it.
 
     Raises ConfigError (no store there, another key), CorruptFile, StoreError (in use by another process).
     """
@@ -127,6 +128,7 @@ class Store:
 
     def _use(self, start: Position, end: Position) -> Iterator[Chunk]:
         with self._turn:
+            self._refuse_closed()
             before = self.position
             if any(first < unused for first, unused in zip(start, before, strict=True)):
                 raise StoreError(f"{self.folder}: these correlations were used before")
@@ -140,6 +142,7 @@ class Store:
         """All of ``wanted`` from the later of ``position`` and ``theirs``, the peer's, on: where that begins, and as
         ``take``. None, and nothing is used, when too little is left there."""
         with self._turn:
+            self._refuse_closed()
             start = self._later(theirs)
             if any(want > have for want, have in zip(wanted, self.left_at(start), strict=True)):
                 return None
@@ -148,6 +151,7 @@ class Store:
     def take_query_after(self, theirs: Position) -> tuple[Position, Iterator[Chunk]] | None:
         """The same for the first query of which neither party has used anything."""
         with self._turn:
+            self._refuse_closed()
             query = self.header.query_at(self._later(theirs))
             return None if query == self.header.queries else (self.header.query_start(query), self.take_query(query))
 
@@ -156,6 +160,7 @@ class Store:
 
     def _hand_out(self, chunks: list[tuple[int, int]]) -> Iterator[Chunk]:
         for kind, chunk in chunks:
+            self._refuse_closed()
             count = self.header.size(kind, chunk)
             path = files.chunk_path(self.folder, kind, chunk)
             try:
@@ -176,8 +181,13 @@ class Store:
         if chunks:
             sync_folder(files.chunk_folder(self.folder))
 
+    def _refuse_closed(self) -> None:
+        if not self._lock.held:
+            raise StoreError(f"{self.folder}: the store was closed; open it again to go on")
+
     def close(self) -> None:
-        self._lock.release()
+        with self._turn:  # an index that is being written is on the disk before another process may open it
+            self._lock.release()
 
     def __enter__(self) -> Store:
         return self

@@ -217,6 +217,25 @@ def test_the_index_is_on_the_disk_before_anything_is_handed_out(folder, key):
         assert not (folder / "chunks" / "0-00000000").exists()
 
 
+def test_a_closed_store_gives_nothing_out(folder, key):
+    store = Store(folder, key)
+    begun = store.take((22, 7), store.position)
+    next(begun)
+    store.close()
+    store.close()
+    with Store(folder, key) as other:  # whose it is now
+        for use in (
+            lambda: store.take((1, 1), store.position),
+            lambda: store.take_after((1, 1), (0, 0)),
+            lambda: store.take_query(3),
+            lambda: store.take_query_after((0, 0)),
+            lambda: next(begun),
+        ):
+            with pytest.raises(StoreError, match="was closed"):
+                use()
+        assert other.position == (3, 1) and other.queries_left == QUERIES - 1
+
+
 def test_files_are_for_the_owner_only(folder, key):
     with Store(folder, key) as store:
         taken(store, (1, 1))
