@@ -79,7 +79,7 @@ class ActivePreprocessing(StoreHalf):
     engine = "active"
 
     def allot(self, theirs: dict[str, Any], wanted: Mapping[str, Any]) -> Allotment | None:
-        place = self._position(theirs.get("position"))
+        place = self._near(theirs.get("position"), self.store.header.per_query)
         taken = None if self._lacking(wanted) else self.store.take_query_after(place)
         return None if taken is None else Allotment(*taken)
 

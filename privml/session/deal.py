@@ -13,11 +13,12 @@ from privml.engines.threepc.device import kernels_for
 from privml.errors import PeerDisconnected, ProtocolError
 from privml.session.agreement import Words, agree
 from privml.session.connect import accept
+from privml.session.cutoff import ending_within
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
 from privml.session.identity import Tls, link_to
 from privml.session.lanes import public_seed
-from privml.session.session import Settings, WaitCallback, session_on
+from privml.session.session import HELLO_PATIENCE, Settings, WaitCallback, session_on
 
 # Parties 0 and 1 may exchange much without the dealer, who waits for them as many times their deadline.
 _PATIENCE = 5
@@ -52,7 +53,8 @@ def open_dealer(
         for channel in channels.values():
             channel.set_deadline(deadline)
         for rank in range(DEALER):
-            shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
+            with ending_within(HELLO_PATIENCE * deadline, gathering, f"the hello of party {rank}"):
+                shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
             agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
         ends = {rank: channels[rank, 0] for rank in range(DEALER)}
         engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed, kernels_for(settings.device))

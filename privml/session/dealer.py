@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from privml import _core
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError
+from privml.session.cutoff import ending_within
 from privml.session.identity import Tls, refuse_other_name
 from privml.session.lanes import Connector, close_all
 
@@ -26,7 +28,7 @@ _REQUEST_SECONDS = 2.0
 # Rank and number of the connections of a session.
 PLACES = ((0, 0), (0, 1), (1, 0))
 # Incomplete sessions at a time; each holds two connections at most.
-_MOST_WAITING = 256
+MOST_WAITING = 256
 
 
 def dealer_connections(rank: int) -> int:
@@ -51,10 +53,12 @@ def reach_dealer(connect: Connector, token: bytes, rank: int, deadline: float) -
 
 @dataclass(slots=True, eq=False)
 class Gathering:
-    """A session's connections that have come so far, by place; ``since``: when the first one came."""
+    """A session's connections that have come so far, by place; ``since``: when the first one came; ``first``: the name
+    that its peer has proved, "" without TLS."""
 
     token: bytes
     since: float
+    first: str = ""
     channels: dict[tuple[int, int], _core.Channel] = field(default_factory=dict)
 
     @property
@@ -72,8 +76,9 @@ class Gathering:
 
 class Lobby:
     """Where a dealer sorts connections into sessions. A session that is not complete after ``patience`` seconds is
-    closed. ``log`` takes a line about each connection that is refused or given up. ``tls``: whose names the parties
-    must prove. Any thread may call."""
+    closed. Of ``MOST_WAITING`` incomplete ones the oldest of the name that has begun most of them makes room for one
+    more, so that nobody who begins many keeps out another name. ``log`` takes a line about each connection that is
+    refused or given up. ``tls``: whose names the parties must prove. Any thread may call."""
 
     def __init__(self, patience: float, log: Callable[[str], None], tls: Tls | None = None) -> None:
         self._patience, self._log, self._tls = patience, log, tls
@@ -85,7 +90,9 @@ class Lobby:
         self.expire()
         channel.set_deadline(_REQUEST_SECONDS)
         try:
-            return self.add(channel, *self.hear(channel))
+            with ending_within(_REQUEST_SECONDS, channel, "its request"):
+                asked = self.hear(channel)
+            return self.add(channel, *asked)
         except (ProtocolError, PeerDisconnected, IdentityError) as error:
             self._log(f"a connection was refused: {error}")
             channel.close()
@@ -99,15 +106,28 @@ class Lobby:
         return token, place
 
     def add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> Gathering | None:
-        """The session that ``channel`` completes, or None. Raises ProtocolError where there is no room for it."""
+        """The session that ``channel`` completes, or None. Raises ProtocolError for one that is there already."""
+        gone = None
         with self._lock:
-            if token not in self._waiting and len(self._waiting) >= _MOST_WAITING:
-                raise ProtocolError("too many sessions wait for their other party")
-            gathering = self._waiting.setdefault(token, Gathering(token, time.monotonic()))
+            if token not in self._waiting:
+                gone = self._make_room()
+                self._waiting[token] = Gathering(token, time.monotonic(), channel.peer_name)
+            gathering = self._waiting[token]
             if place in gathering.channels:
                 raise ProtocolError(f"connection {place[1]} of party {place[0]} is there already")
             gathering.channels[place] = channel
-            return self._waiting.pop(token) if gathering.complete else None
+            complete = self._waiting.pop(token) if gathering.complete else None
+        if gone is not None:
+            self._log(f"a session was given up: too many wait for their other party, most of them of {gone.first!r}")
+            gone.close()
+        return complete
+
+    def _make_room(self) -> Gathering | None:
+        """Who has to go before one more may wait."""
+        if len(self._waiting) < MOST_WAITING:
+            return None
+        ((name, _),) = Counter(each.first for each in self._waiting.values()).most_common(1)
+        return self._waiting.pop(next(token for token, each in self._waiting.items() if each.first == name))
 
     def expire(self) -> None:
         """Closes what has waited too long."""

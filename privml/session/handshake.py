@@ -2,7 +2,8 @@
 """The first message of a connection: both of its ends say what they are about to run, and both compare.
 
 Wire layout, the same in every version: 8 bytes magic, 4 bytes little-endian length (at most 4096), then that
-many bytes of JSON, one flat object of strings, integers and nulls.
+many bytes of JSON, one flat object of strings, integers and nulls. In place of a store's id stands a hash of it with
+the sender's rank and nonce: who has a half of the store knows it by that, and nobody else learns the id.
 
 A server or dealer that takes no session answers in the same frame with an object of one entry instead of its hello:
 ``{"busy": seconds}``, come again after so many seconds; or, a server alone, ``{"moved": "host:port"}``, ask there.
@@ -10,9 +11,10 @@ A server or dealer that takes no session answers in the same frame with an objec
 
 from __future__ import annotations
 
+import hashlib
 import json
 import secrets
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
@@ -65,7 +67,8 @@ class ByteChannel(Protocol):
 @dataclass(frozen=True, slots=True)
 class Hello:
     """What one party says about itself. ``program`` and ``formats`` are hashes in hex, or None where no
-    program is fixed beforehand; ``nonce`` is this party's half of the randomness both may know."""
+    program is fixed beforehand; ``store`` is the id of the store that both have a half of; ``nonce`` is this party's
+    half of the randomness both may know."""
 
     version: str
     rank: int
@@ -103,7 +106,7 @@ def shake_hands(channel: ByteChannel, ours: Hello, peer: int | None = None) -> H
     ServiceMoved where a client or a dealt party is answered so, ProtocolError for bytes that are no hello, and
     PeerDisconnected.
     """
-    _write(channel, asdict(ours))
+    _write(channel, _words(ours))
     theirs = _read(channel)
     if len(theirs) == 1 and ours.role in _PATIENT:
         _heed_busy(theirs)
@@ -119,13 +122,13 @@ def hear_hello(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: i
     try:
         return Greeting(ours, _fitting(ours, theirs, peer))
     except HandshakeMismatch:
-        _write(channel, asdict(ours))
+        _write(channel, _words(ours))
         raise
 
 
 def answer_hello(channel: ByteChannel, greeting: Greeting) -> None:
     """The other half: there is a session."""
-    _write(channel, asdict(greeting.ours))
+    _write(channel, _words(greeting.ours))
 
 
 def answer_busy(channel: ByteChannel, seconds: float) -> None:
@@ -166,6 +169,18 @@ def _is_address(text: str) -> bool:
         return False
 
 
+def _words(hello: Hello) -> dict[str, Any]:
+    """What is sent of a hello."""
+    return {**asdict(hello), "store": store_mark(hello.store, hello.rank, hello.nonce)}
+
+
+def store_mark(store: str | None, rank: object, nonce: object) -> str | None:
+    """What the party ``rank``, whose hello has this nonce, says in place of the id of its store."""
+    if store is None:
+        return None
+    return hashlib.sha256(f"privml store {store} {rank} {nonce}".encode(errors="replace")).hexdigest()[:32]
+
+
 def _write(channel: ByteChannel, message: dict[str, Any]) -> None:
     body = json.dumps(message, separators=(",", ":")).encode()
     if len(body) > LENGTH_LIMIT:
@@ -193,7 +208,7 @@ def _fitting(ours: Hello, theirs: dict[str, Any], peer: int | None) -> Hello:
     if not all(_plain(value) for value in theirs.values()):
         raise ProtocolError("the peer's hello is not a flat object of short strings and integers")
     _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
-    return _as_hello(theirs)
+    return replace(_as_hello(theirs), store=ours.store)
 
 
 def _as_hello(words: dict[str, Any]) -> Hello:
@@ -216,6 +231,9 @@ def _compare(ours: dict[str, Any], theirs: dict[str, Any], peer: int) -> None:
             agree = peers == _FACING_ROLE[mine]
         elif name == "rank":
             agree = type(peers) is int and peers == peer
+        elif name == "store":
+            agree = _same_store(mine, theirs)
+            mine, peers = mine and mine[:8], None if peers is None else "another one"
         else:
             agree = type(peers) is type(mine) and peers == mine
         if not agree:
@@ -226,3 +244,10 @@ def _compare(ours: dict[str, Any], theirs: dict[str, Any], peer: int) -> None:
     nonce = theirs.get("nonce")
     if not isinstance(nonce, str) or len(nonce) != 32 or any(c not in "0123456789abcdef" for c in nonce):
         raise ProtocolError("the peer's hello has no valid nonce")
+
+
+def _same_store(mine: str | None, theirs: dict[str, Any]) -> bool:
+    expected, mark = store_mark(mine, theirs.get("rank"), theirs.get("nonce")), theirs.get("store")
+    if expected is None or not isinstance(mark, str) or not mark.isascii():
+        return expected is None and mark is None
+    return secrets.compare_digest(expected, mark)

@@ -10,12 +10,14 @@ party answers. Wire layout of a further connection: 8 bytes magic, 32 bytes toke
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from privml import _core
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError
+from privml.session.cutoff import ending_within
 from privml.session.handshake import Hello
 
 LANE_MAGIC = b"privml\x00L"
@@ -115,9 +117,10 @@ def _take(
     """The lane that a new connection joins, or None when it is none of this session's."""
     channel.set_deadline(seconds)
     try:
-        if channel.read(len(LANE_MAGIC)) != LANE_MAGIC:
-            raise ProtocolError("its first bytes do not join a session")
-        named, lane = read_request(channel)
+        with ending_within(seconds, channel, "its request"):
+            if channel.read(len(LANE_MAGIC)) != LANE_MAGIC:
+                raise ProtocolError("its first bytes do not join a session")
+            named, lane = read_request(channel)
         status = WRONG_TOKEN if named != token else JOINED
         if status == JOINED and (not 1 <= lane <= count or lane in joined):
             status = WRONG_LANE
@@ -160,13 +163,21 @@ def close_all(channels: Any) -> None:
 
 
 class Link:
-    """All channels of a session under way, for whoever must end its reads at once."""
+    """All channels of a session under way, for whoever must end its reads at once; any thread may call."""
 
     def __init__(self, channel: _core.Channel) -> None:
         self.channels = [channel]
+        self._lock, self._closed = threading.Lock(), False
 
     def add(self, channels: Sequence[_core.Channel]) -> None:
-        self.channels.extend(channels)
+        """They are closed at once where the others were."""
+        with self._lock:
+            self.channels.extend(channels)
+            closed = self._closed
+        if closed:
+            close_all(channels)
 
     def close(self) -> None:
-        close_all(self.channels)
+        with self._lock:
+            self._closed, channels = True, list(self.channels)
+        close_all(channels)

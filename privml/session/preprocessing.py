@@ -19,6 +19,11 @@ from privml.store.store import Chunk, Store
 
 WHEN_EMPTY = ("refuse", "make")
 ELSEWHERE = "the peer allots correlations that this party does not have"
+AHEAD = (
+    "the client's half of the {store} stands further ahead than a session can account for: one of the halves was "
+    "brought back from a copy, or the client says what is not so. Nothing was used; make another store with `privml "
+    "preprocess` at both parties"
+)
 HalfType = TypeVar("HalfType", bound="StoreHalf")
 
 
@@ -97,7 +102,8 @@ class StoreHalf:
     def allot(self, theirs: dict[str, Any], wanted: Any) -> Allotment | None:
         """Server: correlations for a client that says ``theirs``, from the later of both halves' positions on, which
         makes up for a crash of one of them. None when too little is left. Raises ProtocolError for what is no
-        position."""
+        position, StoreError for one further ahead than what one session takes: a server counts first, and no client may
+        use up its half by a word."""
         raise NotImplementedError
 
     def claim(self, start: object, wanted: Any) -> Allotment | None:
@@ -122,6 +128,16 @@ class StoreHalf:
             raise ProtocolError("the peer names no position in the store")
         return tuple(named)
 
+    def _near(self, named: object, wanted: Sequence[int]) -> Position:
+        """A client's position, ahead of this half by what it wants of each kind at most, or by one query's share."""
+        place, header = self._position(named), self.store.header
+        for kind, (at, ours, want, share) in enumerate(
+            zip(place, self.store.position, wanted, header.per_query, strict=True)
+        ):
+            if at > header.end_of(kind, ours, max(want, share)):
+                raise StoreError(AHEAD.format(store=self.store))
+        return place
+
     def _ahead(self, named: object) -> Position:
         """A position of which this half has used nothing."""
         place = self._position(named)
@@ -139,7 +155,8 @@ class Preprocessing(StoreHalf):
     engine = "twopc"
 
     def allot(self, theirs: dict[str, Any], wanted: Correlations) -> Allotment | None:
-        taken = self.store.take_after(wanted.directions, self._position(theirs.get("position")))
+        place = self._near(theirs.get("position"), wanted.directions)
+        taken = self.store.take_after(wanted.directions, place)
         return None if taken is None else Allotment(*taken)
 
     def claim(self, start: object, wanted: Correlations) -> Allotment | None:

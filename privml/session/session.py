@@ -23,6 +23,7 @@ from privml.engines.twopc import TwoPartyEngine, checked_threads, connected, con
 from privml.errors import ConfigError
 from privml.session.agreement import Words
 from privml.session.agreement import agree as agree_on
+from privml.session.cutoff import ending_within
 from privml.session.dealer import dealer_connections
 from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
 from privml.session.lanes import Joiner, Link, public_seed, session_token
@@ -33,6 +34,8 @@ ENGINES = ("twopc", "threepc", "active")
 Result = TypeVar("Result")
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
+# A hello as a whole may take as many times what one read may.
+HELLO_PATIENCE = 2
 
 # (channels, rank, test_seed) -> engine
 EngineOpener = Callable[[Sequence[_core.Channel], int, int | None], Engine]
@@ -124,11 +127,11 @@ def open_session(
 ) -> Session:
     """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
 
-    ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello). ``agree`` runs between the
-    handshake and the set-up, for what else the parties settle in clear, and may return another way to make the
-    engine. ``join`` brings the further connections where the settings say so (see ``privml.session.lanes``); ``link``
-    learns of them. ``greeting``: the peer's hello was heard already. ``test_seed`` makes the wire deterministic (tests
-    only).
+    ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello, which may take twice as long
+    as a whole). ``agree`` runs between the handshake and the set-up, for what else the parties settle in clear, and may
+    return another way to make the engine. ``join`` brings the further connections where the settings say so (see
+    ``privml.session.lanes``); ``link`` learns of them. ``greeting``: the peer's hello was heard already. ``test_seed``
+    makes the wire deterministic (tests only).
     Raises HandshakeMismatch, ServiceBusy, ServiceMoved, ProtocolError, PeerDisconnected; all channels are closed then.
     """
     link = Link(channel) if link is None else link
@@ -136,10 +139,12 @@ def open_session(
         further = settings.further(rank)
         if further > 0 and join is None:
             raise ConfigError("threads, ot.refill=background and a dealer need a way to open further connections")
-        channel.set_deadline(deadline if hello_deadline is None else hello_deadline)
+        patience = deadline if hello_deadline is None else hello_deadline
+        channel.set_deadline(patience)
         if greeting is None:
             ours = settings.hello(rank, role)
-            greeting = Greeting(ours, shake_hands(channel, ours))
+            with ending_within(HELLO_PATIENCE * patience, channel, "the peer's hello"):
+                greeting = Greeting(ours, shake_hands(channel, ours))
         else:
             answer_hello(channel, greeting)
         token = session_token(greeting.ours, greeting.theirs)

@@ -227,6 +227,9 @@ def test_a_peer_that_names_no_position_is_refused(program, stores):
             theirs.claim(begun, demand)
         with pytest.raises(ProtocolError, match="does not have"):
             theirs.claim(list(theirs.store.header.query_start(2)), demand)
+        with pytest.raises(StoreError, match="further ahead than a session can account for"):
+            ours.allot({"position": list(ours.store.header.query_start(2))}, demand)
+        assert ours.store.queries_left == 2, "nothing was used"
         allotment = ours.allot({"position": begun}, demand)
         assert allotment.start == ours.store.header.query_start(1), "a query that was begun is used"
         assert theirs.claim(list(allotment.start), demand).start == allotment.start

@@ -272,6 +272,32 @@ def test_a_peer_that_names_no_position_is_refused(program, stores, start):
         assert ours.allot({"position": [1, 0]}, drawn).start == (1, 0)
 
 
+def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
+    for outcome in make(program, tmp_path, count=4):
+        assert not isinstance(outcome, Exception), outcome
+    drawn = program.correlations((2, 4))
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        for place in ([2, 0], [0, 2], [3, 3], [4, 4]):
+            with pytest.raises(StoreError, match="further ahead than a session can account for"):
+                ours.allot({"position": place}, drawn)
+        assert ours.store.queries_left == 4, "nothing was used"
+        for _ in theirs.store.take_query(2):  # and what is before it
+            pass
+        served, got = answer(program, ours, theirs)
+        assert "StoreError" in served and isinstance(got, StoreError) and "further ahead" in str(got)
+        assert str(tmp_path) not in str(got) and ours.store.queries_left == 4
+        assert ours.allot({"position": [1, 1]}, drawn).start == (1, 1), "what one session takes may be lost"
+        assert ours.store.queries_left == 2
+
+
+def test_a_larger_query_may_be_lost_as_a_whole(program, tmp_path):
+    for outcome in make(program, tmp_path, count=4):
+        assert not isinstance(outcome, Exception), outcome
+    with half(program, tmp_path, 0) as ours:
+        large = program.correlations((3, 4))
+        assert ours.allot({"position": [2, 2]}, large).start == (2, 2)
+
+
 def test_a_server_that_allots_what_cannot_be_is_refused(program, stores):
     with half(program, stores, 1) as theirs:
         drawn = program.correlations((2, 4))

@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import json
 import random
+import threading
 from dataclasses import asdict, replace
 
 import pytest
 from parties import run_both, succeed
 
 from privml import _core
+from privml.engines.correlations import OtChoice
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError, ServiceBusy, ServiceMoved
+from privml.session import dealer
 from privml.session.connect import following
+from privml.session.dealer import DEALER_MAGIC, Lobby
 from privml.session.handshake import (
     LENGTH_LIMIT,
     LONGEST_BREAK,
@@ -16,9 +21,12 @@ from privml.session.handshake import (
     Hello,
     answer_busy,
     answer_moved,
+    hear_hello,
     shake_hands,
+    store_mark,
 )
 from privml.session.lanes import public_seed, session_token
+from privml.session.session import Settings, open_session
 
 BASE = Hello(
     version="1.0",
@@ -136,6 +144,92 @@ def test_silent_peer_ends_at_the_deadline():
     with pytest.raises(PeerDisconnected):
         shake_hands(channel, BASE)
     other.close()
+
+
+# ---- stores
+STORE, OTHER = "12" * 16, "34" * 16
+
+
+def test_halves_of_one_store_know_each_other():
+    hellos = (replace(BASE, store=STORE), replace(FACING, store=STORE))
+    theirs = succeed(run_both(lambda rank, channel: shake_hands(channel, hellos[rank])))
+    assert theirs == list(hellos[::-1])
+
+
+@pytest.mark.parametrize("named", [None, OTHER])
+def test_who_has_another_store_learns_nothing_of_this_one(named):
+    def party(rank, channel):
+        if rank == 0:
+            return hear_hello(channel, replace(BASE, store=STORE))
+        body = json.dumps({**asdict(FACING), "store": store_mark(named, 1, FACING.nonce)}).encode()
+        channel.write(frame(body))
+        channel.flush()
+        head = channel.read(len(MAGIC) + 4)
+        return channel.read(int.from_bytes(head[-4:], "little"))
+
+    error, answer = run_both(party)
+    assert isinstance(error, HandshakeMismatch) and f"store is '{STORE[:8]}' here" in str(error)
+    assert STORE.encode() not in answer and json.loads(answer)["rank"] == 0
+
+
+@pytest.mark.parametrize("ours, theirs, shown", [
+    (STORE, None, f"store is '{STORE[:8]}' here and None at the peer"),
+    (STORE, OTHER, f"store is '{STORE[:8]}' here and 'another one' at the peer"),
+    (None, STORE, "store is None here and 'another one' at the peer"),
+])  # fmt: skip
+def test_stores_that_do_not_fit(ours, theirs, shown):
+    hellos = (replace(BASE, store=ours), replace(FACING, store=theirs))
+    error = run_both(lambda rank, channel: shake_hands(channel, hellos[rank]))[0]
+    assert isinstance(error, HandshakeMismatch) and shown in str(error)
+
+
+@pytest.mark.parametrize("mark", [
+    STORE, store_mark(STORE, 0, FACING.nonce), store_mark(STORE, 1, BASE.nonce), "", "\u00e9", True, 7,
+], ids=["the id", "the other rank's", "another nonce's", "nothing", "no ASCII", "true", "7"])  # fmt: skip
+def test_a_mark_is_its_senders_own(mark):
+    def party(rank, channel):
+        if rank == 0:
+            return hear_hello(channel, replace(BASE, store=STORE))
+        channel.write(frame(json.dumps({**asdict(FACING), "store": mark}).encode()))
+        channel.flush()
+
+    assert isinstance(run_both(party)[0], HandshakeMismatch)
+
+
+# ---- words that come byte by byte
+def trickled(data, hear):
+    """What ``hear(channel)`` ends with whose peer sends each byte in a frame of its own, well before any deadline."""
+    ended = threading.Event()
+
+    def party(rank, channel):
+        if rank == 0:
+            try:
+                return hear(channel)
+            finally:
+                ended.set()
+                channel.close()
+        with contextlib.suppress(PeerDisconnected):
+            for byte in data:
+                channel.write(bytes([byte]))
+                channel.flush()
+                if ended.wait(0.05):
+                    return
+
+    return run_both(party)[0]
+
+
+def test_a_hello_has_an_end_as_a_whole():
+    settings = Settings(engine="twopc", ot=OtChoice("ideal"))
+    error = trickled(frame(b" " * 4000), lambda channel: open_session(channel, 0, settings, deadline=1.0))
+    assert isinstance(error, PeerDisconnected), error
+
+
+def test_a_request_of_a_dealer_has_an_end_as_a_whole(monkeypatch):
+    monkeypatch.setattr(dealer, "_REQUEST_SECONDS", 0.5)
+    lines = []
+    lobby = Lobby(60.0, lines.append)
+    assert trickled(DEALER_MAGIC + bytes(34), lobby.admit) is None
+    assert len(lines) == 1 and lines[0].startswith("a connection was refused")
 
 
 # ---- answers instead of a hello
