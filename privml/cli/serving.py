@@ -20,7 +20,7 @@ from privml.service.stopping import Stop, on_signals
 
 def capacity_of(config: DictConfig) -> Capacity:
     """What the service takes on."""
-    names = ("workers", "queue", "queue_seconds", "half_open", "hello_seconds", "drain_seconds")
+    names = ("workers", "queue", "queue_seconds", "session_seconds", "half_open", "hello_seconds", "drain_seconds")
     return Capacity(**{name: config[name] for name in names})
 
 

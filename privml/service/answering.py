@@ -69,6 +69,14 @@ class Limits:
         if not 0 < self.idle < float("inf"):
             raise ConfigError(f"idle={self.idle} must be a positive number of seconds")
 
+    @property
+    def leaving(self) -> bool:
+        """Whether the session was closed here while its client had asked nothing."""
+        return False
+
+    def making(self) -> None:
+        """Hears that what was asked is answered, and that something is made ahead until ``idle`` is read."""
+
     def room(self, behind: int) -> Room:
         """What there is room for when ``behind`` queries, with the one being settled, are granted."""
         return Room(max(self.queries - behind, 0), self.idle, self.ahead)
@@ -78,7 +86,7 @@ ONE_QUERY = Limits(queries=1)
 
 
 class GaveWay(Exception):
-    """``Limits.room`` of a session that was idle and has been closed, as its client's next query came."""
+    """``Limits.room`` of a session that takes no further query, as its client's next one came; says why."""
 
 
 def answer(
@@ -117,9 +125,10 @@ def answer(
                 return "it had all its queries"
             try:
                 if terms.room.ahead:
+                    limits.making()
                     make_ahead(session, terms.next_stock)
             except PeerDisconnected:
-                if service.settings.active:  # it may have seen an attempt fail
+                if service.settings.active and not limits.leaving:  # it may have seen an attempt fail
                     raise
                 return "the client left"
             with aside(link.channels[:2] if service.settings.dealt else link.channels[:1]):
@@ -131,8 +140,8 @@ def answer(
                 channel.set_deadline(deadline)
                 try:
                     terms = grant(channel, service, limits.room(turn), settled[0])
-                except GaveWay:
-                    return "it was idle and gave way"
+                except GaveWay as why:
+                    return str(why)
                 except Elsewhere:
                     return "the store does not suffice for its next query, which gets a session of its own"
                 terms.go_on(session, link.channels)

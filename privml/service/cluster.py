@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from privml.service.dispatcher import SECONDS_TO_END
 from privml.service.events import Events, printable
 from privml.service.host import State
 from privml.service.worker import event_of
@@ -17,6 +18,8 @@ from privml.service.worker import event_of
 _PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 # A worker that has lived so long has not died of its start.
 _LONG_LIFE = 60.0
+# What a worker that cuts off its sessions needs to say so, beyond the time of their threads.
+_SECONDS_TO_TELL = 2.0
 
 
 class Worker(Protocol):
@@ -30,6 +33,9 @@ class Worker(Protocol):
     def drain(self) -> None:
         """Asks it to finish what it has begun."""
 
+    def cut(self) -> None:
+        """Asks it to cut off what it has begun, and to end."""
+
     def end(self) -> None:
         """Ends it at once."""
 
@@ -40,13 +46,15 @@ Start = Callable[[int, int], Worker]
 
 @dataclass(slots=True)
 class _Place:
-    """What is known of one worker; ``sent``: clients sent there since it last told its state."""
+    """What is known of one worker; ``sent``: clients sent there since it last told its state; ``cut``: sessions that it
+    has cut off at its end, None until it tells."""
 
     number: int
     worker: Worker | None = None
     port: int = 0
     state: State = State()
     sent: int = 0
+    cut: int | None = None
 
     @property
     def load(self) -> int:
@@ -60,7 +68,7 @@ class Cluster:
         self._start, self._events = start, events
         self._changed = threading.Condition()
         self._places = [_Place(number) for number in range(count)]
-        self._closing, self._ended = False, False
+        self._closing, self._lost = False, 0
         self._threads = [threading.Thread(target=self._tend, args=(place,), daemon=True) for place in self._places]
         for thread in self._threads:
             thread.start()
@@ -91,23 +99,27 @@ class Cluster:
         """No worker is started any more; those that are there finish what they have begun."""
         with self._changed:
             self._closing = True
-            workers = [place.worker for place in self._places if place.worker is not None]
             self._changed.notify_all()
-        for worker in workers:
+        for worker in self._workers():
             worker.drain()
 
     def end(self) -> int:
-        """Ends all workers; how many sessions were cut off."""
+        """Ends all workers; how many sessions were cut off, which workers that are asked to end tell best."""
         self.drain()
-        with self._changed:
-            self._ended = True
-            workers = [place.worker for place in self._places if place.worker is not None]
-            cut = sum(place.state.running for place in self._places)
-        for worker in workers:
+        for worker in self._workers():
+            worker.cut()
+        end = time.monotonic() + SECONDS_TO_END + _SECONDS_TO_TELL
+        for thread in self._threads:
+            thread.join(max(end - time.monotonic(), 0.0))
+        for worker in self._workers():
             worker.end()
         for thread in self._threads:
             thread.join(_LONGEST_PAUSE)
-        return cut
+        return self._lost
+
+    def _workers(self) -> list[Worker]:
+        with self._changed:
+            return [place.worker for place in self._places if place.worker is not None]
 
     # ---- one thread for each worker
     def _tend(self, place: _Place) -> None:
@@ -142,7 +154,9 @@ class Cluster:
                 place.worker.end()
         finally:
             with self._changed:
-                place.worker, place.state, place.sent = None, State(), 0
+                if self._closing:
+                    self._lost += place.state.running if place.cut is None else place.cut
+                place.worker, place.state, place.sent, place.cut = None, State(), 0, None
         return error
 
     def _heed(self, place: _Place, message: dict[str, Any]) -> None:
@@ -153,4 +167,6 @@ class Cluster:
                 place.state, place.sent = State(**message["state"]), 0
         if "event" in message:
             event = event_of(message["event"])
+            if event.kind == "stopped":
+                place.cut = event.fields["cut"]
             self._events.tell(event.kind, event.session, event.text, worker=place.number, **event.fields)

@@ -169,8 +169,9 @@ class Dealer(Host[Gathering]):
         try:
             dealt = deal_session(guest, Program(self._program.body), self._settings, self.deadline)
         except Exception as error:  # whatever the others do, the next ones are served
+            error, result = self.cause(guest, error)
             text = f"a session ended before its answer: {one_line(error)}"
-            self.events.tell("failed", name, text, peer=guest.peer, result="failed", **error_fields(error))
+            self.events.tell("failed", name, text, peer=guest.peer, result=result, **error_fields(error))
             return
         finally:
             self._forget(guest)

@@ -19,14 +19,17 @@ _NEWEST = 0.2
 # The shortest and the longest time after which a client is asked to come again, in seconds.
 _SOONEST, _LATEST = 1, 300
 # How long threads of sessions that were cut off may take to clean up.
-_SECONDS_TO_END = 10.0
+SECONDS_TO_END = 10.0
+# How long a session may last that nobody has limited otherwise.
+SESSION_SECONDS = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What a service takes on: ``workers`` sessions at a time, ``queue`` more that wait, each for ``queue_seconds`` at
-    most; ``half_open`` connections that have not said what they want, each for ``hello_seconds`` at most. Ending, it
-    waits ``drain_seconds`` for the sessions under way. Raises ConfigError."""
+    """What a service takes on: ``workers`` sessions at a time, each for ``session_seconds`` at most (0: as long as it
+    takes), ``queue`` more that wait, each for ``queue_seconds`` at most; ``half_open`` connections that have not said
+    what they want, each for ``hello_seconds`` at most. Ending, it waits ``drain_seconds`` for the sessions under way.
+    Raises ConfigError."""
 
     workers: int = 4
     queue: int = 16
@@ -34,12 +37,13 @@ class Capacity:
     half_open: int = HALF_OPEN
     hello_seconds: float = HELLO_SECONDS
     drain_seconds: float = 30.0
+    session_seconds: float = SESSION_SECONDS
 
     def __post_init__(self) -> None:
         for name, least in (("workers", 1), ("queue", 0), ("half_open", 1)):
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise ConfigError(f"{name}={getattr(self, name)} must be a whole number, at least {least}")
-        for name in ("queue_seconds", "hello_seconds", "drain_seconds"):
+        for name in ("queue_seconds", "hello_seconds", "drain_seconds", "session_seconds"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ConfigError(f"{name}={getattr(self, name)} must be a number of seconds")
 
@@ -69,7 +73,8 @@ class Dispatcher(Generic[Guest]):
         self._capacity, self._run, self._spare = capacity, run, spare
         self._changed = threading.Condition()
         self._waiting: deque[tuple[float, Guest]] = deque()
-        self._running: set[Guest] = set()
+        self._running: dict[Guest, float] = {}  # since when
+        self._late: set[Guest] = set()  # that ``overlong`` has told of
         self._average: float | None = None
         self._open = True
         self._ended = False
@@ -101,6 +106,27 @@ class Dispatcher(Generic[Guest]):
                 gone.append(self._waiting.popleft()[1])
         return gone
 
+    def overlong(self) -> list[Guest]:
+        """Guests whose sessions have lasted too long, each once: their connections are the caller's to close."""
+        now = time.monotonic()
+        with self._changed:
+            gone = [guest for guest, since in self._running.items() if now - since > self._longest]
+            gone = [guest for guest in gone if guest not in self._late]
+            self._late.update(gone)
+        return gone
+
+    def is_late(self, guest: Guest) -> bool:
+        """Whether ``overlong`` has told of it."""
+        return guest in self._late
+
+    def is_past_half(self, guest: Guest) -> bool:
+        """Whether less than half of its session's time is left: too little to begin something."""
+        return time.monotonic() - self._running.get(guest, math.inf) > self._longest / 2
+
+    @property
+    def _longest(self) -> float:
+        return self._capacity.session_seconds or math.inf
+
     def drain(self) -> list[Guest]:
         """From here on no session begins; those that wait are the caller's."""
         with self._changed:
@@ -111,17 +137,18 @@ class Dispatcher(Generic[Guest]):
         return waiting
 
     def end(self) -> int:
-        """Cuts off what runs, and waits for the threads; how many sessions that were."""
+        """Cuts off what runs, and waits for the threads; how many sessions that were, but for those that give way."""
         waiting = self.drain()
         with self._changed:
             self._ended = True
             cut = list(self._running)
+            lost = max(len(cut) - self._spare(), 0)
         for guest in (*waiting, *cut):
             guest.close()
-        end = time.monotonic() + _SECONDS_TO_END
+        end = time.monotonic() + SECONDS_TO_END
         for thread in filter(threading.Thread.is_alive, self._threads):
             thread.join(max(end - time.monotonic(), 0.0))
-        return len(cut)
+        return lost
 
     # ---- how it stands
     @property
@@ -172,12 +199,13 @@ class Dispatcher(Generic[Guest]):
             if self._ended or not self._waiting:
                 return None
             guest = self._waiting.popleft()[1]
-            self._running.add(guest)
+            self._running[guest] = time.monotonic()
             return guest
 
     def _done(self, guest: Guest, seconds: float) -> None:
         with self._changed:
-            self._running.discard(guest)
+            self._running.pop(guest, None)
+            self._late.discard(guest)
             old = seconds if self._average is None else self._average
             self._average = old + _NEWEST * (seconds - old)
             self._changed.notify_all()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from privml import _core
-from privml.errors import ServiceBusy
+from privml.errors import PeerDisconnected, SecurityAbort, ServiceBusy
 from privml.service.dispatcher import Capacity, Dispatcher, Guest
 from privml.service.door import Door
 from privml.service.events import Events, error_fields, one_line, reason_of
@@ -96,9 +96,12 @@ class Host(Generic[Guest]):
         return self.count
 
     def tidy(self) -> None:
-        """Many times a second: sends away who has waited too long, and tells when the state has changed."""
+        """Many times a second: sends away who has waited too long, cuts off sessions that have lasted too long, and
+        tells when the state has changed."""
         for guest in self.dispatcher.overdue():
             self.send_away(guest)
+        for guest in self.dispatcher.overlong():
+            guest.close()
         state = State(self.ready, self.waiting, self.running)
         if self._on_state is not None and state != self._state:
             self._state = state
@@ -116,6 +119,19 @@ class Host(Generic[Guest]):
         seconds = self.dispatcher.retry_after() if left == math.inf else float(max(round(left), 1))
         self.turn_away(guest, seconds)
         self.refuse(ServiceBusy(f"asked to come again in {seconds:g} seconds", seconds), guest.peer)
+
+    @property
+    def too_long(self) -> str:
+        """Of a session that was cut off for its length."""
+        return f"the session took longer than session_seconds={self._capacity.session_seconds:g}"
+
+    def cause(self, guest: Guest, error: Exception) -> tuple[Exception, str]:
+        """What has ended the session of ``guest``, in which ``error`` was raised, and its result in one word."""
+        if isinstance(error, SecurityAbort):
+            return error, "aborted"
+        if self.dispatcher.is_late(guest):
+            return PeerDisconnected(self.too_long), "late"
+        return error, "failed"
 
     def refuse(self, error: Exception, peer: str) -> None:
         """Tells of a connection that got no session."""

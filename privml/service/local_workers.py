@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-from privml.service.worker import DRAIN
+from privml.service.worker import CUT, DRAIN
 
 
 class LocalWorker:
@@ -47,6 +47,9 @@ class LocalWorker:
 
     def drain(self) -> None:
         self._order(DRAIN)
+
+    def cut(self) -> None:
+        self._order(CUT)
 
     def end(self) -> None:
         self._process.kill()

@@ -22,7 +22,7 @@ from privml.session.ledger import PHASES
 from privml.session.preprocessing import StoreHalf
 
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-RESULTS = ("answered", "failed", "aborted")
+RESULTS = ("answered", "failed", "late", "aborted")
 DIRECTIONS = ("sent", "received")
 # A caller who says nothing within this time is left.
 _REQUEST_SECONDS = 5.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,15 @@ from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.memory import peak_memory
 from privml.program import Program
-from privml.service.deal import Dealt, deal
+from privml.service.deal import DEALER_CAPACITY, Dealt, deal
+from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
 from privml.service.query import query
 from privml.service.serve import Answered, serve
+
+
+def unlimited(capacity: Capacity) -> Capacity:
+    """Both sides are the same person's, who can end a run that takes too long."""
+    return replace(capacity, session_seconds=0)
 
 
 def tell(event: str, **content: Any) -> None:
@@ -49,6 +56,7 @@ def run_server(task: dict[str, Any]) -> None:
         program,
         "127.0.0.1:0",
         queries=1,
+        capacity=unlimited(DEFAULT_CAPACITY),
         log=lambda text: tell("log", text=text),
         on_listening=lambda port: tell("listening", port=port),
         on_answer=on_answer,
@@ -80,6 +88,7 @@ def run_dealer(task: dict[str, Any]) -> None:
         Program.load(task["program"]),
         "127.0.0.1:0",
         sessions=1,
+        capacity=unlimited(DEALER_CAPACITY),
         log=lambda text: tell("log", text=text),
         on_listening=lambda port: tell("listening", port=port),
         on_end=on_end,

@@ -48,6 +48,9 @@ class _Serving:
     def drain(self) -> None:
         self._stop.draining = True
 
+    def cut(self) -> None:
+        self._stop.draining = self._stop.ending = True
+
     def pid(self) -> int:
         return os.getpid()
 
@@ -91,6 +94,9 @@ class RayWorker:
 
     def drain(self) -> None:
         self._actor.drain.remote()
+
+    def cut(self) -> None:
+        self._actor.cut.remote()
 
     def end(self) -> None:
         self._ray.kill(self._actor)

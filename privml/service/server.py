@@ -19,7 +19,7 @@ from typing import Any
 
 from privml import _core
 from privml.context import Session
-from privml.errors import PrivmlError, ProtocolError, SecurityAbort
+from privml.errors import PrivmlError, ProtocolError
 from privml.service.answering import Answered, GaveWay, Limits, answer
 from privml.service.events import error_fields, one_line
 from privml.service.host import Host
@@ -31,16 +31,22 @@ from privml.session.lanes import LANE_MAGIC, Joiner, Link, session_name, session
 from privml.session.ledger import PHASES, Snapshot
 from privml.session.session import open_session
 
+# Why a session ended well whose client might have gone on.
+GAVE_WAY = "it was idle and gave way"
+PAST_HALF = "too little of its time was left for another query"
+
 
 @dataclass(slots=True, eq=False)
 class Client:
-    """Whose hello fits; ``peer``: the name it has proved, "" without TLS; ``since``: when it came."""
+    """Whose hello fits; ``peer``: the name it has proved, "" without TLS; ``since``: when it came; ``on_close``: what
+    else ends with its connections."""
 
     link: Link
     greeting: Greeting
     token: bytes
     peer: str
     since: float
+    on_close: Callable[[], None] = lambda: None
 
     @property
     def name(self) -> str:
@@ -48,13 +54,15 @@ class Client:
 
     def close(self) -> None:
         self.link.close()
+        self.on_close()
 
 
 class Server(Host[Client]):
     """Party 0. ``limits``: of each session; ``join``: how sessions get further connections where not from their clients
     (None); ``on_answer`` gets each answer, one at a time, on the thread of its session. It counts answers.
 
-    A session that is idle between two queries gives way when others wait for a thread, and when the server ends.
+    A session that is idle between two queries gives way when others wait for a thread, and when the server ends; so
+    does, at that end, one that makes something ahead of a next query.
     """
 
     refused_text = "a connection ended without an answer"
@@ -77,6 +85,7 @@ class Server(Host[Client]):
         self._lock = threading.Lock()  # guards what follows; nothing is asked of the dispatcher under it
         self._numbers = itertools.count(1)
         self._idle: dict[Client, None] = {}  # in the order in which they became idle
+        self._making: set[Client] = set()  # something ahead, as nothing is asked
         self._leaving: set[Client] = set()  # whose sessions have given way and still run
 
     @property
@@ -86,7 +95,7 @@ class Server(Host[Client]):
     @property
     def spare(self) -> int:
         with self._lock:
-            return len(self._idle) + len(self._leaving)
+            return len(self._idle) + len(self._leaving) + (len(self._making) if self.closing else 0)
 
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
         magic = channel.read(len(MAGIC))
@@ -96,7 +105,8 @@ class Server(Host[Client]):
             raise ProtocolError("its first bytes are neither a hello nor join a session")
         greeting = hear_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
-        client = Client(Link(channel), greeting, token, channel.peer_name, time.monotonic())
+        forget = partial(self._desk.forget, token)
+        client = Client(Link(channel), greeting, token, channel.peer_name, time.monotonic(), forget)
         return partial(self.offer, client, client.name)
 
     def turn_away(self, guest: Client, seconds: float) -> None:
@@ -108,11 +118,16 @@ class Server(Host[Client]):
     def tidy(self) -> None:
         super().tidy()
         with self._lock:
-            wanted = len(self._idle) if self.closing else self.waiting - len(self._leaving)
-            for guest in list(self._idle)[: max(wanted, 0)]:
-                del self._idle[guest]
+            wanted = max(self.waiting - len(self._leaving), 0)
+            for guest in [*self._idle, *self._making] if self.closing else list(self._idle)[:wanted]:
+                self._rouse(guest)
                 self._leaving.add(guest)
                 guest.close()
+
+    def _rouse(self, guest: Client) -> None:
+        """It is not idle any more; under the lock."""
+        self._idle.pop(guest, None)
+        self._making.discard(guest)
 
     # ---- sessions
     def attend(self, guest: Client) -> None:
@@ -138,7 +153,7 @@ class Server(Host[Client]):
         finally:
             self._desk.forget(guest.token)
             with self._lock:
-                self._idle.pop(guest, None)
+                self._rouse(guest)
                 self._leaving.discard(guest)
 
     def _open(self, guest: Client, opened: list[Session], **options: Any) -> Session:
@@ -161,8 +176,10 @@ class Server(Host[Client]):
         Raises GaveWay."""
         with self._lock:
             if guest in self._leaving:
-                raise GaveWay
-            self._idle.pop(guest, None)
+                raise GaveWay(GAVE_WAY)
+            if behind > 1 and self.dispatcher.is_past_half(guest):
+                raise GaveWay(PAST_HALF)
+            self._rouse(guest)
             more = self._limits.queries
             if self.closing:
                 more = behind
@@ -170,14 +187,29 @@ class Server(Host[Client]):
                 more = min(more, behind + max(self.limit - self._answers - 1, 0))
             return replace(self._limits, queries=more).room(behind)
 
-    def begin_idle(self, guest: Client) -> float:
-        """A session has answered; for how long it may be idle."""
-        for channel in guest.link.channels:
-            channel.flush()  # it may be closed from here on
+    def begin_making(self, guest: Client) -> None:
+        """A session has answered and makes something ahead."""
+        self._may_be_closed(guest)
         with self._lock:
+            self._making.add(guest)
+
+    def begin_idle(self, guest: Client) -> float:
+        """A session waits for its client; for how long it may."""
+        self._may_be_closed(guest)
+        with self._lock:
+            self._making.discard(guest)
             if guest not in self._leaving:
                 self._idle[guest] = None
         return self._limits.idle
+
+    def is_leaving(self, guest: Client) -> bool:
+        with self._lock:
+            return guest in self._leaving
+
+    @staticmethod
+    def _may_be_closed(guest: Client) -> None:
+        for channel in guest.link.channels:
+            channel.flush()
 
     def _answered(self, guest: Client, done: Answered) -> None:
         self.events.tell(
@@ -200,14 +232,16 @@ class Server(Host[Client]):
             self._on_answer(done)
 
     def _ended(self, guest: Client, start: float, opened: list[Session], why: str) -> None:
-        with self._lock:
-            why = "it was idle and gave way" if guest in self._leaving else why
+        if self.is_leaving(guest):
+            why = GAVE_WAY
+        elif self.dispatcher.is_late(guest):
+            why = self.too_long
         told = _told(guest, start, opened)
         self.events.tell("ended", guest.name, f"a session ended: {why}", result="answered", why=why, **told)
 
     def _failed(self, guest: Client, start: float, opened: list[Session], error: Exception) -> None:
+        error, result = self.cause(guest, error)
         text = f"{self.refused_text}: {one_line(error)}"
-        result = "aborted" if isinstance(error, SecurityAbort) else "failed"
         told = _told(guest, start, opened)
         self.events.tell("failed", guest.name, text, result=result, **told, **error_fields(error))
 
@@ -221,6 +255,13 @@ class _Turns:
     @property
     def idle(self) -> float:
         return self._server.begin_idle(self._guest)
+
+    @property
+    def leaving(self) -> bool:
+        return self._server.is_leaving(self._guest)
+
+    def making(self) -> None:
+        self._server.begin_making(self._guest)
 
     def room(self, behind: int) -> Room:
         return self._server.begin_turn(self._guest, behind)

@@ -33,8 +33,8 @@ from privml.session.identity import Tls
 
 Message = dict[str, Any]
 Tell = Callable[[Message], None]
-# What the front sends to a worker.
-DRAIN = "drain"
+# What the front sends to a worker: to finish what it has begun, or to cut it off.
+DRAIN, CUT = "drain", "cut"
 
 
 def serve_task(task: Message, tell: Tell, stop: Stop) -> None:
@@ -119,6 +119,8 @@ def main() -> None:
         for line in sys.stdin:
             if line.strip() == DRAIN:
                 stop.draining = True
+            elif line.strip() == CUT:
+                stop.draining = stop.ending = True
         os._exit(0)  # the front has gone
 
     task = json.loads(sys.stdin.readline())

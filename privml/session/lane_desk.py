@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from privml import _core
-from privml.errors import ProtocolError
+from privml.errors import PeerDisconnected, ProtocolError
 from privml.session.lanes import (
     JOINED,
     REFUSALS,
@@ -31,6 +31,7 @@ class _Expected:
     peer_name: str
     came: dict[int, _core.Channel | None] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    forgotten: bool = False
 
     @property
     def joined(self) -> int:
@@ -87,19 +88,25 @@ class LaneDesk:
 
     def collect(self, token: bytes, deadline: float) -> list[_core.Channel]:
         """The channels of lanes 1 to the session's count, in order, which are the caller's from here on.
-        Raises PeerDisconnected, saying what came instead, when one is missing after ``deadline`` seconds."""
+        Raises PeerDisconnected, saying what came instead, when one is missing after ``deadline`` seconds; and at once
+        where the session is forgotten."""
         end = time.monotonic() + deadline
         with self._changed:
-            expected = self._expected[token]
-            while expected.joined < expected.count:
+            expected = self._expected.get(token)
+            while expected is not None and not expected.forgotten and expected.joined < expected.count:
                 if not self._changed.wait(max(end - time.monotonic(), 0.0)) and time.monotonic() >= end:
                     raise missing_lanes(expected.joined, expected.count, deadline, expected.refused)
+            if expected is None or expected.forgotten:
+                raise PeerDisconnected("the session was closed while it waited for its further connections")
             del self._expected[token]
             return [expected.came[lane] for lane in range(1, expected.count + 1)]
 
     def forget(self, token: bytes) -> None:
-        """Ends what was expected and not collected."""
+        """Ends what was expected and not collected, and whoever waits for it."""
         with self._changed:
             expected = self._expected.pop(token, None)
+            if expected is not None:
+                expected.forgotten = True
+                self._changed.notify_all()
         if expected is not None:
             close_all(channel for channel in expected.came.values() if channel is not None)

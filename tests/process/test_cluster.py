@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from functools import partial
 
 import pytest
 import torch
-from running import Paused, Running
+from commands import Command
+from running import LONG, Paused, Running
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
@@ -114,6 +116,34 @@ def _until_taken(ask):
             return paused
         assert isinstance(paused.outcome(), ServiceBusy), paused.outcome()
     raise AssertionError("no worker takes the query")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("finishes", [True, False], ids=["finishes", "cut off"])
+def test_the_exit_code_tells_of_sessions_that_workers_cut_off(program, tmp_path, finishes):
+    words = [f"program={program.files[0]}", f"weights={program.files[1]}", "listen=127.0.0.1:0", "log=json"]
+    drain = f"drain_seconds={LONG if finishes else 0.1}"
+    with Command("serve", "cluster=local", "workers=1", *words, drain, cwd=tmp_path) as serving:
+
+        def told(kind, **fields):
+            for line in serving.stdout:
+                event = json.loads(line)
+                if event["event"] == kind and fields.items() <= event.items():
+                    return event
+            raise AssertionError(f"it ended without {kind}")
+
+        port = told("listening")["port"]
+        told("listening", worker=0)
+        paused = _until_taken(partial(Paused, program, f"127.0.0.1:{port}", VALUE)).there()
+        os.kill(serving.pid, signal.SIGTERM)
+        told("draining")
+        if finishes:
+            assert_right(program, paused.go())
+        stopped = [told("stopped", worker=0), told("stopped")]
+        assert [event["cut"] for event in stopped] == ([0, 0] if finishes else [1, 1])
+        assert serving.wait() == (0 if finishes else 1)
+        if not finishes:
+            assert isinstance(paused.go(), PeerDisconnected)
 
 
 def test_workers_need_a_name():

@@ -130,11 +130,13 @@ def test_labels_are_known_beforehand(program, free_address):
         assert set(metrics(free_address)) == before
 
 
-def test_a_failed_check_is_counted_as_an_abort():
+@pytest.mark.parametrize("result, error", [("aborted", "SecurityAbort"), ("late", "PeerDisconnected")])
+def test_how_a_session_failed_is_counted(result, error):
     made = Metrics()
     phases = {phase: {"seconds": 0.0, "sent": 1, "received": 2} for phase in ("setup", "preprocess", "online")}
-    made.note(Event("failed", "abc", {"result": "aborted", "error": "SecurityAbort", "phases": phases}))
-    assert 'privml_sessions_total{result="aborted"} 1.0' in made.text()[1].decode()
+    assert f'privml_sessions_total{{result="{result}"}} 0.0' in made.text()[1].decode()
+    made.note(Event("failed", "abc", {"result": result, "error": error, "phases": phases}))
+    assert f'privml_sessions_total{{result="{result}"}} 1.0' in made.text()[1].decode()
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:0", "192.0.2.1:9100", "example.org:80", "[::]:0"])

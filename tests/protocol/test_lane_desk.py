@@ -92,6 +92,20 @@ def test_what_is_missing_is_said_at_the_deadline():
         other.read(1)
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_who_is_forgotten_waits_no_more(waits):
+    desk = LaneDesk()
+    desk.expect(TOKENS[0], 2, "")
+    other = join(desk, TOKENS[0], 1)[0]
+    with ThreadPoolExecutor(1) as executor:
+        collected = executor.submit(desk.collect, TOKENS[0], 100 * LONG) if waits else None
+        desk.forget(TOKENS[0])
+        with pytest.raises(PeerDisconnected):
+            other.read(1)
+        with pytest.raises(PeerDisconnected, match="closed while it waited"):
+            collected.result(LONG) if waits else desk.collect(TOKENS[0], 100 * LONG)
+
+
 def test_a_connection_that_leaves_gives_its_lane_back():
     desk = LaneDesk()
     desk.expect(TOKENS[0], 1, "")

@@ -135,6 +135,33 @@ def test_the_time_to_come_again_follows_from_how_long_sessions_take(started, clo
     assert dispatcher.retry_after() == 300.0
 
 
+def test_who_runs_too_long_is_told_of_once(started, clock):
+    dispatcher = started(workers=2, queue=3, queue_seconds=1e6, session_seconds=100.0)
+    dispatcher.start()
+    guests, _ = offer_until(dispatcher, 3)
+    wait_until(dispatcher, lambda: len(dispatcher._running) == 2)
+    assert not any(dispatcher.is_past_half(guest) for guest in guests)
+    clock.now += 60
+    assert [dispatcher.is_past_half(guest) for guest in guests] == [True, True, False], "the third one has not begun"
+    assert dispatcher.overlong() == []
+    clock.now += 50
+    assert dispatcher.overlong() == guests[:2] and dispatcher.overlong() == []
+    assert [dispatcher.is_late(guest) for guest in guests] == [True, True, False]
+    guests[0].go.set()
+    wait_until(dispatcher, lambda: dispatcher.ran == [0, 1, 2])
+    assert not dispatcher.is_late(guests[0]) and not dispatcher.is_past_half(guests[2])
+
+
+def test_sessions_need_not_have_a_limit(started, clock):
+    dispatcher = started(workers=1, session_seconds=0)
+    dispatcher.start()
+    guest = Guest()
+    dispatcher.offer(guest)
+    wait_until(dispatcher, lambda: len(dispatcher._running) == 1)
+    clock.now += 1e9
+    assert dispatcher.overlong() == [] and not dispatcher.is_past_half(guest)
+
+
 def test_draining_begins_nothing(started):
     dispatcher = started(workers=1, queue=3)
     dispatcher.start()
@@ -153,6 +180,15 @@ def test_the_end_closes_what_runs_and_what_waits(started):
     wait_until(dispatcher, lambda: len(dispatcher._running) == 2)
     assert dispatcher.end() == 2
     assert all(guest.closed.is_set() for guest in guests) and dispatcher.ran == [0, 1]
+
+
+def test_sessions_that_give_way_are_not_cut_off(started):
+    dispatcher = started(workers=2, queue=0)
+    dispatcher.start()
+    offer_until(dispatcher, 2)
+    wait_until(dispatcher, lambda: len(dispatcher._running) == 2)
+    dispatcher._spare = lambda: 1
+    assert dispatcher.end() == 1
 
 
 def test_what_a_session_raises_is_kept_and_the_next_one_runs(started):
