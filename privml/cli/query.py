@@ -33,6 +33,7 @@ def run(config: DictConfig) -> None:
             value,
             ot=ot_of(config),
             deadline=config.deadline,
+            answer_seconds=config.answer_seconds,
             threads=config.threads,
             on_wait=Waiting(config.server, config.quiet),
             progress=step,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
@@ -60,10 +60,20 @@ class _Request:
 
 class Conversation:
     """A session of party 1 on a thread of its own, which opens it with the first query. ``ahead``: whether the server
-    is asked to make correlations of a next query of the same shapes in between, where it does not ask at once."""
+    is asked to make correlations of a next query of the same shapes in between, where it does not ask at once.
+    ``longest``: seconds that an answer may take as a whole, None: as long as it takes."""
 
-    def __init__(self, link: Link, join: Joiner, service: Service, deadline: float, ahead: bool = False) -> None:
+    def __init__(
+        self,
+        link: Link,
+        join: Joiner,
+        service: Service,
+        deadline: float,
+        ahead: bool = False,
+        longest: float | None = None,
+    ) -> None:
         self._link, self._join, self._service, self._deadline, self._ahead = link, join, service, deadline, ahead
+        self._longest = longest
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._changing = threading.Lock()
         self._over: BaseException | None = None
@@ -83,7 +93,7 @@ class Conversation:
 
     def ask(self, inputs: Sequence[torch.Tensor], progress: Progress | None = None) -> Answer:
         """One query at a time. Whatever it raises, the session is closed then; SessionOver when that had happened
-        before."""
+        before, PeerDisconnected where the answer took too long."""
         request = _Request(inputs, progress)
         try:
             with self._changing:
@@ -91,7 +101,13 @@ class Conversation:
                     raise _before_asking(self._over)
                 self.idle.clear()
                 self._requests.put(request)
-            return request.answer.result()
+            return request.answer.result(self._longest)
+        except TimeoutError:
+            late = not request.answer.done()
+            self.close()
+            if not late:
+                raise
+            raise PeerDisconnected(f"no answer came within answer_seconds={self._longest:g}") from None
         except BaseException:
             self.close()
             raise

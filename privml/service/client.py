@@ -39,9 +39,10 @@ class Client:
     the same session, without set-up, for as long as the server keeps it. A server that sends its clients on is
     followed, once. ``ahead``: while the client is idle, the correlations of a next query of the same shapes are made,
     so that one is online only. ``retries``: how often a query is tried again when the server is busy, gone, or silent
-    for longer than ``deadline`` seconds, after ``backoff`` seconds, twice as many each time, give or take a half (or
-    what a busy server asks for). Every attempt is a session of its own with fresh correlations; what goes wrong
-    otherwise is never tried again. ``on_wait``: called with the seconds waited while nobody is there; the other
+    for longer than ``deadline`` seconds, or takes longer than ``answer_seconds`` from the connection to the answer (0:
+    it may take as long as it does), after ``backoff`` seconds, twice as many each time, give or take a half (or what a
+    busy server asks for). Every attempt is a session of its own with fresh correlations; what goes wrong otherwise is
+    never tried again. ``on_wait``: called with the seconds waited while nobody is there; the other
     settings as in ``query``.
 
     ``queries`` counts those that were answered. Raises ConfigError.
@@ -54,6 +55,7 @@ class Client:
         *,
         ot: OtChoice = DEFAULT_OT,
         deadline: float = 60.0,
+        answer_seconds: float = 0.0,
         network: Mapping[str, float] | None = None,
         threads: int = 1,
         on_wait: WaitCallback | None = None,
@@ -70,13 +72,15 @@ class Client:
     ) -> None:
         if type(retries) is not int or retries < 0 or not 0 < backoff < float("inf"):
             raise ConfigError(f"retries={retries} must be a whole number and backoff={backoff} positive seconds")
+        if not 0 <= answer_seconds < float("inf"):
+            raise ConfigError(f"answer_seconds={answer_seconds} must be a number of seconds")
         self.program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
         self.server, self.queries = server, 0
         settings = settings_of(self.program, ot, threads, preprocessing, dealer, truncation, device, ring)
         self._tls, self._insecure = tls, insecure
         self._service = Service(self.program, settings, preprocessing)
         self._deadline, self._on_wait, self._ahead = deadline, on_wait, ahead
-        self._retries, self._backoff = retries, backoff
+        self._retries, self._backoff, self._longest = retries, backoff, answer_seconds or None
         self._away, self._dealer = link_to(network, tls, WEIGHTS_OWNER), dealer
         self._admit(server, dealer)
         self._dealer_away = link_to(network, tls, DEALER)
@@ -152,7 +156,7 @@ class Client:
         join = reaching(server, self._deadline, away)
         if self._dealer is not None:
             join = reaching_dealer(self._dealer, INPUT_OWNER, self._deadline, self._dealer_away)
-        return Conversation(link, join, self._service, self._deadline, self._ahead)
+        return Conversation(link, join, self._service, self._deadline, self._ahead, self._longest)
 
     def _forget(self) -> None:
         kept, self._conversation = self._conversation, None

@@ -8,6 +8,7 @@ import time
 
 import pytest
 import torch
+from patience import ENDLESS
 from serving import ENGINES, converted, plain, serving
 
 import privml
@@ -214,6 +215,18 @@ def test_closing_ends_a_query_that_waits(program):
         waiting.join(20)
         peer.close()
         assert not waiting.is_alive() and isinstance(errors[0], PeerDisconnected)
+
+
+def test_a_client_waits_for_an_answer_as_long_as_it_is_told_to(program):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        with (
+            privml.Client(program, address, deadline=ENDLESS, answer_seconds=0.2) as client,
+            pytest.raises(PeerDisconnected, match="no answer came within answer_seconds=0.2"),
+        ):
+            client.query(inputs()[0])
+    with pytest.raises(ConfigError, match="answer_seconds"):
+        privml.Client(program, address, answer_seconds=-1.0)
 
 
 def error_of(client):
