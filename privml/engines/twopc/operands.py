@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shares and operands as what the compiled core takes and gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from privml import _core
+from privml.engines import ring
+from privml.engines.base import Operand
+from privml.engines.shares import Share
+
+if TYPE_CHECKING:
+    from privml.engines.twopc.engine import TwoPartyEngine
+
+SHARED = -1
+
+
+def array(share: Share) -> np.ndarray:
+    return share[0].detach().contiguous().numpy()
+
+
+def tensor(array: np.ndarray | None) -> torch.Tensor | None:
+    return None if array is None else torch.from_numpy(array)
+
+
+def call(session: _core.TwoPartySession, name: str, *args: Any) -> Share:
+    """A protocol of one result."""
+    return (tensor(getattr(_core.twopc, name)(session, *args)),)
+
+
+def factor(a: Operand) -> tuple[int, bool, bool]:
+    return a.bits, a.signed, a.nonnegative
+
+
+def owned_format(a: Operand) -> tuple[int, int, bool]:
+    return SHARED if a.owner is None else a.owner, a.bits, a.signed
+
+
+def known(a: Operand) -> torch.Tensor:
+    """The owner's value as a number (zeros at the other party), whatever the bits above its width are."""
+    x = a.share[0]
+    if a.signed or a.bits == 64:
+        return ring.wrap(x, a.bits)
+    return x & ((1 << a.bits) - 1)
+
+
+def owned_array(a: Operand, rank: int) -> np.ndarray | None:
+    """What party ``rank`` passes for an operand: nothing when the other one owns it."""
+    if a.owner is None:
+        return array(a.share)
+    return array((known(a),)) if a.owner == rank else None
+
+
+def fit(a: Operand, out_bits: int) -> Operand:
+    """``a`` with at most ``out_bits`` bits: higher ones do not matter for the product."""
+    return a if a.bits <= out_bits else replace(a, bits=out_bits, nonnegative=False)
+
+
+def extended(engine: TwoPartyEngine, a: Operand, bits: int) -> Operand:
+    return replace(a, share=engine.extend(a.share, a.bits, bits, a.signed, a.nonnegative), bits=bits)
+
+
+def uniform(engine: TwoPartyEngine, a: Operand, out_bits: int) -> Operand:
+    """Shared operands of bilinear protocols live in the output's ring."""
+    a = fit(a, out_bits)
+    return extended(engine, a, out_bits) if a.owner is None and a.bits < out_bits else a

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which protocol makes a product: by who knows the factors, and by their widths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from privml.engines import ring
+from privml.engines.base import Operand
+from privml.engines.shares import Share
+from privml.engines.twopc.operands import (
+    array,
+    call,
+    extended,
+    factor,
+    fit,
+    known,
+    owned_array,
+    owned_format,
+    uniform,
+)
+
+if TYPE_CHECKING:
+    from privml.engines.twopc.engine import TwoPartyEngine
+
+# What a correlation counts where forms of a product are compared, whatever provider makes it (twopc/cross_terms.h).
+_CORRELATION_BITS = 32
+
+
+def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
+    """Elementwise, of equal shapes, mod 2^out_bits."""
+    a, b = fit(a, out_bits), fit(b, out_bits)
+    if a.owner is not None and a.owner == b.owner:
+        return (known(a) * known(b),)
+    if a.owner is not None and b.owner is not None:
+        mine = a if a.owner == engine.rank else b
+        formats = (a.bits, a.signed), (b.bits, b.signed)
+        return call(engine.session, "cross_term", a.owner, array(mine.share), *formats, out_bits)
+    if a.owner is not None:
+        a, b = b, a
+    # SiRNN's products need max(m, n) <= ell <= m + n.
+    if b.owner is not None:
+        width = max(b.bits, out_bits - a.bits)  # a clear value is widened for nothing
+        clear = owned_array(b, engine.rank), (width, b.signed)
+        return call(engine.session, "multiply_owned", b.owner, array(a.share), factor(a), *clear, out_bits)
+    if a.bits + b.bits < out_bits:
+        a = extended(engine, a, out_bits - b.bits)
+    return call(engine.session, "multiply", array(a.share), factor(a), array(b.share), factor(b), out_bits)
+
+
+def rows_pay(a: Operand, b: Operand, out_bits: int) -> bool:
+    """Whether the bits of b [..., 1] carry whole rows of a [..., n], which is cheaper than the shorter factor of each
+    element."""
+    a, b = fit(a, out_bits), fit(b, out_bits)
+    if a.owner is not None or b.owner is not None or not b.nonnegative:
+        return False
+
+    def streams(choices: int) -> int:
+        return choices * out_bits - choices * (choices - 1) // 2
+
+    shorter = min(a.bits, b.bits)
+    return streams(b.bits) <= streams(shorter) + _CORRELATION_BITS * shorter
+
+
+def multiply_rows(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
+    """a [..., n] times b [..., 1] where ``rows_pay``, mod 2^out_bits."""
+    a, b = fit(a, out_bits), fit(b, out_bits)
+    return call(engine.session, "multiply_rows", array(a.share), factor(a), array(b.share), b.bits, out_bits)
+
+
+def matmul(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
+    """[..., n, k] by [..., k, m] with equal leading dimensions, mod 2^out_bits; ValueError for other shapes."""
+    x, y = a.share[0], b.share[0]
+    if a.owner is not None and a.owner == b.owner:
+        return (ring.matmul(known(a), known(b), out_bits),)
+    a, b = uniform(engine, a, out_bits), uniform(engine, b, out_bits)
+    *batch, rows, inner = x.shape
+    columns = y.shape[-1]
+    if y.shape[-2] != inner or list(y.shape[:-2]) != batch:
+        raise ValueError(f"matmul: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit")
+    left = owned_array(a, engine.rank), owned_format(a)
+    right = owned_array(b, engine.rank), owned_format(b)
+    if not batch:
+        return call(engine.session, "matmul", *left, *right, rows, inner, columns, out_bits)
+    # A batch of products is one convolution with a group for each of them.
+    count = int(np.prod(batch))
+    shapes = [1, count * inner, columns, 1], [count * rows, inner, 1, 1]
+    window = [1, 1], [0, 0, 0, 0], [1, 1], count
+    out = call(engine.session, "conv2d", *right, *left, *shapes, *window, out_bits)
+    return (out[0].reshape(*batch, rows, columns),)
+
+
+def conv2d(
+    engine: TwoPartyEngine,
+    x: Operand,
+    w: Operand,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    groups: int,
+    out_bits: int,
+) -> Share:
+    """x [n, c, h, w] with w [o, c / groups, kh, kw], zero padding, mod 2^out_bits."""
+    if x.owner is not None and x.owner == w.owner:
+        return (ring.conv2d(known(x), known(w), stride, padding, dilation, groups, out_bits),)
+    x, w = uniform(engine, x, out_bits), uniform(engine, w, out_bits)
+    image = owned_array(x, engine.rank), owned_format(x)
+    kernel = owned_array(w, engine.rank), owned_format(w)
+    shapes = list(x.share[0].shape), list(w.share[0].shape)
+    top, left = padding
+    window = list(stride), [top, top, left, left], list(dilation), groups
+    return call(engine.session, "conv2d", *image, *kernel, *shapes, *window, out_bits)
+
+
+def select_owned_rows(engine: TwoPartyEngine, bits: Share, rows: Operand, out_bits: int) -> Share:
+    """The sum [n, m] of rows [k, m] that one party knows whose bits [n, k] are 1: b = b0 xor b1 picks w as
+    b0 w + b1 (1 - 2 b0) w when party 0 knows w, where b1 is a choice between two vectors; likewise with the parties
+    exchanged. One correlation for each bit."""
+    owner, mine = rows.owner, bits[0].to(torch.int64)
+    value = known(rows).unsqueeze(0)
+    turned = value * (1 - 2 * mine).unsqueeze(-1) if engine.rank == owner else value.expand(mine.shape[0], -1, -1)
+    choice = Operand((mine.unsqueeze(1),), 1, 1 - owner, False)
+    width = min(rows.bits + 1, out_bits)  # one more: of either sign
+    share = engine.matmul(choice, Operand((turned,), width, owner), out_bits)[0].squeeze(1)
+    return (share + ring.matmul(mine, value[0], out_bits),) if engine.rank == owner else (share,)
