@@ -7,7 +7,7 @@ import json
 
 from pages import engine_benchmarks
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import PEERS, by_operation, joined, lines_of, opening, picture
+from pages.results import PEERS, by_operation, lines_of, opening, page, picture
 from pages.svg import Picture
 
 
@@ -48,7 +48,7 @@ def transfers() -> dict[str, str]:
         [line["ot"], f"{line['n']:,}", seconds(line["seconds"]), rate(line["ops_per_second"])] for line in slow
     ])  # fmt: skip
     text += ["How the transfers work, and what bounds them: [correlations](../correlations.md)."]
-    return {"benchmarks/transfers.md": joined(text), "assets/benchmarks/transfers.svg": str(chart)}
+    return page("transfers", text, chart)
 
 
 def _against_library(names: list[str], peers: str, what: str) -> tuple[list[str], Picture]:
@@ -93,7 +93,7 @@ def blocks() -> dict[str, str]:
         if line:
             rows.append([name, _total(line), rate(line["ops_per_second"]), size(line["peak_rss_bytes"])])
     text += table(["provider", "bytes", "per second", "memory"], rows)
-    return {"benchmarks/blocks.md": joined(text), "assets/benchmarks/blocks.svg": str(chart)}
+    return page("blocks", text, chart)
 
 
 def functions() -> dict[str, str]:
@@ -121,7 +121,7 @@ def functions() -> dict[str, str]:
             seconds(other["seconds"]) if other else "",
         ])  # fmt: skip
     text += ["", *table(["operation", "n", "bits", "all bytes, k = 4", "time", "silent", "time"], rows)]
-    return {"benchmarks/functions.md": joined(text), "assets/benchmarks/functions.svg": str(chart)}
+    return page("functions", text, chart)
 
 
 def floats() -> dict[str, str]:
@@ -154,11 +154,11 @@ def floats() -> dict[str, str]:
         "",
     ]
     text += table(["format (exponent, mantissa)", "pairs", "not correctly rounded"], rows)
-    return {"benchmarks/floats.md": joined(text), "assets/benchmarks/floats.svg": str(chart)}
+    return page("floats", text, chart)
 
 
 def pages() -> dict[str, str]:
     made = {}
-    for page in (transfers, blocks, functions, floats, *engine_benchmarks.MAKERS):
-        made |= page()
+    for maker in (transfers, blocks, functions, floats, *engine_benchmarks.MAKERS):
+        made |= maker()
     return made

@@ -6,6 +6,13 @@ from __future__ import annotations
 from pages.svg import Picture
 
 
+def _party(p: Picture, left: float, who: str, owns: str, holds: str, kind: str) -> None:
+    p.headed_box(left, 80, 90, 84, kind)
+    p.text(left + 45, 108, who, "ink bold", "middle")
+    p.text(left + 45, 128, owns, "soft", "middle")
+    p.text(left + 45, 150, holds, "ink mono", "middle")
+
+
 def engines() -> Picture:
     """Who is there, and what each of them holds."""
     p = Picture(760, 330, "The parties of each engine and what they hold")
@@ -20,11 +27,7 @@ def engines() -> Picture:
     for x, lines in ((20, ("shares of x", "x = x0 + x1")), (275, ("shares and MACs", "of x under a key"))):
         for i, (who, owns, kind) in enumerate((("party 0", "weights", "a"), ("party 1", "input", "b"))):
             left = x + i * 120
-            p.box(left, 80, 90, 84)
-            p.bar(left, 80, 90, 5, kind)
-            p.text(left + 45, 108, who, "ink bold", "middle")
-            p.text(left + 45, 128, owns, "soft", "middle")
-            p.text(left + 45, 150, f"x{i}" if x == 20 else f"x{i}, m{i}", "ink mono", "middle")
+            _party(p, left, who, owns, f"x{i}" if x == 20 else f"x{i}, m{i}", kind)
         p.arrow(x + 90, 122, x + 120, 122, both=True)
         for i, line in enumerate(lines):
             p.text(x + 105, 200 + 18 * i, line, "soft", "middle")
@@ -32,14 +35,9 @@ def engines() -> Picture:
         (530, "party 0", "weights", "m, r0", "a"),
         (650, "party 1", "input", "m, r1", "b"),
     ):
-        p.box(left, 80, 90, 84)
-        p.bar(left, 80, 90, 5, kind)
-        p.text(left + 45, 108, who, "ink bold", "middle")
-        p.text(left + 45, 128, owns, "soft", "middle")
-        p.text(left + 45, 150, holds, "ink mono", "middle")
+        _party(p, left, who, owns, holds, kind)
     p.arrow(620, 122, 650, 122, both=True)
-    p.box(580, 220, 110, 64)
-    p.bar(580, 220, 110, 5, "c")
+    p.headed_box(580, 220, 110, 64, "c")
     p.text(635, 246, "party 2", "ink bold", "middle")
     p.text(635, 268, "dealer: r", "ink mono", "middle")
     p.arrow(610, 220, 578, 164)
@@ -58,8 +56,7 @@ def placements() -> Picture:
         (550, "Shared()", ("a SecretTensor", "nobody knows it"), "a"),
     )
     for x, name, lines, kind in boxes:
-        p.box(x, 62, 190, 86)
-        p.bar(x, 62, 190, 5, kind)
+        p.headed_box(x, 62, 190, 86, kind)
         p.text(x + 95, 92, name, "ink bold mono", "middle")
         for i, line in enumerate(lines):
             p.text(x + 95, 114 + 18 * i, line, "soft", "middle")
@@ -126,8 +123,7 @@ def phases() -> Picture:
         ),
     )
     for x, w, name, kind, lines, when in blocks:
-        p.box(x, 60, w, 96)
-        p.bar(x, 60, w, 5, kind)
+        p.headed_box(x, 60, w, 96, kind)
         p.text(x + w / 2, 90, name, "ink bold mono", "middle")
         for i, line in enumerate(lines):
             p.text(x + w / 2, 114 + 18 * i, line, "soft", "middle")
@@ -151,16 +147,14 @@ def deployment() -> Picture:
          ("program", "inputs", "store/, store.key", "lab-b.pem, .key")),
     )  # fmt: skip
     for x, y, name, kind, files in homes:
-        p.box(x, y, 240, 150)
-        p.bar(x, y, 240, 5, kind)
+        p.headed_box(x, y, 240, 150, kind)
         p.text(x + 16, y + 32, name, "ink bold")
         p.lines(x + 16, y + 60, files, "soft mono", 21)
     p.arrow(500, 100, 260, 100)
     p.text(380, 90, "TLS 1.3, mutual", "ink small", "middle")
     p.text(380, 120, "to hospital-a:9000", "soft small mono", "middle")
     p.text(380, 138, "one connection per lane", "soft small", "middle")
-    p.box(260, 260, 240, 90)
-    p.bar(260, 260, 240, 5, "c")
+    p.headed_box(260, 260, 240, 90, "c")
     p.text(276, 290, "dealer-c: dealer, party 2", "ink bold")
     p.lines(276, 314, ("program, no weights", "dealer-c.pem, .key"), "soft mono", 21)
     p.arrow(140, 190, 300, 260)

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import NOTE, PEERS, RESULTS, joined, lines_of, opening, picture
+from pages.results import NOTE, PEERS, RESULTS, lines_of, opening, page, picture
 from privml.evaluation.records import read_all
 from privml.evaluation.views import Zoo
 
@@ -55,7 +55,7 @@ def three_parties() -> dict[str, str]:
     )
     text += picture("three-parties", "Megabytes of party 0 beside the published figures")
     text += ["What these operations do: [three-party engine](../three-party.md)."]
-    return {"benchmarks/three-parties.md": joined(text), "assets/benchmarks/three-parties.svg": str(chart)}
+    return page("three-parties", text, chart)
 
 
 def _newest(lines: Sequence[dict], *keys: str) -> list[dict]:
@@ -109,7 +109,7 @@ def active() -> dict[str, str]:
     head = ["model", "shape", "online", "published", "depth", "bytes", "made ahead in", "bytes made ahead"]
     text += table(head, rows, words=2)
     text += ["How the engine works: [active security](../active-security.md), [its protocols](../active-protocols.md)."]
-    return {"benchmarks/active.md": joined(text), "assets/benchmarks/active.svg": str(chart)}
+    return page("active", text, chart)
 
 
 def networks() -> dict[str, str]:
@@ -130,7 +130,7 @@ def networks() -> dict[str, str]:
                          str(line["one_by_one"]) if line.get("one_by_one") else "", time])  # fmt: skip
     head = ["network", "transfers", "batch", "bytes", "depth online", "operator by operator", "time"]
     text += table(head, rows, words=2)
-    return {"benchmarks/networks.md": joined(text)}
+    return page("networks", text)
 
 
 def predictions() -> dict[str, str]:
@@ -162,7 +162,7 @@ def predictions() -> dict[str, str]:
         for record, ratio in zip(told, ratios, strict=True)
     ]  # fmt: skip
     head = ["model", "engine", "network", "rows", "predicted", "measured", "ratio", "bytes equal"]
-    return {"benchmarks/predictions.md": joined(text + table(head, rows, words=3))}
+    return page("predictions", text + table(head, rows, words=3))
 
 
 def _close(ratios: Sequence[float]) -> int:
@@ -190,7 +190,7 @@ def spu() -> dict[str, str]:
     text += table(head, rows, words=3)
     chart = bars("Seconds (logarithmic)", ("privml", "SPU"), drawn, seconds)
     text += picture("spu", "Seconds beside SecretFlow-SPU")
-    return {"benchmarks/spu.md": joined(text), "assets/benchmarks/spu.svg": str(chart)}
+    return page("spu", text, chart)
 
 
 MAKERS = (three_parties, active, networks, predictions, spu)

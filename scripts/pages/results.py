@@ -8,6 +8,8 @@ from pathlib import Path
 
 import yaml
 
+from pages.svg import Picture
+
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PEERS = yaml.safe_load((ROOT / "benchmarks" / "peers.yml").read_text())
@@ -46,5 +48,7 @@ def picture(name: str, words: str) -> list[str]:
     return [f"![{words}](../assets/benchmarks/{name}.svg){{ .plot }}", ""]
 
 
-def joined(lines: list[str]) -> str:
-    return "\n".join(lines).rstrip() + "\n"
+def page(name: str, lines: list[str], chart: Picture | None = None) -> dict[str, str]:
+    """The files of a page of benchmarks and of its picture."""
+    made = {f"benchmarks/{name}.md": "\n".join(lines).rstrip() + "\n"}
+    return made if chart is None else {**made, f"assets/benchmarks/{name}.svg": str(chart)}

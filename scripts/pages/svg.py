@@ -60,6 +60,11 @@ class Picture:
     def bar(self, x: float, y: float, w: float, h: float, kind: str) -> None:
         self.parts.append(f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{w:.1f}" height="{h:g}"/>')
 
+    def headed_box(self, x: float, y: float, w: float, h: float, kind: str) -> None:
+        """A box with a bar of ``kind`` along its upper edge."""
+        self.box(x, y, w, h)
+        self.bar(x, y, w, 5, kind)
+
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str = "line", dashed: bool = False) -> None:
         dash = ' stroke-dasharray="5 4"' if dashed else ""
         self.parts.append(f'<line class="{kind}-s" x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}"{dash}/>')
