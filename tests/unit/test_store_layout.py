@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a store's correlations are cut into chunks, and which headers cannot be."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stores import CHUNK, header
+
+from privml.errors import CorruptFile, StoreError
+from privml.store import layout
+from privml.store.layout import Kind, transfers
+from privml.store.writer import bytes_needed, check_space
+
+
+@pytest.fixture(autouse=True)  # hypothesis shares the patch over its examples
+def cut_small(small_chunks):
+    assert layout.LARGEST_CHUNK == CHUNK
+
+
+@given(st.integers(1, 60), st.integers(0, 70), st.integers(0, 200), st.integers(0, 30))
+def test_any_run_of_chunks_holds_what_is_wanted_and_no_chunk_too_many(queries, size, wanted, first):
+    made = header(queries=queries, kinds=transfers(size, 1))
+    last = made.chunks(0)
+    assert sum(made.size(0, chunk) for chunk in range(last)) == queries * size
+    assert all(0 < made.size(0, chunk) <= CHUNK for chunk in range(last))
+    first = min(first, last)
+    end = made.end_of(0, first, wanted)
+    held = sum(made.size(0, chunk) for chunk in range(first, end))
+    assert first <= end <= last
+    assert held >= wanted or end == last
+    assert end == first or held - made.size(0, end - 1) < wanted, "one chunk less would not do"
+    if wanted == size and last - first >= made.chunks_per_query(0):
+        assert held == size, "a query of the size it was made for wastes nothing"
+
+
+@pytest.mark.parametrize("fields", [
+    {"rank": 2}, {"queries": 0}, {"store": "xyz"}, {"kinds": transfers(-1, 0)}, {"batch": True}, {"kinds": ()},
+    {"kinds": (Kind("a", 1, 0),)}, {"kinds": (Kind("a", 1),) * 2}, {"kinds": (Kind(1, 1),)}, {"ring": "64"},
+])  # fmt: skip
+def test_headers_that_cannot_be(fields):
+    with pytest.raises(CorruptFile):
+        header(**fields)
+
+
+def test_too_small_a_disk_is_noticed_before(tmp_path):
+    huge = header(kinds=transfers(1 << 40, 1 << 40), queries=1 << 10)
+    assert bytes_needed(huge) > (1 << 54)
+    with pytest.raises(StoreError, match="needs"):
+        check_space(tmp_path / "not" / "there", huge)
+    check_space(tmp_path, header())
