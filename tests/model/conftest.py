@@ -8,6 +8,7 @@ import pytest
 import torch
 from additive_engine import AdditiveEngine
 
+import models
 import privml
 from privml.context import Session
 
@@ -45,6 +46,24 @@ def open_oracle(open_session):
     """A function that opens the plain session to compare with."""
     name = next(name for name, function in ENGINES.items() if function is open_session)
     return ORACLES.get(name, ENGINES["plain"])
+
+
+# ---- LeNet
+@pytest.fixture(scope="session")
+def lenet():
+    return models.load("lenet")
+
+
+@pytest.fixture(scope="session")
+def program(lenet):
+    return privml.convert(lenet.module, lenet.example, calibration=lenet.preprocess(lenet.calibration))
+
+
+@pytest.fixture
+def saved(program, tmp_path):
+    """The folder in which program and weights lie."""
+    program.save(tmp_path)
+    return tmp_path
 
 
 # ---- of random models of ai.onnx.ml

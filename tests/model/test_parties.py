@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same program at two parties, each with its own session, where neither holds the other's data."""
 
-import threading
-
 import pytest
 import torch
 from test_networks import lenet
@@ -10,33 +8,22 @@ from test_training import OPTIMIZERS, small_net
 
 import privml
 
-_core = pytest.importorskip("privml._core")
+pytest.importorskip("privml._core")
 
-from privml.engines.correlations import OtChoice  # noqa: E402 - needs the core
-from privml.session.session import Settings, open_session  # noqa: E402 - needs the core
+from parties import run_both, succeed
+
+from privml.engines.correlations import OtChoice
+from privml.session.session import Settings, open_session
 
 
 def run_parties(program):
     """``program(rank)`` at both parties on threads; their results by rank."""
-    channels, results = _core.memory_pair(), [None, None]
 
-    def party(rank):
-        try:
-            with open_session(channels[rank], rank, Settings(ot=OtChoice("ideal")), deadline=20.0):
-                results[rank] = program(rank)
-        except BaseException as error:
-            results[rank] = error
+    def party(rank, channel):
+        with open_session(channel, rank, Settings(ot=OtChoice("ideal")), deadline=20.0):
+            return program(rank)
 
-    threads = [threading.Thread(target=party, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-        assert not thread.is_alive(), "a party hangs"
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return results
+    return succeed(run_both(party))
 
 
 def network(rank):

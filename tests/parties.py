@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two parties on threads, for the tests of this folder."""
+"""Two parties on threads."""
 
 from __future__ import annotations
 
