@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,37 @@ def party(start):
 def free_port() -> Iterator[int]:
     with reserved(1) as (address,):
         yield int(address.split(":")[1])
+
+
+# ---- the small network, served on threads of this process (running.py)
+@pytest.fixture(scope="session")
+def program():
+    from small_network import converted
+
+    return converted()
+
+
+@pytest.fixture
+def server(program):
+    from running import IDEAL, Running
+
+    from privml.service.serve import serve
+
+    return lambda **options: Running(partial(serve, program, "127.0.0.1:0"), **{"ot": IDEAL, **options})
+
+
+@pytest.fixture
+def ask(program):
+    """query(running, value): an answer that was checked, or the error."""
+    from running import IDEAL
+
+    from privml.service.query import query
+
+    return lambda running, value, **options: query(program, running.address, value, **{"ot": IDEAL, **options})
+
+
+@pytest.fixture
+def pause(program):
+    from running import IDEAL, Paused
+
+    return lambda running, value, **options: Paused(program, running.address, value, **{"ot": IDEAL, **options})

@@ -3,17 +3,23 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+import torch
+from small_network import Net
+
+from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.service.events import Event
 from privml.service.query import query
 from privml.service.stopping import Stop
 
 LONG = 200.0
+IDEAL = OtChoice("ideal")  # where what is tested is who is served, not the protocols
 
 
 class Running:
@@ -101,3 +107,19 @@ class Paused:
             return self._done.result(LONG)
         except PrivmlError as error:
             return error
+
+
+def value(seed: int) -> torch.Tensor:
+    """An input of the small network."""
+    return torch.randn(seed % 3 + 1, 4, generator=torch.Generator().manual_seed(seed))
+
+
+def assert_right(answer: Any, asked: torch.Tensor) -> None:
+    assert not isinstance(answer, Exception), answer
+    with torch.no_grad():
+        assert (answer.outputs[0] - Net().eval()(asked)).abs().max() < 0.05
+
+
+def connect(running: Running) -> socket.socket:
+    host, port = running.address.split(":")
+    return socket.create_connection((host, int(port)), LONG)

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import queue
+import shutil
+import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
+import service_party
 import torch
+from patience import PATIENCE
 from small_network import Net
 
 from privml.errors import PrivmlError
@@ -48,6 +54,27 @@ def make(program, folder, client=None, **fields):
     )
 
 
+def filled(program, folder, **fields):
+    """The same, and nothing went wrong."""
+    outcomes = make(program, folder, **fields)
+    for outcome in outcomes:
+        assert not isinstance(outcome, Exception), outcome
+    return outcomes
+
+
+def copied(made, folder):
+    """Fresh copies of both halves for a test (what no user may do: a copy is a second life)."""
+    return Path(shutil.copytree(made, folder / "stores"))
+
+
+def altered(half, kind, place):
+    """One bit of a half's first chunk of a kind."""
+    chunk = half / "chunks" / f"{kind}-00000000"
+    data = bytearray(chunk.read_bytes())
+    data[place] ^= 1
+    chunk.write_bytes(data)
+
+
 def answer(program, server_half, client_half, value=INPUT, **options):
     """(what the server answered or logged, what the client got) of one query."""
     told, logged = [], []
@@ -71,3 +98,34 @@ def answer(program, server_half, client_half, value=INPUT, **options):
 def assert_right(outputs, value=INPUT):
     with torch.no_grad():
         assert (outputs[0] - Net().eval()(value)).abs().max() < 0.05
+
+
+def killed_in_a_query(start, folder, stores, deadly, **options):
+    """Queries by processes on both halves, of which the first dies at the server or the client; the next is answered,
+    where the server died by another one."""
+    die = {"die_at": "relu"}
+    serving = {"store": f"{stores}/0", "queries": 1, **options}
+    asking = {"input": INPUT.tolist(), "store": f"{stores}/1", **options}
+
+    def listening(**more):
+        server = start(service_party.serve_program, folder, {**serving, **more})
+        return server, "127.0.0.1:" + server.line("port").split()[1]
+
+    server, address = listening(**(die if deadly == "server" else {}))
+    first = {**asking, "server": address, **(die if deadly == "client" else {})}
+    client = start(service_party.send_query, folder, first)
+    if deadly == "server":
+        assert client.last().startswith("error PeerDisconnected")
+        assert_killed(server)
+        server, address = listening()
+    else:
+        assert_killed(client)
+        assert "PeerDisconnected" in server.line("log a connection")
+    again = start(service_party.send_query, folder, {**asking, "server": address}).last()
+    assert_right([torch.tensor(json.loads(again.removeprefix("answer ")))])
+    server.last()
+
+
+def assert_killed(party):
+    party.process.join(PATIENCE)
+    assert party.process.exitcode == -signal.SIGKILL

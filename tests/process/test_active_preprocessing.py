@@ -3,16 +3,24 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pytest
-import service_party
 import torch
-from store_pairs import INPUT, Net, answer, assert_right, both, make, order
+from small_network import converted
+from store_pairs import (
+    INPUT,
+    altered,
+    answer,
+    assert_right,
+    both,
+    copied,
+    filled,
+    killed_in_a_query,
+    make,
+    order,
+)
 
-from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import (
     ConfigError,
@@ -37,9 +45,7 @@ ACTIVE = {"ring": 64, "truncation": "exact"}
 
 @pytest.fixture(scope="module")
 def program():
-    torch.manual_seed(4)
-    numerics = {"bits": 64, "narrow": False}
-    return convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 2, numerics=numerics)
+    return converted({"bits": 64, "narrow": False})
 
 
 @pytest.fixture(scope="module")
@@ -52,17 +58,12 @@ def program_folder(program, tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    outcomes = make(program, folder, **ACTIVE)
-    for outcome in outcomes:
-        assert not isinstance(outcome, Exception), outcome
-    return folder, outcomes
+    return folder, filled(program, folder, **ACTIVE)
 
 
 @pytest.fixture
 def stores(made, tmp_path):
-    """Fresh copies of both halves for a test (what no user may do: a copy is a second life)."""
-    shutil.copytree(made[0], tmp_path / "stores")
-    return tmp_path / "stores"
+    return copied(made[0], tmp_path)
 
 
 def half(program, stores, rank, **options):
@@ -168,23 +169,7 @@ def test_what_does_not_suffice_is_made_where_that_is_allowed(program, stores):
 
 @pytest.mark.parametrize("deadly", ["server", "client"])
 def test_killed_in_a_query_nothing_is_used_twice(program, stores, start, program_folder, deadly):
-    die = {"die_at": "relu"}
-    options = {"store": f"{stores}/0", "queries": 1, **ACTIVE}
-    server = start(service_party.serve_program, program_folder, {**options, **(die if deadly == "server" else {})})
-    address = "127.0.0.1:" + server.line("port").split()[1]
-    first = {"server": address, "input": INPUT.tolist(), "store": f"{stores}/1", **ACTIVE}
-    killed = start(service_party.send_query, program_folder, {**first, **(die if deadly == "client" else {})})
-    if deadly == "server":
-        assert killed.last().startswith("error PeerDisconnected")
-        server.process.join(30)
-        server = start(service_party.serve_program, program_folder, options)
-        address = "127.0.0.1:" + server.line("port").split()[1]
-    else:
-        killed.process.join(30)
-        assert "PeerDisconnected" in server.line("log a connection")
-    again = start(service_party.send_query, program_folder, {**first, "server": address}).last()
-    assert_right([torch.tensor(json.loads(again.removeprefix("answer ")))])
-    server.last()
+    killed_in_a_query(start, program_folder, stores, deadly, **ACTIVE)
     for rank in (0, 1):
         with Store(stores / str(rank), f"{stores}/{rank}.key") as store:
             assert store.queries_left == 0 and set(store.left()) == {0} and store.notes == []
@@ -192,10 +177,7 @@ def test_killed_in_a_query_nothing_is_used_twice(program, stores, start, program
 
 @pytest.mark.parametrize("kind", [0, 3])
 def test_an_altered_chunk_ends_the_query_before_anything_is_sent_with_it(program, stores, kind):
-    chunk = stores / "1" / "chunks" / f"{kind}-00000000"
-    data = bytearray(chunk.read_bytes())
-    data[30] ^= 1
-    chunk.write_bytes(data)
+    altered(stores / "1", kind, 30)
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         served, got = ask(program, ours, theirs)
         assert "PeerDisconnected" in served and isinstance(got, CorruptFile) and "does not open" in str(got)
@@ -253,8 +235,7 @@ def test_a_peer_that_takes_another_query_than_was_allotted_is_caught(program, st
 
 
 def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):
-    for outcome in make(program, tmp_path / "other", count=1, **ACTIVE):
-        assert not isinstance(outcome, Exception), outcome
+    filled(program, tmp_path / "other", count=1, **ACTIVE)
     with half(program, stores, 0) as ours, half(program, tmp_path / "other", 1) as theirs:
         served, got = ask(program, ours, theirs)
         assert "HandshakeMismatch" in served and isinstance(got, HandshakeMismatch) and "store is" in str(got)
@@ -282,11 +263,8 @@ def test_both_must_order_the_same(program, tmp_path):
 
 
 def test_the_small_ring_and_other_transfers(tmp_path):
-    torch.manual_seed(4)
-    numerics = {"bits": 32, "scale": 10, "narrow": False}
-    small = convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 2, numerics=numerics)
-    for outcome in make(small, tmp_path, count=1, ring=32, ot=OtChoice(k=3)):
-        assert not isinstance(outcome, Exception), outcome
+    small = converted({"bits": 32, "scale": 10, "narrow": False})
+    filled(small, tmp_path, count=1, ring=32, ot=OtChoice(k=3))
     with half(small, tmp_path, 0) as ours, half(small, tmp_path, 1) as theirs:
         assert ours.ot == OtChoice(k=3, security="malicious")
         _, got = answer(small, ours, theirs, ring=32)

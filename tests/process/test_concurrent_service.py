@@ -4,73 +4,21 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import struct
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-import torch
-from running import LONG, Paused, Running
-from small_network import Net
+from running import IDEAL, LONG, Paused, Running, assert_right, connect, value
 
 from privml import Tls
-from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ServiceBusy
 from privml.service.certificates import issue, make_authority
 from privml.service.client import Client
 from privml.service.deal import deal
 from privml.service.dispatcher import Capacity
-from privml.service.query import query
 from privml.service.serve import serve
-from privml.session.handshake import MAGIC
-from privml.session.lanes import LANE_MAGIC
-
-IDEAL = OtChoice("ideal")  # what is tested here is who is served, not the protocols
-
-
-@pytest.fixture(scope="module")
-def program():
-    torch.manual_seed(4)
-    return convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 2)
-
-
-@pytest.fixture
-def server(program):
-    return lambda **options: Running(partial(serve, program, "127.0.0.1:0"), **{"ot": IDEAL, **options})
-
-
-@pytest.fixture
-def ask(program):
-    """query(running, value): an answer that was checked, or the error."""
-    return lambda running, value, **options: query(program, running.address, value, **{"ot": IDEAL, **options})
-
-
-@pytest.fixture
-def pause(program):
-    return lambda running, value, **options: Paused(program, running.address, value, **{"ot": IDEAL, **options})
-
-
-def value(seed):
-    return torch.randn(seed % 3 + 1, 4, generator=torch.Generator().manual_seed(seed))
-
-
-def assert_right(answer, asked):
-    assert not isinstance(answer, Exception), answer
-    with torch.no_grad():
-        assert (answer.outputs[0] - Net().eval()(asked)).abs().max() < 0.05
-
-
-def connect(running):
-    host, port = running.address.split(":")
-    return socket.create_connection((host, int(port)), LONG)
-
-
-def framed(data):
-    """One frame of a channel."""
-    return struct.pack("<IIQ", len(data), 0, 0) + data
 
 
 # ---- answers
@@ -191,77 +139,6 @@ def test_draining_ends_idle_sessions(server, program):
         assert running.result() == 1 and running.stop.cut == 0
         with pytest.raises(PeerDisconnected):
             Client(program, running.address, ot=IDEAL, deadline=0.1).query(value(0))
-
-
-# ---- callers who are no clients
-def test_callers_who_say_nothing_keep_nobody_out(server, ask):
-    with server(capacity=Capacity(workers=1, half_open=3, hello_seconds=LONG)) as running:
-        silent = [connect(running) for _ in range(10)]
-        for seed in range(2):
-            assert_right(ask(running, value(seed)), value(seed))
-        running.wait("refused", 7 + 1, reason="gone")  # each newcomer in place of the oldest
-        for each in silent[:7]:
-            assert each.recv(1) == b"", "the oldest were sent away"
-        for each in silent:
-            each.close()
-
-
-def test_callers_who_speak_slowly_have_the_same_time_as_others(server, ask):
-    """Each byte comes in a frame of its own, well before the deadline of any single read."""
-    with server(capacity=Capacity(workers=1, hello_seconds=3.0)) as running, connect(running) as slow:
-        hello = MAGIC + struct.pack("<I", 4000) + b" " * 4000
-        ended = threading.Event()
-
-        def trickle():
-            for byte in hello:
-                try:
-                    slow.sendall(framed(bytes([byte])))
-                except OSError:
-                    return
-                if ended.wait(0.05):
-                    return
-
-        thread = threading.Thread(target=trickle)
-        thread.start()
-        told = running.wait("refused", reason="gone")
-        ended.set()
-        thread.join(LONG)
-        assert "too long" in told.text
-        assert_right(ask(running, value(0)), value(0))
-
-
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"GET / HTTP/1.1\r\n\r\n" * 4,
-        bytes(200),
-        framed(b"nonsense"),
-        framed(MAGIC + struct.pack("<I", 2**32 - 1)),
-        framed(MAGIC + struct.pack("<I", 2) + b"[]"),
-        framed(MAGIC + struct.pack("<I", 11) + b'{"busy": 1}'),
-        framed(LANE_MAGIC + bytes(36)),
-    ],
-    ids=["http", "zeros", "nonsense", "huge", "list", "busy", "lane of no session"],
-)
-def test_garbage_is_refused_beside_a_query(server, pause, sent):
-    with server(capacity=Capacity(workers=1, queue=0)) as running:
-        first = pause(running, value(0)).there()
-        with connect(running) as stranger:
-            stranger.sendall(sent)
-            told = running.wait("refused")
-            with contextlib.suppress(ConnectionError):
-                while stranger.recv(4096):
-                    pass
-        assert told.fields["reason"] in ("protocol", "mismatch")
-        assert_right(first.go(), value(0))
-
-
-def test_a_caller_that_leaves_within_its_hello(server, ask):
-    with server(capacity=Capacity(workers=1)) as running:
-        with connect(running) as stranger:
-            stranger.sendall(framed(MAGIC + struct.pack("<I", 400) + b"{"))
-        running.wait("refused", reason="gone")
-        assert_right(ask(running, value(0)), value(0))
 
 
 # ---- the end

@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
 import pytest
-import service_party
 import torch
 from running import Running
-from store_pairs import INPUT, Net, answer, assert_right, make, order
+from store_pairs import INPUT, altered, answer, assert_right, copied, filled, killed_in_a_query, make, order
 
-from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import (
     ConfigError,
@@ -35,12 +31,6 @@ from privml.store.store import Store
 
 
 @pytest.fixture(scope="module")
-def program():
-    torch.manual_seed(4)
-    return convert(Net().eval(), torch.randn(1, 4), calibration=torch.randn(64, 4) * 2)
-
-
-@pytest.fixture(scope="module")
 def program_folder(program, tmp_path_factory):
     path = tmp_path_factory.mktemp("program")
     program.save(path)
@@ -50,17 +40,12 @@ def program_folder(program, tmp_path_factory):
 @pytest.fixture(scope="module")
 def made(program, tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    outcomes = make(program, folder)
-    for outcome in outcomes:
-        assert not isinstance(outcome, Exception), outcome
-    return folder, outcomes
+    return folder, filled(program, folder)
 
 
 @pytest.fixture
 def stores(made, tmp_path):
-    """Fresh copies of both halves for a test (what no user may do: a copy is a second life)."""
-    shutil.copytree(made[0], tmp_path / "stores")
-    return tmp_path / "stores"
+    return copied(made[0], tmp_path)
 
 
 def half(program, stores, rank, **options):
@@ -124,8 +109,7 @@ def test_what_does_not_suffice_is_made_where_that_is_allowed(program, stores):
 def test_lanes_share_a_store(program, tmp_path):
     drawn = program.correlations((2, 4), threads=2)
     assert len(drawn.lanes) == 2
-    for outcome in make(program, tmp_path, threads=2):
-        assert not isinstance(outcome, Exception), outcome
+    filled(program, tmp_path, threads=2)
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         _, got = answer(program, ours, theirs, threads=2)
         assert_right(got.outputs)
@@ -135,8 +119,7 @@ def test_lanes_share_a_store(program, tmp_path):
 
 @pytest.mark.parametrize("ot", [OtChoice("silent"), OtChoice(k=3, security="malicious")], ids=str)
 def test_other_transfers(program, tmp_path, ot):
-    for outcome in make(program, tmp_path, ot=ot):
-        assert not isinstance(outcome, Exception), outcome
+    filled(program, tmp_path, ot=ot)
     drawn = program.correlations((2, 4), ot=ot)
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         assert ours.ot == theirs.ot == ot
@@ -157,8 +140,7 @@ def test_a_store_is_as_secure_as_demanded(program, stores):
 
 
 def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):
-    for outcome in make(program, tmp_path / "other"):
-        assert not isinstance(outcome, Exception), outcome
+    filled(program, tmp_path / "other")
     with half(program, stores, 0) as ours, half(program, tmp_path / "other", 1) as theirs:
         served, got = answer(program, ours, theirs)
         assert "HandshakeMismatch" in served and isinstance(got, HandshakeMismatch) and "store is" in str(got)
@@ -192,8 +174,7 @@ def test_parties_that_stand_at_different_places_go_on_from_the_later(program, st
 def test_sessions_beside_each_other_share_a_store(program, tmp_path):
     """Eight threads of one client draw from both halves at once; each correlation serves one session."""
     queries = 8
-    for outcome in make(program, tmp_path, count=queries):
-        assert not isinstance(outcome, Exception), outcome
+    filled(program, tmp_path, count=queries)
     values = [INPUT * (number + 1) / queries for number in range(queries)]
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         drawn = [_recorded(each) for each in (ours, theirs)]
@@ -226,35 +207,14 @@ def _recorded(half):
 
 @pytest.mark.parametrize("deadly", ["server", "client"])
 def test_killed_in_a_query_nothing_is_used_twice(program, stores, start, program_folder, deadly):
-    die = {"die_at": "relu"}
-    options = {"store": f"{stores}/0", "queries": 1, **(die if deadly == "server" else {})}
-    server = start(service_party.serve_program, program_folder, options)
-    address = "127.0.0.1:" + server.line("port").split()[1]
-    first = {"server": address, "input": INPUT.tolist(), "store": f"{stores}/1"}
-    killed = start(service_party.send_query, program_folder, {**first, **(die if deadly == "client" else {})})
-    if deadly == "server":
-        assert killed.last().startswith("error PeerDisconnected")
-        server.process.join(30)
-        assert server.process.exitcode == -9
-        server = start(service_party.serve_program, program_folder, {"store": f"{stores}/0", "queries": 1})
-        address = "127.0.0.1:" + server.line("port").split()[1]
-    else:
-        killed.process.join(30)
-        assert killed.process.exitcode == -9
-        assert "PeerDisconnected" in server.line("log a connection")
-    again = start(service_party.send_query, program_folder, {**first, "server": address}).last()
-    assert_right([torch.tensor(json.loads(again.removeprefix("answer ")))])
-    server.last()
+    killed_in_a_query(start, program_folder, stores, deadly)
     for rank in (0, 1):
         with Store(stores / str(rank), f"{stores}/{rank}.key") as store:
             assert store.left() == (0, 0) and store.notes == []
 
 
 def test_an_altered_chunk_ends_the_query_and_not_the_server(program, stores):
-    chunk = stores / "1" / "chunks" / "0-00000000"
-    data = bytearray(chunk.read_bytes())
-    data[100] ^= 1
-    chunk.write_bytes(data)
+    altered(stores / "1", 0, 100)
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         served, got = answer(program, ours, theirs)
         assert "PeerDisconnected" in served and "does not open" in str(got)

@@ -8,7 +8,6 @@ import socket
 import threading
 
 import torch
-from small_network import Net
 
 import privml
 from privml.engines.correlations import OtChoice
@@ -16,12 +15,6 @@ from privml.program import Program
 from privml.service.answering import Limits
 from privml.service.deal import deal
 from privml.service.serve import serve
-
-
-def converted() -> Program:
-    torch.manual_seed(4)
-    return privml.convert(Net().eval(), calibration=torch.randn(64, 4) * 2)
-
 
 # What a client of each engine passes, and a server too.
 ENGINES = {

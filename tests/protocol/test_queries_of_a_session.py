@@ -9,7 +9,8 @@ import time
 import pytest
 import torch
 from patience import ENDLESS
-from serving import ENGINES, converted, plain, serving
+from serving import ENGINES, plain, serving
+from small_network import converted
 
 import privml
 import privml.service.answering

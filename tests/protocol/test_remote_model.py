@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from serving import converted, plain, serving
+from serving import plain, serving
+from small_network import converted
 
 import privml
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, PrivmlError

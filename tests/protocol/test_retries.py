@@ -6,7 +6,8 @@ import threading
 
 import pytest
 import torch
-from serving import Serving, converted, plain, serving
+from serving import Serving, plain, serving
+from small_network import converted
 
 import privml
 from privml.errors import (
