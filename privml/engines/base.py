@@ -18,15 +18,12 @@ from typing import Any
 import torch
 
 from privml.engines import ring
-from privml.engines.catalogue import check_divisor
 from privml.engines.correlations import Correlations
+from privml.engines.division import divide_public
 from privml.engines.formulas import Formula
 from privml.engines.shares import Share, stack
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
-
-# Numbers of so many bits are divided by one product in 64 bits (see Engine.divide_public).
-_EXACT_BITS = 29
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,32 +234,8 @@ class Engine(abc.ABC):
         self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
     ) -> Share:
         """floor(value / divisor), exactly, in the same ring, for 1 <= divisor <= LARGEST_DIVISOR; promises as in
-        ``truncate``. By a product with a reciprocal, in pieces of as many bits as leave it exact in 64."""
-        check_divisor(divisor)
-        shift = (divisor & -divisor).bit_length() - 1
-        if shift:  # floors nest
-            a, divisor = self.truncate(a, bits, shift, nonnegative, bound), divisor >> shift
-        if divisor == 1:
-            return a
-        if bits <= _EXACT_BITS:
-            return self._divide_narrow(a, bits, divisor)
-        low = _EXACT_BITS - 1 - divisor.bit_length()
-        high = self.divide_public(self.truncate_reduce(a, bits, low), bits - low, divisor)
-        high = self.extend(high, bits - low, bits)
-        rest = self.subtract(a, self.multiply_public(high, divisor << low, bits), bits)  # in 0 .. divisor * 2^low - 1
-        rest = self._divide_narrow(self.reduce(rest, bits, _EXACT_BITS), _EXACT_BITS, divisor)
-        rest = self.extend(rest, _EXACT_BITS, bits, nonnegative=True)
-        return self.add(self.multiply_public(high, 1 << low, bits), rest, bits)
-
-    def _divide_narrow(self, a: Share, bits: int, divisor: int) -> Share:
-        """The same for bits <= _EXACT_BITS: with 0 <= x < 2^k and k' = k + bitlength(divisor), floor(x m / 2^k') is the
-        quotient for m = floor(2^k' / divisor) + 1."""
-        lifted = -(-(1 << (bits - 1)) // divisor)  # makes the number nonnegative
-        shift = _EXACT_BITS + 1 + divisor.bit_length()
-        wide = self.add_public(self.extend(a, bits, 64), lifted * divisor, 64)
-        product = self.multiply_public(wide, (1 << shift) // divisor + 1, 64)
-        quotient = self.add_public(self.truncate(product, 64, shift, nonnegative=True), -lifted, 64)
-        return self.reduce(quotient, 64, bits)
+        ``truncate``."""
+        return divide_public(self, a, bits, divisor, nonnegative, bound)
 
     def expect_bound(self, a: Share, bound: int) -> None:  # noqa: B027 - secure engines cannot look
         """The caller relies on -bound <= value < bound. ``plain`` raises OverflowDetected where that fails."""
