@@ -37,6 +37,8 @@ class Numerics:
     once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact"). ``exp``: how
     exponentials of what is not positive are computed, one of ``EXPONENTIALS``; "product" is the cheapest, and the last
     place of its results depends on the shares; it holds for sines and cosines, too.
+
+    8 <= bits <= 64 and 0 <= scale < bits - 2; ConfigError for others and for names that are none.
     """
 
     bits: int = 64
@@ -122,9 +124,12 @@ class LaneEngines:
 class Session:
     """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
 
-    Anything with the same attributes serves as a session. ``ledger`` is for whoever records costs per node
-    and may be None. Used as a context manager it becomes the current session and is closed at the end. ``kept``: what
-    others keep with it until then, secrets of its own above all, under keys of theirs.
+    ``privml.local`` and ``privml.connect`` make them. Anything with the same attributes serves as a session.
+    ``ledger`` is for whoever records costs per node and may be None. Used as a context manager it becomes the current
+    session and is closed at the end; a block that ends well waits first until the others have all that this party owes
+    them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of theirs.
+
+    What is computed in a session raises PeerDisconnected, ProtocolError or SecurityAbort where another party fails.
     """
 
     def __init__(
@@ -159,6 +164,7 @@ class Session:
 
     @property
     def parties(self) -> int:
+        """How many parties compute; their ranks begin at 0."""
         return self.engines.whole.parties
 
     def engine_for(self, placement: Placement) -> Engine:
@@ -283,7 +289,8 @@ current_node = _node.get
 
 
 class node:
-    """``with node(name, output=None, working=None)``: names the operators inside for errors and ledgers."""
+    """``with node(name, output=None, working=None)``: names the operators inside for errors and ledgers; ``output`` and
+    ``working``: the formats that are asked of them, see Node."""
 
     __slots__ = ("_token", "_value")
 

@@ -12,8 +12,8 @@ from privml.errors import ConfigError
 class FixedPoint:
     """Signed fixed point: the ring element ``v`` of Z_2^bits (two's complement) stands for ``v / 2**scale``.
 
-    ``nonnegative``: the value is known to be >= 0 (after ReLU, softmax, ...), which makes truncation and
-    extension cheaper. ``bound``: if given, ``|v| < bound`` is known.
+    2 <= bits <= 64 and 0 <= scale < 64; ValueError for others. ``nonnegative``: the value is known to be >= 0 (after
+    ReLU, softmax, ...), which makes truncation and extension cheaper. ``bound``: if given, ``|v| < bound`` is known.
     """
 
     bits: int = 64
@@ -30,7 +30,7 @@ class FixedPoint:
 
 @dataclass(frozen=True, slots=True)
 class Integer:
-    """Signed integer of Z_2^bits in two's complement."""
+    """Signed integer of Z_2^bits in two's complement; ``nonnegative``, ``bound``: as of FixedPoint."""
 
     bits: int = 64
     nonnegative: bool = False
@@ -54,7 +54,8 @@ class Boolean:
 
 @dataclass(frozen=True, slots=True)
 class Float:
-    """Floating point with ``exponent`` and ``mantissa`` bits (float32 is ``Float(8, 23)``).
+    """Floating point with ``exponent`` and ``mantissa`` bits (float32 is ``Float(8, 23)``): 3 to 11 of the exponent, 2
+    and more of the mantissa, as many as shifts and words of 64 bits leave room for; ValueError for others.
 
     No NaN and no denormals: what would be one is zero. An infinity stands for what is too large, at 2^2^(exponent - 1)
     and not beyond all bounds: products and sums with it give numbers again. A value's container is one int64, its word:

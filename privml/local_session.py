@@ -40,9 +40,10 @@ def local(
     (``plain``: check_overflow=True, parties=2; ``twopc``: ot="softspoken", k=4, security="semi_honest", refill="none",
     delay_ms=0, bandwidth_mbps=0, deadline=60, threads=1; ``threepc``: truncation="auto", delay_ms, bandwidth_mbps,
     deadline; ``active``: ring=64, ot, k, truncation="auto", delay_ms, bandwidth_mbps, deadline). ``plain`` takes
-    like="threepc" or "active" to compute as that engine does. ``ledger`` defaults to one that reads the
-    engine's counters.
-    Raises ConfigError for an unknown engine or setting.
+    like="threepc" or "active" to compute as that engine does. Milliseconds are those of a message in one direction,
+    megabits per second those of each direction (0: no limit), deadlines are seconds. ``ledger`` defaults to one that
+    reads the engine's counters.
+    Raises ConfigError for an unknown engine or setting, and for what Numerics refuses.
     """
     numerics = Numerics(bits, scale, weight_bits, weight_scale, float_format(floating), dot, exp)
     if engine not in ENGINES:

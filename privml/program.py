@@ -51,6 +51,9 @@ class Program:
     Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by
     name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
     conversion's measured error and its overflow report; it is not saved, for it describes the calibration data.
+
+    Costs are those of one party, from the shapes alone: bytes, depth (messages one way, one after another) and
+    correlations. Shapes are one for each of ``inputs``, with a number for each None; ValueError for others.
     """
 
     def __init__(self, body: Mapping[str, Any], weights: Mapping[str, torch.Tensor] | None = None) -> None:
@@ -68,7 +71,8 @@ class Program:
 
     @staticmethod
     def of(module: fx.GraphModule, numerics: Numerics, labels: Sequence[Sequence[str] | None] = ()) -> Program:
-        """From a graph to which formats were assigned; ``labels``: of each output the strings that it indexes."""
+        """From a graph to which formats were assigned; ``labels``: of each output the strings that it indexes, None
+        where there are none."""
         return Program(*body_of(module, numerics, labels))
 
     # ---- what it is
@@ -86,14 +90,17 @@ class Program:
 
     @cached_property
     def formats_hash(self) -> str:
+        """SHA-256, in hex, of the formats alone."""
         return digest(formats_of(self.body))
 
     @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
+        """In the order in which ``run`` takes them."""
         return tuple(_spec(node, INPUT_OWNER) for node in placeholders(self.graph))
 
     @cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
+        """In the order in which ``run`` returns them."""
         output = next(node for node in reversed(self.graph.nodes) if node.op == "output")
         return tuple(_spec(node, None) for node in output.args[0])
 
@@ -114,6 +121,7 @@ class Program:
 
     @cached_property
     def weight_specs(self) -> tuple[TensorSpec, ...]:
+        """The weights by name, whether they are there or not."""
         secret = [n for n in self.graph.nodes if n.op == "get_attr" and n.meta["secret"]]
         return tuple(_spec(n, WEIGHTS_OWNER, n.target) for n in secret)
 

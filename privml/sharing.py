@@ -30,12 +30,16 @@ def share(
 ) -> SecretTensor:
     """A SecretTensor of ``x``, which only party ``owner`` needs to pass.
 
-    The others pass None with ``shape`` and ``dtype`` (default float32), or any tensor of that shape, whose
-    values are ignored. ``format`` defaults to the session's FixedPoint (or Float) for floating dtypes, Integer for
-    integral and Boolean for bool. Raises InvalidInput, before anything is sent, for a wrong shape or dtype,
-    and for NaN, and unless the format is Float infinities and values too large, naming the first index. To Float,
-    numbers are rounded to nearest (ties to even), those smaller than its smallest become zero, larger ones infinity.
-    ``wide``: an engine whose values stay in wide rings takes those of a narrow format into the session's ring at once.
+    The others pass None with ``shape`` and ``dtype`` (default float32), or any tensor of that shape, whose values are
+    ignored. The result has the shape of ``x``, a tensor, an array or nested lists, and its dtype or ``dtype``.
+    ``format`` defaults to the session's FixedPoint (or Float) for floating dtypes, Integer for integral and Boolean for
+    bool. Numbers are rounded to the nearest multiple of 2^-scale; to Float, to nearest (ties to even), those smaller
+    than its smallest become zero, larger ones infinity. ``wide``: an engine whose values stay in wide rings takes those
+    of a narrow format into the session's ring at once. ``session``: the one entered last where None.
+
+    Raises InvalidInput, before anything is sent, for an owner that is no party, a wrong shape or dtype, and for NaN,
+    and unless the format is Float infinities and values too large, naming the first index; ConfigError without a
+    session.
     """
     session = session or current_session()
     if isinstance(x, SecretTensor):
@@ -78,7 +82,13 @@ def _check_kind(fmt: Format, dtype: torch.dtype) -> None:
 
 
 def reveal(x: SecretTensor, to: int | None = None) -> torch.Tensor | None:
-    """The value as a public tensor, to party ``to`` (None: to all); None at parties that learn nothing."""
+    """The value as a public tensor of the same shape and dtype, to party ``to`` (None: to all); None at parties that
+    learn nothing.
+
+    All parties call it alike. A gradient of what was revealed becomes secret again. Raises InvalidInput for a public
+    ``x`` and for a ``to`` that is no party, and in an actively secure session SecurityAbort in place of a value that
+    another party made wrong.
+    """
     if not isinstance(x, SecretTensor):
         raise InvalidInput(f"reveal() of a {type(x).__name__}; it is public already")
     if torch.is_grad_enabled() and x.requires_grad:
@@ -122,8 +132,9 @@ def secret(
     """Replaces parameters and floating buffers of ``module`` by SecretTensors of party ``owner``, in place.
 
     Parties other than the owner pass a module of the same architecture; its values are ignored. Tied parameters
-    stay tied. Buffers that hold minus infinity are masks and stay public. ``format`` defaults to the session's
-    weight format. Returns ``module``.
+    stay tied. Buffers that hold minus infinity are masks and stay public, as do buffers of whole numbers. ``format``
+    defaults to the session's weight format; without it, buffers have a finer one. ``session``: the one entered last
+    where None. Returns ``module``. Raises InvalidInput naming the parameter whose value does not fit its format.
     """
     session = session or current_session()
     fmt = format or session.weight

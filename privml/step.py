@@ -57,7 +57,8 @@ class CompiledStep:
 
     def cost(self, meter: Engine, *example: Any, numerics: Numerics | None = None) -> Snapshot:
         """What one step costs on an engine that counts (``privml.engines.twopc.meter``, ``threepc.meter``), from the
-        shapes, formats and placements of arguments as the step gets them; their sharing is not counted."""
+        shapes, formats and placements of arguments as the step gets them; their sharing is not counted. ``numerics``:
+        those of the session that it will run in. Raises InvalidInput as a call does."""
         session = Session(meter, numerics)
         values, structure = tree_flatten(example)
         counted = [_zeros_like(value, session) for value in values]

@@ -34,8 +34,13 @@ class Cell:
 
 
 class SecretTensor(torch.Tensor):
-    """``share``: the engine's tensors; ``format``, ``placement``, ``session``: see ``privml.formats`` and
-    ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator."""
+    """What ``privml.share`` gives and operators compute with, of the value's shape and dtype.
+
+    ``share``: the engine's tensors; ``format``, ``placement``, ``session``: see ``privml.formats`` and
+    ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator.
+    Raises SecretLeakError for whatever would show the value (``numpy()``, ``item()``, ``if x:``, pickling), and
+    UnsupportedOperator for an operator without a secure implementation.
+    """
 
     __slots__ = ("_aux", "_operand", "_share", "cell", "session")
 
@@ -81,10 +86,12 @@ class SecretTensor(torch.Tensor):
 
     @property
     def format(self) -> Format:
+        """What number a ring element stands for."""
         return self.cell.format
 
     @property
     def placement(self) -> Placement:
+        """Who knows the value: ``Owned(party)``, or nobody."""
         return self.cell.placement
 
     @property
