@@ -78,6 +78,12 @@ class Serving:
         for thread in self.threads:
             thread.join(20)
 
+    def answers(self, count: int) -> list:
+        """What it tells of so many answers, when it has; a client may have its own before."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: len(self.answered) >= count, 60), self.lines
+            return self.answered
+
     def said(self, text: str, times: int = 1) -> None:
         """Waits until so many lines have had ``text``."""
         with self.changed:

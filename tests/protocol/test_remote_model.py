@@ -109,7 +109,7 @@ def test_calls_of_eight_threads_are_one_query(program, served):
     rows = torch.randn(8, 1, 4)
     with privml.RemoteModel(program, server.address, max_batch=8, max_wait=30.0, **settings) as model:
         outputs = at_once([lambda x=x: model(x) for x in rows])
-        assert model.queries == 1 and server.answered[0].shapes == ((8, 4),)
+        assert model.queries == 1 and server.answers(1)[0].shapes == ((8, 4),)
         for x, output in zip(rows, outputs, strict=True):
             assert torch.equal(output, plain(program, "twopc", x))
 
