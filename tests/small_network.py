@@ -13,10 +13,10 @@ from privml.program import Program
 
 
 class Net(torch.nn.Module):
-    def __init__(self):
+    def __init__(self, hidden=6, outputs=3):
         super().__init__()
         torch.manual_seed(3)
-        self.first, self.second = torch.nn.Linear(4, 6), torch.nn.Linear(6, 3)
+        self.first, self.second = torch.nn.Linear(4, hidden), torch.nn.Linear(hidden, outputs)
 
     def forward(self, x):
         return self.second(torch.relu(self.first(x)))

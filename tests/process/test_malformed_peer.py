@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server whose client sends what it should not, at every step of a query: the connection ends with an error of
-privml, memory and descriptors stay as they were, and the next client is served."""
+"""A party whose peer sends what it should not, at every step of a query, be it the client or the server: the session
+ends with an error of privml within the deadline, memory, descriptors, threads and processes stay as they were, and the
+next query is answered."""
 
 from __future__ import annotations
 
+import gc
+import itertools
 import json
 import random
 import secrets
@@ -11,6 +14,7 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -21,19 +25,27 @@ from small_network import Net
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
+from privml.errors import PrivmlError
 from privml.program import Program
+from privml.service.asking import Answer
 from privml.service.query import query
 from privml.service.serve import settings_of
 from privml.session.agreement import agree
 from privml.session.connect import reach
+from privml.session.ledger import PHASES
 from privml.session.session import open_session
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "security"))
 import adversary
 
 INPUT = [[0.5, -1.0, 0.25, 2.0]]
-# How long the server waits for a client; attacks that leave it waiting take as long.
-DEADLINE = 2.0
+TOLERANCE = 0.1
+SERVER, CLIENT = 0, 1
+# How long a party waits for the other one; attacks that leave it waiting take as long. Who computes more between two
+# messages gets more time.
+DEADLINE, LONG_DEADLINE = 2.0, 10.0
+# What has not ended after so many seconds more hangs.
+PATIENT = 60.0
 MEGABYTES = 200
 # Connections that the error of the last failed session may still refer to, of a hundred or so that failed.
 ONE_SESSION = 3
@@ -41,7 +53,15 @@ ERRORS = (
     "ProtocolError", "PeerDisconnected", "SecurityAbort", "HandshakeMismatch", "InvalidInput", "IdentityError",
     "StoreError",
 )  # fmt: skip
-ENGINES = {"twopc": {}, "twopc, silent": {"provider": "silent"}, "active": {"ring": 32}, "threepc": {"dealer": True}}
+SILENT = {"ot": OtChoice("silent", 0), "deadline": LONG_DEADLINE}
+ACTIVE = {"ring": 32, "deadline": LONG_DEADLINE}
+ENGINES = {
+    "twopc": {},
+    "twopc, silent": SILENT,
+    "active": ACTIVE,
+    "active, silent": SILENT | ACTIVE,
+    "threepc": {"dealer": True},
+}
 
 # What leaves the bytes' number as it is, so that semi-honest protocols compute on: the answer is spoilt.
 CHANGES = {
@@ -63,112 +83,165 @@ BREAKS = {
 }
 
 
+def network():
+    """With eight comparisons at a time, so that no message has bits that mean nothing."""
+    return Net(8, 8).eval()
+
+
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory):
+def folders(tmp_path_factory):
+    """The program's folder by engine."""
     path = tmp_path_factory.mktemp("program")
-    torch.manual_seed(4)
-    convert(Net().eval(), calibration=torch.randn(64, 4) * 2, numerics={"bits": 32}).save(path)
-    return path
+    calibration = torch.randn(64, 4, generator=torch.Generator().manual_seed(4)) * 2
+    numerics = {"semi-honest": {"bits": 32}, "active": {"bits": 32, "scale": 8, "narrow": False}}
+    for name, each in numerics.items():
+        convert(network(), calibration=calibration, numerics=each).save(path / name)
+    return {engine: path / ("active" if "ring" in settings else "semi-honest") for engine, settings in ENGINES.items()}
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a process holds."""
+
+    megabytes: int
+    descriptors: int
+    threads: int
+    children: int
+
+    @staticmethod
+    def by(process):
+        return Held(
+            process.memory_info().rss >> 20, process.num_fds(), process.num_threads(), len(process.children(True))
+        )
+
+    def is_no_more_than(self, then):
+        return (
+            self.descriptors <= then.descriptors + ONE_SESSION
+            and self.threads <= then.threads + 1
+            and self.children <= then.children
+            and self.megabytes < then.megabytes + MEGABYTES
+        )
 
 
 class Service:
-    """A server, and for three parties its dealer, as processes."""
+    """A server, and for three parties its dealer, as processes; its clients are threads of this one."""
 
     def __init__(self, start, folder, engine):
-        self.program = Program.load(folder)
-        options = dict(ENGINES[engine])
-        self.options = {"deadline": DEADLINE}
-        if options.pop("dealer", False):
+        self.program = Program.load(folder / "program")
+        self.options = {"deadline": DEADLINE, **ENGINES[engine]}
+        self.active = "ring" in self.options
+        if self.options.pop("dealer", False):
             dealer = start(service_party.deal_program, str(folder), {"deadline": DEADLINE, "sessions": 0})
             self.options["dealer"] = "127.0.0.1:" + dealer.line("port").split()[1]
-        if "provider" in options:
-            self.options["ot"] = OtChoice(options.pop("provider"), 0)
-        self.options |= options
         self.running = start(service_party.serve_program, str(folder), dict(self.options))
         self.port = int(self.running.line("port").split()[1])
         self.running.line("log listening")
-        self.process = psutil.Process(self.running.process.pid)
+        self.processes = {SERVER: psutil.Process(self.running.process.pid), CLIENT: psutil.Process()}
+        with torch.no_grad():
+            self.exact = network()(torch.tensor(INPUT))
 
-    def ask(self, address=None, deadline=20.0):
+    def ask(self, address=None, **options):
         return query(
-            self.program,
-            address or f"127.0.0.1:{self.port}",
-            torch.tensor(INPUT),
-            **{**self.options, "deadline": deadline},
-        ).outputs[0]
+            self.program, address or f"127.0.0.1:{self.port}", torch.tensor(INPUT), **{**self.options, **options}
+        )
+
+    def is_right(self, answer):
+        return bool((answer.outputs[0] - self.exact).abs().max() < TOLERANCE)
 
     def is_answered(self):
-        with torch.no_grad():
-            exact = Net().eval()(torch.tensor(INPUT))
-        assert (self.ask() - exact).abs().max() < 0.05
+        assert self.is_right(self.ask(deadline=PATIENT))
         assert "without an answer" not in self.end_of_session()
 
     def end_of_session(self):
         """What the server says at the end of a connection."""
-        return self.running.line("log a ", timeout=30)
+        return self.running.line("log a ", timeout=self.options["deadline"] + PATIENT)
 
-    def meet(self, attack):
-        """A query under ``attack``; what the server says of it."""
-        with adversary.Relay(self.port, 1, attack) as relay:
-            thread = threading.Thread(target=self._try, args=(relay.address,))
+    def meet(self, attack, dishonest):
+        """A query under ``attack`` by a party: (what the server says of it, the client's answer or error, whether any
+        message was altered)."""
+        outcomes = []
+
+        def ask():
+            try:
+                outcomes.append(self.ask(relay.address))
+            except Exception as error:
+                outcomes.append(error)
+
+        with adversary.Relay(self.port, dishonest, attack) as relay:
+            thread = threading.Thread(target=ask)
             thread.start()
             line = self.end_of_session()
-            thread.join(30)
+            thread.join(self.options["deadline"] + PATIENT)
             assert not thread.is_alive(), "the client hangs"
-        return line
+        return line, outcomes[0], relay.altered
 
-    def _try(self, address):
-        try:
-            self.ask(address, DEADLINE)
-        except Exception as error:
-            self.client_error = error
-
-    def frames(self):
-        """The sizes of an honest client's frames."""
-        with adversary.Relay(self.port, 1, adversary.nothing) as relay:
-            self.ask(relay.address)
+    def phases(self, party):
+        """For each frame of an honest party the phase in which it begins; before them all, the handshake."""
+        with adversary.Relay(self.port, party, adversary.nothing) as relay:
+            cost = self.ask(relay.address, deadline=PATIENT).ledger.snapshot()
         self.end_of_session()
-        return relay.sizes
+        way = "sent" if party == CLIENT else "received"
+        begins, begin = {}, sum(relay.sizes)
+        for phase in reversed(PHASES):
+            begin -= getattr(getattr(cost, phase), way)
+            begins[phase] = begin
+        offsets = itertools.accumulate([0, *relay.sizes[:-1]])
+        return [next((phase for phase in begins if offset >= begins[phase]), "handshake") for offset in offsets]
+
+    def assert_holds(self, before):
+        """Soon no more than before, at both parties."""
+        end = time.monotonic() + PATIENT
+        while True:
+            gc.collect()  # what errors of this process's clients refer to
+            now = {party: Held.by(process) for party, process in self.processes.items()}
+            if all(now[party].is_no_more_than(before[party]) for party in now):
+                return
+            assert time.monotonic() < end, (now, before)
+            time.sleep(0.1)
 
 
 @pytest.fixture
-def service(start, folder):
-    return lambda engine: Service(start, folder, engine)
+def service(start, folders):
+    return lambda engine: Service(start, folders[engine], engine)
 
 
-def positions(count, how_many):
-    """Frames of the beginning, one by one, then some of the rest."""
-    first = (0, 1, 2)[: max(how_many, 1)]
-    chosen = {*first, count - 1, *random.Random(1).sample(range(count), min(count, how_many))}
-    return sorted(place for place in chosen if 0 <= place < count)
+def positions(phases, within):
+    """The first and the last frame of each phase, and ``within`` more of it."""
+    chance, chosen = random.Random(1), set()
+    for phase in dict.fromkeys(phases):
+        frames = [number for number, each in enumerate(phases) if each == phase]
+        inner = frames[1:-1]
+        chosen |= {frames[0], frames[-1], *chance.sample(inner, min(within, len(inner)))}
+    return sorted(chosen)
 
 
-def attack_all(served, kinds, how_many, may_be_answered):
+def attack_all(served, dishonest, kinds, within):
+    """Actively secure parties notice every change, and no answer of theirs is wrong; with others, a party that deviates
+    may spoil the answer, which is the client's alone."""
     served.is_answered()
-    count = len(served.frames())
-    before, open_files, threads = (
-        served.process.memory_info().rss,
-        served.process.num_fds(),
-        served.process.num_threads(),
-    )
+    phases = served.phases(dishonest)
+    before = {party: Held.by(process) for party, process in served.processes.items()}
     for name, kind in kinds.items():
-        for frame in positions(count, how_many):
-            line = served.meet(kind(frame))
+        for frame in positions(phases, within):
+            line, client, altered = served.meet(kind(frame), dishonest)
+            where = (name, frame, phases[frame], line, client)
             refused = any(f" {error}:" in line for error in ERRORS)
-            assert refused or (may_be_answered and "session ended" in line), (name, frame, line)
+            assert refused or "session ended" in line, where
             assert "\x1b" not in line and len(line) < 1000
+            answered = isinstance(client, Answer)
+            assert answered or isinstance(client, PrivmlError), where
+            if served.active:
+                assert not answered or served.is_right(client), where
+                noticed = refused if dishonest == CLIENT else not answered
+                assert noticed or not altered or kinds is not CHANGES, where
     served.is_answered()
-    end = time.monotonic() + 10
-    while served.process.num_fds() > open_files + ONE_SESSION and time.monotonic() < end:
-        time.sleep(0.1)
-    assert served.process.num_fds() <= open_files + ONE_SESSION and served.process.num_threads() <= threads + 1
-    assert (served.process.memory_info().rss - before) >> 20 < MEGABYTES
+    served.assert_holds(before)
 
 
 def test_a_client_that_sends_no_frames(service):
     served = service("twopc")
     served.is_answered()
-    before = served.process.memory_info().rss
+    before = {SERVER: Held.by(served.processes[SERVER])}
     hello = adversary.HEADER.pack(8, 0, 0) + b"privml\x00\x01"
     sent = [
         b"", b"\x00", b"GET / HTTP/1.1\r\n\r\n" * 4, b"\x16\x03\x01\x02\x00" + bytes(600),
@@ -184,20 +257,22 @@ def test_a_client_that_sends_no_frames(service):
             line = served.end_of_session()
             assert any(f" {error}:" in line for error in ERRORS), (data[:20], line)
     served.is_answered()
-    assert (served.process.memory_info().rss - before) >> 20 < MEGABYTES
+    del served.processes[CLIENT]
+    served.assert_holds(before)
 
 
-def test_a_client_whose_messages_break_off(service):
-    attack_all(service("twopc"), {name: BREAKS[name] for name in ("huge length", "garbage behind it")}, 1, True)
+@pytest.mark.parametrize("engine", ["twopc", "twopc, silent", "active"])
+def test_a_client_whose_messages_break_off(service, engine):
+    attack_all(service(engine), CLIENT, {name: BREAKS[name] for name in ("huge length", "garbage behind it")}, 0)
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3000)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("dishonest", [CLIENT, SERVER], ids=["client", "server"])
 @pytest.mark.parametrize("kinds", [CHANGES, BREAKS], ids=["changes", "breaks"])
-def test_a_client_that_deviates_at_every_step(service, engine, kinds):
-    """Actively secure sessions notice every change; others may compute on with wrong values, for the client alone."""
-    attack_all(service(engine), kinds, 6, engine != "active" or kinds is BREAKS)
+def test_a_party_that_deviates_at_every_step(service, engine, dishonest, kinds):
+    attack_all(service(engine), dishonest, kinds, 2)
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ class Relay:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
         self.sizes: list[int] = []  # of the dishonest party's frames
+        self.altered = False  # whether anything was sent in place of what the party had said
         self._sockets: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
 
@@ -46,6 +47,8 @@ class Relay:
         for thread in self._threads:
             thread.join(20)
             assert not thread.is_alive()
+        for each in self._sockets:
+            each.close()
 
     def _accept(self) -> None:
         try:
@@ -86,6 +89,7 @@ class Relay:
                 number = len(self.sizes)
                 self.sizes.append(length)
                 payloads = self._attack(number, payload)
+                self.altered |= payloads != [payload]
                 if payloads is None:
                     break
                 for each in payloads:
