@@ -192,6 +192,7 @@ class Dispatcher(Generic[Guest]):
             finally:
                 guest.close()
                 self._done(guest, time.monotonic() - start)
+                del guest  # its sockets are free once nobody knows it
 
     def _next(self) -> Guest | None:
         with self._changed:

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -64,6 +65,16 @@ def started():
     yield make
     for each in made:
         each.end()
+
+
+def test_nobody_keeps_a_guest_whose_session_has_ended(started):
+    dispatcher = started(run=lambda guest: None, workers=1)
+    dispatcher.start()
+    guest = Guest()
+    kept = weakref.ref(guest)
+    assert dispatcher.offer(guest) and guest.closed.wait(LONG)
+    del guest
+    wait_until(dispatcher, lambda: kept() is None)
 
 
 def offer_until(dispatcher, count):
