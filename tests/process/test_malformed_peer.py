@@ -10,6 +10,7 @@ import itertools
 import json
 import random
 import secrets
+import signal
 import socket
 import sys
 import threading
@@ -192,7 +193,8 @@ class Service:
         """Soon no more than before, at both parties."""
         end = time.monotonic() + PATIENT
         while True:
-            gc.collect()  # what errors of this process's clients refer to
+            self.processes[SERVER].send_signal(signal.SIGUSR1)  # as here: what errors and they alone refer to
+            gc.collect()
             now = {party: Held.by(process) for party, process in self.processes.items()}
             if all(now[party].is_no_more_than(before[party]) for party in now):
                 return
