@@ -41,7 +41,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 
-from soak_record import ANSWERED, OUT_OF_TIME, Journal, Sample, differences, keep, read, verdict  # noqa: E402
+from soak_record import ANSWERED, OUT_OF_TIME, Journal, Sample, journal_of, keep, more_than_early, verdict  # noqa: E402
 
 # The verb as the command line has it, with a handler that returns unused memory to the system.
 SERVED = """
@@ -263,9 +263,21 @@ class Soak:
         seconds = self.elapsed
         for process in self.bad:
             process.join()
-        time.sleep(2)
+        self._settle()
         self._sample(seconds)
         self.journal.tell(seconds, ended=ended)
+
+    def _settle(self) -> None:
+        """Waits for the ends of sessions that clients have left, as long as servers and dealers may wait for these."""
+        end, held = time.monotonic() + 6 * self.settings["deadline"], True
+        while held and time.monotonic() < end:
+            time.sleep(1)
+            held = any(
+                more_than_early(self.part.samples.get(each.name, []), each.sample(0), what) > 0
+                for each in self.watched
+                for what in ("descriptors", "threads")
+                if each.process.poll() is None
+            )
 
     def _tell(self, **what: Any) -> None:
         self.journal.tell(self.elapsed, **what)
@@ -333,25 +345,7 @@ class Soak:
                 each.process.wait()
 
 
-# ---- parts of a run
-def journal_of(settings: dict[str, Any], out: Path) -> Journal:
-    """A new run's, or one behind the parts of the run that is continued."""
-    file = out.with_suffix(".journal")
-    earlier = read(file)
-    told = sum(len(part.answers) for part in earlier)
-    if not settings["resume"]:
-        if earlier and not earlier[-1].whole:
-            sys.exit(f"{file}: a run interrupted after {told} answers; resume=true goes on with it, or remove the file")
-        return Journal(file, settings)
-    if told >= settings["queries"]:
-        print(f"nothing to go on with: {file} has all {settings['queries']} answers")
-        sys.exit(0)
-    if earlier and (changed := differences(earlier, settings)):
-        sys.exit(f"resume=true continues a run of other settings: {', '.join(changed)}; take those of {file}")
-    # No two parts draw the same inputs.
-    return Journal(file, {**settings, "seed": settings["seed"] + 1_000_000 * len(earlier)}, earlier)
-
-
+# ---- the command
 def main() -> None:
     settings = settings_of(sys.argv[1:])
     name = f"soak-{settings['engine']}-{settings['model'].replace('+', '-')}.json"

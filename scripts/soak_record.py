@@ -9,6 +9,7 @@ there were and how each one ended.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,6 +20,8 @@ import numpy as np
 
 # How a part ended: with the last query, with its time, or otherwise.
 ANSWERED, OUT_OF_TIME, INTERRUPTED = "all answered", "out of time", "interrupted"
+# Fewer samples than these show no growth of memory.
+LEAST_SAMPLES = 10
 # What parts of one run may differ in.
 OF_A_PART = {"queries", "seconds", "seed", "out", "resume"}
 
@@ -109,15 +112,33 @@ def differences(parts: Sequence[Part], settings: dict[str, Any]) -> list[str]:
     return [name for name in settings if name not in OF_A_PART and settings[name] != before.get(name)]
 
 
+def journal_of(settings: dict[str, Any], out: Path) -> Journal:
+    """A new run's, or one behind the parts of the run that is continued."""
+    file = out.with_suffix(".journal")
+    earlier = read(file)
+    told = sum(len(part.answers) for part in earlier)
+    if not settings["resume"]:
+        if earlier and not earlier[-1].whole:
+            sys.exit(f"{file}: a run interrupted after {told} answers; resume=true goes on with it, or remove the file")
+        return Journal(file, settings)
+    if told >= settings["queries"]:
+        print(f"nothing to go on with: {file} has all {settings['queries']} answers")
+        sys.exit(0)
+    if earlier and (changed := differences(earlier, settings)):
+        sys.exit(f"resume=true continues a run of other settings: {', '.join(changed)}; take those of {file}")
+    # No two parts draw the same inputs.
+    return Journal(file, {**settings, "seed": settings["seed"] + 1_000_000 * len(earlier)}, earlier)
+
+
 # ---- the verdict
 def growth_of(runs: Sequence[Sequence[Sample]]) -> dict[str, float]:
     """KiB per 1,000 queries and its standard error: one slope by least squares for several runs of samples, each of a
-    process that began afresh (a level of its own), without the first fifth of each."""
-    kept = [run[len(run) // 5 :] for run in runs]
-    kept = [run for run in kept if len(run) >= 3]
-    freedom = sum(len(run) - 1 for run in kept) - 1
-    if freedom < 1:
+    process that began afresh (a level of its own), without the first fifth of each. Runs of fewer than
+    ``LEAST_SAMPLES`` do not count; where there are no others, the error is infinite."""
+    kept = [run[len(run) // 5 :] for run in runs if len(run) >= LEAST_SAMPLES]
+    if not kept:
         return {"kib_per_1000": 0.0, "standard_error": float("inf")}
+    freedom = sum(len(run) - 1 for run in kept) - 1
     x = [np.array([sample.queries for sample in run]) / 1000 for run in kept]
     y = [np.array([float(sample.rss_kib) for sample in run]) for run in kept]
     x, y = (np.concatenate([each - each.mean() for each in values]) for values in (x, y))
@@ -131,13 +152,18 @@ def surely(growth: dict[str, float]) -> float:
     return growth["kib_per_1000"] - 2 * growth["standard_error"]
 
 
+def more_than_early(samples: Sequence[Sample], now: Sample, what: str) -> int:
+    """How many more "descriptors" or "threads" there are ``now`` than in the first fifth of the samples."""
+    early = samples[: max(len(samples) // 5, 1)]
+    return getattr(now, what) - max((getattr(sample, what) for sample in early), default=getattr(now, what))
+
+
 def left_over(parts: Sequence[Part], what: str) -> dict[str, int]:
-    """By process how many more "descriptors" or "threads" it has at the end than in the first fifth. Of the parts that
-    came to an end of their own: in others clients are under way at the last sample."""
+    """By process how many it has more at its last sample. Of the parts that came to an end of their own: in others
+    clients are under way then."""
     left: dict[str, int] = {}
     for name, samples in (each for part in parts if part.whole for each in part.samples.items()):
-        early = samples[: max(len(samples) // 5, 1)]
-        more = getattr(samples[-1], what) - max(getattr(sample, what) for sample in early)
+        more = more_than_early(samples, samples[-1], what)
         left[name] = max(more, left.get(name, more))
     return left
 

@@ -97,17 +97,17 @@ def test_a_journal_survives_its_writer(tmp_path):
 
 def test_a_run_is_continued_as_it_was_begun(tmp_path):
     out, settings = tmp_path / "run.json", dict(soak.DEFAULTS)
-    journal = soak.journal_of(settings, out)
+    journal = soak_record.journal_of(settings, out)
     journal.tell(1.0, answer="mlp", took=0.25)
     with pytest.raises(SystemExit, match="interrupted after 1 answers; resume=true"):
-        soak.journal_of(settings, out)
+        soak_record.journal_of(settings, out)
     with pytest.raises(SystemExit, match="other settings: engine, clients"):
-        soak.journal_of({**settings, "resume": True, "engine": "threepc", "clients": 3}, out)
-    going_on = soak.journal_of({**settings, "resume": True, "seconds": 60}, out)
+        soak_record.journal_of({**settings, "resume": True, "engine": "threepc", "clients": 3}, out)
+    going_on = soak_record.journal_of({**settings, "resume": True, "seconds": 60}, out)
     assert going_on.parts[0].answers == journal.part.answers and len(going_on.parts) == 2
     assert going_on.part.settings["seed"] != settings["seed"]
     with pytest.raises(SystemExit) as all_done:
-        soak.journal_of({**settings, "resume": True, "queries": 1}, out)
+        soak_record.journal_of({**settings, "resume": True, "queries": 1}, out)
     assert all_done.value.code == 0
 
 
