@@ -50,7 +50,7 @@ def die_at_store_step(number: int) -> None:
     class Steps:
         """The module os as the store sees it."""
 
-        write, fsync, replace = (around(each) for each in (os.write, os.fsync, os.replace))
+        write, fsync, replace = (staticmethod(around(each)) for each in (os.write, os.fsync, os.replace))
 
         def __getattr__(self, name):
             return getattr(os, name)
