@@ -22,10 +22,10 @@ struct TamperedRun {
   }
 };
 
-// Sets both parties up with `config` and runs body(party) at each, flipping what `flip` says in the
-// messages of party `tampered`. A party that fails closes its channel.
-inline TamperedRun run_tampered(const OtConfig& config, int tampered, std::optional<Flip> flip,
-                                const std::function<void(Party&)>& body) {
+// Runs body(rank, channel) at both parties, flipping what `flip` says in the messages of party
+// `tampered`. A party that fails closes its channel.
+inline TamperedRun run_tampered_pair(int tampered, std::optional<Flip> flip,
+                                     const std::function<void(int, Channel&)>& body) {
   auto [first, second] = make_memory_channels();
   std::array<std::unique_ptr<Channel>, 2> channels{std::move(first), std::move(second)};
   auto wrapped = std::make_unique<TamperingChannel>(std::move(channels[tampered]), flip);
@@ -39,8 +39,7 @@ inline TamperedRun run_tampered(const OtConfig& config, int tampered, std::optio
           channels[rank]->close();
         };
         try {
-          const auto resources = make_party_resources(*channels[rank], rank, config);
-          body(resources->party());
+          body(rank, *channels[rank]);
           channels[rank]->flush();
         } catch (const SecurityAbort&) {
           end(Ending::aborted);
@@ -56,6 +55,15 @@ inline TamperedRun run_tampered(const OtConfig& config, int tampered, std::optio
   run.flipped = observed.flipped();
   run.message_bytes = observed.message_bytes();
   return run;
+}
+
+// The same for body(party) after the set-up with `config`.
+inline TamperedRun run_tampered(const OtConfig& config, int tampered, std::optional<Flip> flip,
+                                const std::function<void(Party&)>& body) {
+  return run_tampered_pair(tampered, flip, [&](int rank, Channel& channel) {
+    const auto resources = make_party_resources(channel, rank, config);
+    body(resources->party());
+  });
 }
 
 }  // namespace privml::testing

@@ -1,61 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests against dishonest peers: a channel that does to one chosen message of a party what a
-// network or a cheat could do. A message is everything written between two reads.
+// For tests against dishonest peers: a channel that alters one chosen message of a party. A message
+// is everything written between two reads.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "crypto/prg.h"
 #include "net/channel.h"
+#include "spdz2k/alteration_testing.h"
 
 namespace privml::testing {
-
-enum class Alteration {
-  none,
-  first_bit,  // flipped
-  inner_bit,  // flipped, somewhere
-  add_one,    // to every word of 64 bits, as a biased generator would
-  zeros,      // in place of everything
-  noise,      // random bytes in place of everything
-  replay,     // an earlier message of the same length in its place, else its own first half twice
-  exchange,   // its halves exchanged
-  reorder,    // sent after the next message
-  repeat,     // sent twice
-  truncate,   // its last byte missing
-  withhold,   // not sent, and nothing after it
-};
-
-inline constexpr std::array kAlterations{
-    Alteration::first_bit, Alteration::inner_bit, Alteration::add_one,  Alteration::zeros,
-    Alteration::noise,     Alteration::replay,    Alteration::exchange, Alteration::reorder,
-    Alteration::repeat,    Alteration::truncate,  Alteration::withhold};
-
-inline const char* name_of(Alteration alteration) {
-  constexpr std::array names{"nothing",
-                             "first bit flipped",
-                             "inner bit flipped",
-                             "words plus one",
-                             "zeros",
-                             "noise",
-                             "replayed",
-                             "halves exchanged",
-                             "reordered",
-                             "sent twice",
-                             "last byte missing",
-                             "withheld"};
-  return names[static_cast<int>(alteration)];
-}
-
-// Whether a peer may have to wait for its deadline to notice.
-inline bool may_stall(Alteration alteration) {
-  return alteration == Alteration::reorder || alteration == Alteration::truncate ||
-         alteration == Alteration::withhold;
-}
 
 class AlteringChannel final : public Channel {
  public:
@@ -107,54 +63,11 @@ class AlteringChannel final : public Channel {
   }
 
   void alter(std::vector<u8>& message) {
-    const i64 size = std::ssize(message), half = size / 2;
-    switch (alteration_) {
-      case Alteration::none:
-        return;
-      case Alteration::first_bit:
-        message[0] ^= 1;
-        return;
-      case Alteration::inner_bit: {
-        const i64 bit = (message_ * 977 + 331) % (8 * size);
-        message[bit / 8] ^= static_cast<u8>(1 << bit % 8);
-        return;
-      }
-      case Alteration::add_one:
-        for (i64 i = 0; i < size; i += 8) {
-          for (i64 j = i; j < std::min(i + 8, size) && ++message[j] == 0; ++j) {
-          }
-        }
-        return;
-      case Alteration::zeros:
-        std::fill(message.begin(), message.end(), u8{0});
-        return;
-      case Alteration::noise:
-        Prg({static_cast<u64>(message_), 0x6e6f697365}).fill_bytes(message);
-        return;
-      case Alteration::replay:
-        for (auto earlier = sent_.rbegin(); earlier != sent_.rend(); ++earlier) {
-          if (earlier->size() == message.size() && *earlier != message) {
-            message = *earlier;
-            return;
-          }
-        }
-        std::copy(message.begin(), message.begin() + half, message.begin() + half);
-        return;
-      case Alteration::exchange:
-        std::rotate(message.begin(), message.begin() + half, message.end());
-        return;
-      case Alteration::reorder:
-        held_ = std::exchange(message, {});
-        return;
-      case Alteration::repeat:
-        message.insert(message.end(), message.begin(), message.begin() + size);
-        return;
-      case Alteration::truncate:
-        message.pop_back();
-        return;
-      case Alteration::withhold:
-        message.clear();
-        silent_ = true;
+    alter_bytes(alteration_, message_, sent_, message);
+    if (alteration_ == Alteration::reorder) held_ = std::exchange(message, {});
+    if (alteration_ == Alteration::withhold) {
+      message.clear();
+      silent_ = true;
     }
   }
 

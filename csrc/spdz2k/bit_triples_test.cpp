@@ -131,26 +131,12 @@ void expect_flips_are_harmless() {
   const GenerationBody<R> body = [&](Session<R>& session, Party& party) {
     generate_bit_triples<R>(session, party, x[session.rank], y[session.rank], z[session.rank]);
   };
+  const auto expect_right = [&] {
+    const Words a = reconstruct<R>(x, 1), b = reconstruct<R>(y, 1), c = reconstruct<R>(z, 1);
+    for (i64 i = 0; i < n; ++i) ASSERT_EQ(c[i], a[i] & b[i]);
+  };
   for (const int dishonest : {0, 1}) {
-    const TamperedRun clean = run_tampered_generation<R>(dishonest, {}, body);
-    ASSERT_TRUE(clean.completed);
-    i64 aborts = 0, runs = 0;
-    for (i64 message = 0; message < std::ssize(clean.message_bytes); ++message) {
-      const i64 bits = 8 * clean.message_bytes[message];
-      for (const i64 bit : {i64{0}, bits / 7, bits / 5, bits / 3}) {
-        SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message
-                                          << ", bit " << bit << " of " << bits);
-        const TamperedRun run =
-            run_tampered_generation<R>(dishonest, privml::testing::Flip{message, bit}, body);
-        EXPECT_TRUE(run.flipped);
-        EXPECT_NE(run.aborted, run.completed);
-        ++runs;
-        aborts += run.aborted;
-        if (!run.completed) continue;
-        const Words a = reconstruct<R>(x, 1), b = reconstruct<R>(y, 1), c = reconstruct<R>(z, 1);
-        for (i64 i = 0; i < n; ++i) ASSERT_EQ(c[i], a[i] & b[i]);
-      }
-    }
+    const auto [runs, aborts] = flip_every_message<R>(dishonest, {7, 5, 3}, body, expect_right);
     EXPECT_GT(aborts, runs * 3 / 4);
     EXPECT_LT(aborts, runs);  // some choice bits are 0
   }

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/error.h"
 #include "spdz2k/check.h"
 #include "spdz2k/group_check.h"
 #include "spdz2k/open.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "spdz2k/generation.h"
-#include "spdz2k/testing.h"
+#include "spdz2k/tampered_testing.h"
 
 namespace privml::spdz2k::testing {
 
@@ -71,31 +71,42 @@ inline void expect_generation_cost(const GenerationRecord& record, const Generat
 template <class R>
 TamperedRun run_tampered_generation(int dishonest, std::optional<privml::testing::Flip> flip,
                                     const GenerationBody<R>& body) {
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<Channel>> channels{std::move(first), std::move(second)};
-  auto wrapped =
-      std::make_unique<privml::testing::TamperingChannel>(std::move(channels[dishonest]), flip);
-  const privml::testing::TamperingChannel& observed = *wrapped;
-  channels[dishonest] = std::move(wrapped);
-  TamperedRun run;
-  privml::testing::run_pair(
-      [&](int rank) {
-        try {
-          run_one_party<R>(*channels[rank], rank, ideal_ot(), body, nullptr);
-          if (rank != dishonest) run.completed = true;
-        } catch (const SecurityAbort&) {
-          if (rank != dishonest) run.aborted = true;
-          channels[rank]->close();
-        } catch (const PeerDisconnected&) {
-          channels[rank]->close();
-        }
-      },
-      [&] {
-        for (auto& channel : channels) channel->close();
-      });
-  run.flipped = observed.flipped();
-  run.message_bytes = observed.message_bytes();
-  return run;
+  const auto party = [&](int rank, Channel& channel) {
+    run_one_party<R>(channel, rank, ideal_ot(), body, nullptr);
+  };
+  return seen_by_the_honest(dishonest, privml::testing::run_tampered_pair(dishonest, flip, party));
+}
+
+struct FlipCounts {
+  i64 runs = 0, aborts = 0;
+};
+
+// Flips the first bit of each message of party `dishonest`, and those a third, a fifth, ... into it
+// for `parts` 3, 5, ...: the honest party aborts, or expect_right() checks what was made.
+template <class R>
+FlipCounts flip_every_message(int dishonest, std::initializer_list<i64> parts,
+                              const GenerationBody<R>& body,
+                              const std::function<void()>& expect_right) {
+  const TamperedRun clean = run_tampered_generation<R>(dishonest, {}, body);
+  EXPECT_TRUE(clean.completed);
+  FlipCounts counts;
+  for (i64 message = 0; message < std::ssize(clean.message_bytes); ++message) {
+    const i64 bits = 8 * clean.message_bytes[message];
+    std::vector<i64> places{0};
+    for (const i64 part : parts) places.push_back(bits / part);
+    for (const i64 bit : places) {
+      SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message
+                                        << ", bit " << bit << " of " << bits);
+      const TamperedRun run =
+          run_tampered_generation<R>(dishonest, privml::testing::Flip{message, bit}, body);
+      EXPECT_TRUE(run.flipped);
+      EXPECT_NE(run.aborted, run.completed);
+      ++counts.runs;
+      counts.aborts += run.aborted;
+      if (run.completed) expect_right();
+    }
+  }
+  return counts;
 }
 
 }  // namespace privml::spdz2k::testing

@@ -50,6 +50,21 @@ void expect_generator_cost(const OtConfig& config, const privml::testing::Sessio
   }
 }
 
+// Of 2^14 numbers of Ring8 every value comes up about as often as it should: in sum, and of party
+// 0's shares.
+inline void expect_uniform(const Both<WordShares<Ring8>>& shares) {
+  for (const auto& part : {reconstruct<Ring8>(shares, Ring8::k),
+                           Words(shares[0].value.begin(), shares[0].value.end())}) {
+    ASSERT_EQ(part.size(), 1u << 14);
+    std::array<int, 256> counts{};
+    for (const u64 value : part) ++counts[value & 255];
+    for (const int count : counts) {
+      EXPECT_GT(count, 24);  // expected 64, deviation 8
+      EXPECT_LT(count, 104);
+    }
+  }
+}
+
 // Runs `body` with one bit of each message of each party flipped, `flips` places in turn: either a
 // party ends in SecurityAbort or ProtocolError, or right() says that what the parties got is right.
 // At least one flip of each message that is not the last must be detected.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: both parties of a session on two threads over a memory channel with the ideal supply,
-// shares dealt under its key, and what a dishonest peer does to messages.
+// and shares dealt under its key.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,8 +8,6 @@
 #include <functional>
 #include <random>
 
-#include "base/error.h"
-#include "net/tampering_testing.h"
 #include "ot/parties_testing.h"
 #include "spdz2k/cost.h"
 #include "spdz2k/ideal.h"
@@ -31,11 +29,9 @@ Both<Shares<W>> share_full(const std::vector<W>& full, u64 seed = 1) {
   const i64 n = std::ssize(full);
   Both<Shares<W>> out{Shares<W>(n), Shares<W>(n)};
   Prg random({seed, 0x9e3779b9});
-  const auto fill = [&](RecycledVector<W>& words) {
-    random.fill_bytes({reinterpret_cast<u8*>(words.data()), n * sizeof(W)});
-  };
-  fill(out[0].value);
-  fill(out[0].mac);
+  for (auto* words : {&out[0].value, &out[0].mac}) {
+    random.fill_bytes({reinterpret_cast<u8*>(words->data()), n * sizeof(W)});
+  }
   for (i64 i = 0; i < n; ++i) {
     out[1].value[i] = static_cast<W>(full[i] - out[0].value[i]);
     out[1].mac[i] = static_cast<W>(product(full[i], alpha) - out[0].mac[i]);
@@ -148,74 +144,6 @@ inline void expect_cost_equals(const Outcome& outcome, const CostMeter& meter) {
 // The first four bytes each of the SHA-256 of what party 0 and party 1 sent, in hexadecimal.
 inline std::string trace(const Outcome& outcome) {
   return outcome.sent_hash[0].substr(0, 8) + outcome.sent_hash[1].substr(0, 8);
-}
-
-// How an honest party's run ended against a peer of whose messages one bit was flipped.
-struct TamperedRun {
-  bool aborted = false;    // the honest party threw SecurityAbort
-  bool completed = false;  // the honest party finished
-  bool flipped = false;
-  std::vector<i64> message_bytes;  // of the messages the dishonest party wrote, the start included
-};
-
-// `body` ends in a reveal; party `dishonest` sends what `flip` changes.
-template <class R>
-TamperedRun run_tampered(int dishonest, std::optional<privml::testing::Flip> flip,
-                         const std::function<void(Session<R>&)>& body) {
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<Channel>> channels{std::move(first), std::move(second)};
-  auto wrapped =
-      std::make_unique<privml::testing::TamperingChannel>(std::move(channels[dishonest]), flip);
-  const privml::testing::TamperingChannel& observed = *wrapped;
-  channels[dishonest] = std::move(wrapped);
-  TamperedRun run;
-  privml::testing::run_pair(
-      [&](int rank) {
-        try {
-          Prg prg({static_cast<u64>(rank), 0x13198a2e});
-          const auto supply = make_ideal_supply<R>(kSeed, rank);
-          Session<R> session(rank, *channels[rank], prg, ideal_key<R>(kSeed, rank));
-          session.set_supply(*supply);
-          body(session);
-          channels[rank]->flush();
-          if (rank != dishonest) run.completed = true;
-        } catch (const SecurityAbort&) {
-          if (rank != dishonest) run.aborted = true;
-          channels[rank]->close();
-        } catch (const PeerDisconnected&) {
-          channels[rank]->close();
-        }
-      },
-      [&] {
-        for (auto& channel : channels) channel->close();
-      });
-  run.flipped = observed.flipped();
-  run.message_bytes = observed.message_bytes();
-  return run;
-}
-
-// Flips bits of every message that party `dishonest` sends in `body`, which ends by revealing: the
-// honest party ends in SecurityAbort each time. The chosen bits always have a meaning: they lie in
-// the first third of a message, before the commitments that only a later coin toss opens, and
-// not at the top of a masked sum, where a change may be no change mod 2^s.
-template <class R>
-void expect_every_flip_aborts(const std::function<void(Session<R>&)>& body) {
-  for (const int dishonest : {0, 1}) {
-    const TamperedRun clean = run_tampered<R>(dishonest, {}, body);
-    ASSERT_TRUE(clean.completed);
-    for (i64 message = 0; message < std::ssize(clean.message_bytes); ++message) {
-      const i64 bits = 8 * clean.message_bytes[message];
-      for (const i64 bit : {i64{0}, bits / 5, bits / 3}) {
-        SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message
-                                          << ", bit " << bit << " of " << bits);
-        const privml::testing::Flip flip{message, bit};
-        const TamperedRun run = run_tampered<R>(dishonest, flip, body);
-        EXPECT_TRUE(run.flipped);
-        EXPECT_TRUE(run.aborted);
-        EXPECT_FALSE(run.completed);
-      }
-    }
-  }
 }
 
 }  // namespace privml::spdz2k::testing
