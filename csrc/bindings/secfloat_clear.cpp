@@ -2,6 +2,7 @@
 // Python names of the floating-point primitives in the clear.
 #include "bindings/secfloat.h"
 #include "secfloat/clear.h"
+#include "secfloat/clear_conversion.h"
 
 namespace privml::bindings {
 namespace {

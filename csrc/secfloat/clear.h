@@ -1,57 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The floating-point primitives in the clear, bit for bit as the protocols compute them.
+// Arithmetic and comparison of floating-point numbers in the clear, bit for bit as the protocols
+// compute them; conversions: clear_conversion.h.
 //
 // Correctly rounded, ties to even, in an unbounded exponent range; then too small becomes zero of
 // the same sign and too large infinity. Fast where the format is a constant of the caller.
 // Zeros must be canonical except where noted.
 #pragma once
 
-#include <algorithm>
+#include <utility>
 
+#include "secfloat/clear_rounding.h"
 #include "secfloat/quotient.h"
-#include "secfloat/value.h"
 
 namespace privml {
-
-// x / 2^shift to the nearest integer, ties to even; 0 <= shift < width of Word.
-template <class Word>
-constexpr Word shift_rounded(Word x, int shift) {
-  if (shift == 0) return x;
-  const Word half = Word{1} << (shift - 1);
-  const Word low = x & (2 * half - 1), high = x >> shift;
-  return high + ((low > half) || (low == half && (high & 1)) ? 1 : 0);
-}
-
-constexpr int top_bit(u64 x) { return std::bit_width(x) - 1; }
-constexpr int top_bit(u128 x) {
-  const u64 high = static_cast<u64>(x >> 64);
-  return high != 0 ? 64 + top_bit(high) : top_bit(static_cast<u64>(x));
-}
-
-// The end of every operation (FPCheck): overflow to infinity, underflow to zero; any z, e, m.
-constexpr FloatValue clear_float_check(FloatValue v, FloatFormat f) {
-  if (v.zero || v.exponent < f.least()) return float_zero(f, v.sign);
-  if (v.exponent > f.greatest()) return float_infinity(f, v.sign);
-  return v;
-}
-
-// Mantissa of `bits` bits (top bit set, or 0) with bits - 1 fraction bits, to q (Round*); no check.
-template <class Word>
-constexpr FloatValue round_mantissa(bool zero, bool sign, int exponent, Word m, int bits, int q) {
-  const int shift = bits - 1 - q;
-  if (shift <= 0) return {zero, sign, exponent, static_cast<u64>(m) << -shift};
-  u64 rounded = static_cast<u64>(shift_rounded(m, shift));
-  if (rounded >> (q + 1)) {
-    rounded >>= 1;
-    ++exponent;
-  }
-  return {zero, sign, exponent, rounded};
-}
-
-// From a format with `from` fraction bits; the exponents keep their range; no check.
-constexpr FloatValue clear_float_round(FloatValue v, int from, FloatFormat f) {
-  return round_mantissa(v.zero, v.sign, v.exponent, v.mantissa, from + 1, f.mantissa);
-}
 
 // No check: for operands and results whose exponents are known to fit; zeros keep mantissa 0 and
 // the sum of the exponents.
@@ -179,45 +140,6 @@ constexpr FloatValue clear_float_maximum(FloatValue a, FloatValue b) {
 
 constexpr FloatValue clear_float_relu(FloatValue a, FloatFormat f) {
   return a.sign ? float_zero(f) : a;
-}
-
-// To the nearest integer, ties to even; the sign stays on zeros.
-constexpr FloatValue clear_float_round_to_integer(FloatValue a, FloatFormat f) {
-  const int q = f.mantissa;
-  if (a.zero || a.exponent < -1) return float_zero(f, a.sign);
-  if (a.exponent >= q) return a;
-  const u64 m = shift_rounded(a.mantissa, q - a.exponent);
-  if (m == 0) return float_zero(f, a.sign);
-  const int k = top_bit(m);
-  return {false, a.sign, k, m << (q - k)};
-}
-
-// x / 2^scale, x signed; zero is +0.
-constexpr FloatValue clear_float_from_fixed(i64 x, int scale, FloatFormat f) {
-  if (x == 0) return float_zero(f);
-  const u64 magnitude = x < 0 ? -static_cast<u64>(x) : static_cast<u64>(x);
-  const int k = top_bit(magnitude);
-  return clear_float_check(
-      round_mantissa<u64>(false, x < 0, k - scale, magnitude, k + 1, f.mantissa), f);
-}
-
-// a * 2^scale to the nearest integer, ties to even, at the ends of `bits` bits where it is beyond.
-constexpr i64 clear_float_to_fixed(FloatValue a, FloatFormat f, int bits, int scale) {
-  const int e = a.exponent + scale;
-  if (a.zero || e < -1) return 0;
-  const u64 end = u64{1} << (bits - 1);
-  const auto stopped = [&](u64 magnitude) {
-    if (a.sign) return static_cast<i64>(u64{0} - std::min(magnitude, end));
-    return static_cast<i64>(std::min(magnitude, end - 1));
-  };
-  if (e >= bits - 1) return stopped(end);
-  const int q = f.mantissa;
-  return stopped(e >= q ? a.mantissa << (e - q) : shift_rounded(a.mantissa, q - e));
-}
-
-// To another format: rounded, then checked. An infinity is cast as the number that it counts as.
-constexpr FloatValue clear_float_cast(FloatValue a, FloatFormat from, FloatFormat to) {
-  return clear_float_check(clear_float_round(a, from.mantissa, to), to);
 }
 
 }  // namespace privml

@@ -2,7 +2,7 @@
 // The steps of dot.h in the clear, bit for bit as the protocols compute them.
 #pragma once
 
-#include "secfloat/clear.h"
+#include "secfloat/clear_conversion.h"
 
 namespace privml {
 

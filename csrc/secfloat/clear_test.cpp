@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "secfloat/clear_conversion.h"
 #include "secfloat/reference_testing.h"
 #include "secfloat/word.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "secfloat/conversion.h"
 
+#include "secfloat/clear_conversion.h"
 #include "secfloat/testing.h"
 
 namespace privml {

@@ -17,6 +17,7 @@
 #include <cstdlib>
 
 #include "secfloat/clear.h"
+#include "secfloat/clear_conversion.h"
 #include "secfloat/steps.h"
 
 namespace privml {

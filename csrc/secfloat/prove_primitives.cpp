@@ -17,6 +17,7 @@
 #include <string>
 
 #include "secfloat/clear.h"
+#include "secfloat/clear_conversion.h"
 #include "secfloat/reference_testing.h"
 
 namespace privml {
