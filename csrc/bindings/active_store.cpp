@@ -7,6 +7,7 @@
 #include <map>
 
 #include "bindings/active_session.h"
+#include "bindings/bytes.h"
 #include "crypto/seal.h"
 #include "spdz2k/preprocessing.h"
 
@@ -19,15 +20,6 @@ using spdz2k::PreprocessingSupply;
 using spdz2k::Session;
 
 const std::string kKey = "key";
-
-Bytes view_of(const py::bytes& data) {
-  const std::string_view view = data;
-  return {reinterpret_cast<const u8*>(view.data()), view.size()};
-}
-
-py::bytes bytes_of(const std::vector<u8>& data) {
-  return {reinterpret_cast<const char*>(data.data()), data.size()};
-}
 
 // Numbers separated by x; false for anything else.
 bool read_numbers(std::string_view text, std::span<i64> out) {
@@ -115,8 +107,8 @@ bool unseal_active(ActiveSession& session, const Seal& seal, const std::string& 
   bool opened = false;
   session.run_locally([&]<class R>(Session<R>& s) {
     auto& supply = supply_of(s);
-    const i64 size = supply.bytes_of(item, count);
-    if (std::ssize(in) != size + Seal::kOverhead) return;
+    const i64 size = std::ssize(in) - Seal::kOverhead;
+    if (size < 0 || !supply.fits(item, count, size)) return;
     WipedVector<u8> plain(size);
     opened = seal.open(in, place, plain);
     if (opened) supply.put_in(item, count, plain);

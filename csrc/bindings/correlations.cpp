@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "bindings/bytes.h"
 #include "bindings/session.h"
 #include "crypto/seal.h"
 
@@ -14,15 +15,6 @@ namespace privml::bindings {
 namespace {
 
 constexpr i64 kBlock = sizeof(Block);
-
-Bytes view_of(const py::bytes& data) {
-  const std::string_view view = data;
-  return {reinterpret_cast<const u8*>(view.data()), view.size()};
-}
-
-py::bytes bytes_of(const std::vector<u8>& data) {
-  return {reinterpret_cast<const char*>(data.data()), data.size()};
-}
 
 Bytes bytes_of_blocks(const WipedVector<Block>& blocks) {
   return {reinterpret_cast<const u8*>(blocks.data()), blocks.size() * kBlock};

@@ -9,16 +9,13 @@
 
 #include "base/wipe.h"
 #include "bindings/arrays.h"
+#include "bindings/bytes.h"
 
 namespace privml::bindings {
 namespace {
 
 using Key = std::array<u8, crypto_scalarmult_BYTES>;
 static_assert(sizeof(Key) == 32 && crypto_scalarmult_SCALARBYTES == sizeof(Key));
-
-py::bytes bytes_of(const Key& key) {
-  return {reinterpret_cast<const char*>(key.data()), key.size()};
-}
 
 const u8* key_of(std::string_view text, const char* name) {
   if (text.size() != sizeof(Key)) throw InvalidArgument(std::string(name) + ": a key has 32 bytes");

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "bindings/arrays.h"
+#include "bindings/bytes.h"
 #include "net/memory.h"
 #include "net/shaped.h"
 #include "net/tcp.h"
@@ -38,9 +39,9 @@ void define_channel(py::module_& m) {
       .def(
           "write",
           [](Channel& channel, const py::bytes& data) {
-            const std::string_view view = data;
+            const Bytes bytes = view_of(data);
             py::gil_scoped_release without_interpreter;
-            channel.write({reinterpret_cast<const u8*>(view.data()), view.size()});
+            channel.write(bytes);
           },
           "data"_a, "Queues bytes; they leave at the next flush or read.")
       .def(
@@ -108,11 +109,7 @@ void define_traced(py::module_& m) {
           "(whether it was sent, bytes) of every message and read, in order; once the session has "
           "ended.")
       .def(
-          "sent",
-          [](const TracedChannel& channel) {
-            const auto& bytes = channel.sent();
-            return py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-          },
+          "sent", [](const TracedChannel& channel) { return bytes_of(channel.sent()); },
           "All bytes sent, where they are kept.");
 }
 

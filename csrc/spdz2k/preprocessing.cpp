@@ -293,6 +293,12 @@ i64 PreprocessingSupply<R>::bytes_of(Item item, i64 n) {
 }
 
 template <class R>
+bool PreprocessingSupply<R>::fits(Item item, i64 n, i64 size) {
+  const Layout layout = layout_of(item);
+  return Shelf<R>(layout.words, layout.bits).fits(n, size);
+}
+
+template <class R>
 void PreprocessingSupply<R>::take_out(Item item, i64 n, MutableBytes out) {
   session_.require_alive();
   shelf(item).take_bytes(n, out);

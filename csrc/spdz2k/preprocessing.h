@@ -37,8 +37,10 @@ class PreprocessingSupply final : public Supply<R> {
   // What is in stock.
   Demand stock() const;
 
-  // Moves the next n of a kind out of the stock as bytes, and bytes of such into it.
+  // Moves the next n of a kind out of the stock as bytes, and bytes of such into it; fits: whether
+  // `size` bytes are those of n, whatever n is.
   static i64 bytes_of(Item item, i64 n);
+  static bool fits(Item item, i64 n, i64 size);
   void take_out(Item item, i64 n, MutableBytes out);
   void put_in(Item item, i64 n, Bytes in);
 

@@ -193,7 +193,10 @@ TYPED_TEST(Spdz2kPreprocessing, StoredCorrelationsServeASessionOfTheSameKey) {
           ASSERT_EQ(numbers[i], sum);
         }
         EXPECT_THROW(supply.triples(a, b, c), InvalidArgument);
-        EXPECT_THROW(supply.put_in({Kind::triples}, 2, stored[rank][0]), InvalidArgument);
+        // The second number has as many bytes modulo 2^64.
+        for (const i64 count : {i64{2}, n + (i64{1} << 62)}) {
+          EXPECT_THROW(supply.put_in({Kind::triples}, count, stored[rank][0]), InvalidArgument);
+        }
       },
       [&] {
         for (auto& channel : channels) channel->close();

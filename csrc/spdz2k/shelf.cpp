@@ -55,8 +55,13 @@ i64 Shelf<R>::bytes(i64 n) const {
 }
 
 template <class R>
+bool Shelf<R>::fits(i64 n, i64 size) const {
+  return 0 <= n && n <= size / bytes(1) && size == bytes(n);  // no product beyond `size`
+}
+
+template <class R>
 void Shelf<R>::take_bytes(i64 n, MutableBytes out) {
-  expect(n <= available() && std::ssize(out) == bytes(n), "shelf: wrong number of bytes");
+  expect(n <= available() && fits(n, std::ssize(out)), "shelf: wrong number of bytes");
   u8* at = out.data();
   for_each_column([&](const auto& column, i64 per) {
     for (const auto* words : {&column.value, &column.mac}) {
@@ -70,7 +75,7 @@ void Shelf<R>::take_bytes(i64 n, MutableBytes out) {
 
 template <class R>
 void Shelf<R>::put_bytes(i64 n, Bytes in) {
-  expect(n >= 0 && std::ssize(in) == bytes(n), "shelf: wrong number of bytes");
+  expect(fits(n, std::ssize(in)), "shelf: wrong number of bytes");
   add(n);
   const u8* at = in.data();
   for_each_column([&](auto& column, i64 per) {

@@ -35,8 +35,10 @@ class Shelf {
   // Wipes the next n.
   void drop(i64 n);
 
-  // Bytes of n correlations, shares before MACs, column by column.
+  // Bytes of n correlations, shares before MACs, column by column; and whether `size` bytes are
+  // those of n, whatever n is.
   i64 bytes(i64 n) const;
+  bool fits(i64 n, i64 size) const;
   void take_bytes(i64 n, MutableBytes out);
   void put_bytes(i64 n, Bytes in);
 

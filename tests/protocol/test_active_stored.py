@@ -120,6 +120,7 @@ def test_altered_and_foreign_bytes_are_refused(halves):
             ("triples", 64, altered(triples), CONTEXT),
             ("triples", 64, triples[:-16], CONTEXT),
             ("triples", 63, triples, CONTEXT),
+            ("triples", 64 + (1 << 59), triples, CONTEXT),  # as many bytes modulo 2^64
             ("squares", 96, triples, b"elsewhere"),
             ("bits", 64, triples, CONTEXT),
         ):
