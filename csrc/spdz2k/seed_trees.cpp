@@ -3,12 +3,10 @@
 
 #include "base/error.h"
 #include "ot/derive.h"
-#include "ot/ggm.h"
+#include "spdz2k/proven_tree.h"
 
 namespace privml::spdz2k {
 namespace {
-
-using Pads = std::array<WipedVector<Block>, 2>;
 
 i64 total_bits(std::span<const TreeShape> shapes) {
   i64 bits = 0;
@@ -16,32 +14,14 @@ i64 total_bits(std::span<const TreeShape> shapes) {
   return bits;
 }
 
-template <class T>
-void write_value(Channel& channel, const T& value) {
-  channel.write({reinterpret_cast<const u8*>(&value), sizeof value});
-}
-template <class T>
-T read_value(Channel& channel) {
-  T value;
-  channel.read({reinterpret_cast<u8*>(&value), sizeof value});
-  return value;
-}
-
 // The vector's side: seeds of every digit, whose sums and proofs go to the peer.
 WipedVector<Block> send_trees(Party& party, const TreeShape& shape, const Block* pads0,
                               const Block* pads1) {
   WipedVector<Block> seeds;
   for (int d = 0; d < shape.digits; ++d) {
-    GgmTree tree = ggm_expand(party.prg.next_block(), shape.width);
-    for (int level = 0; level < shape.width; ++level) {
-      const int i = d * shape.width + level;
-      write_value(party.channel, tree.sums[level][0] ^ pads0[i]);
-      write_value(party.channel, tree.sums[level][1] ^ pads1[i]);
-    }
-    const GgmProof proof = ggm_prove(tree.leaves);
-    write_value(party.channel, proof.tag_sum);
-    write_value(party.channel, proof.digest);
-    seeds.insert(seeds.end(), tree.leaves.begin(), tree.leaves.end());
+    const int first = d * shape.width;
+    const auto leaves = send_proven_tree(party, shape.width, pads0 + first, pads1 + first);
+    seeds.insert(seeds.end(), leaves.begin(), leaves.end());
   }
   return seeds;
 }
@@ -56,22 +36,11 @@ u64 digit_of(const TreeShape& shape, std::span<const u8> key, int d) {
 WipedVector<Block> receive_trees(Party& party, const TreeShape& shape, std::span<const u8> key,
                                  const Block* pads, bool& valid) {
   WipedVector<Block> seeds;
-  std::vector<Block> sums(shape.width);
   for (int d = 0; d < shape.digits; ++d) {
-    const u64 hole = digit_of(shape, key, d);
-    for (int level = 0; level < shape.width; ++level) {
-      const auto pair = read_value<std::array<Block, 2>>(party.channel);
-      const u8 side = static_cast<u8>(hole >> (shape.width - 1 - level) & 1) ^ 1;
-      sums[level] = pair[0] ^ select(side, pair[0] ^ pair[1]) ^ pads[d * shape.width + level];
-    }
-    GgmProof proof;
-    proof.tag_sum = read_value<std::array<Block, 2>>(party.channel);
-    proof.digest = read_value<std::array<u8, 32>>(party.channel);
-    WipedVector<Block> leaves = ggm_puncture(sums, hole);
-    valid &= ggm_verify(leaves, hole, proof);
+    const auto leaves = receive_proven_tree(party, shape.width, digit_of(shape, key, d),
+                                            pads + d * shape.width, valid);
     seeds.insert(seeds.end(), leaves.begin(), leaves.end());
   }
-  wipe(sums.data(), sums.size() * sizeof(Block));
   return seeds;
 }
 
@@ -147,7 +116,7 @@ void cost_seed_trees(privml::CostMeter& meter, std::span<const TreeShape> shapes
   meter.draw(1, bits);
   meter.exchange(packed_bytes(bits, 1), packed_bytes(bits, 1));
   i64 bytes = 0;
-  for (const TreeShape& shape : shapes) bytes += 32 * shape.bits() + 64 * shape.digits;
+  for (const TreeShape& shape : shapes) bytes += shape.digits * proven_tree_bytes(shape.width);
   meter.exchange(bytes, bytes);
 }
 

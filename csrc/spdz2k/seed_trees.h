@@ -10,7 +10,7 @@
 //                the session. What it learns it pays for with the probability of going on.
 // Assumption     AES-128 as pseudo-random generator, ggm.h, hash() correlation robust.
 // Cost           key's side: a bit per key bit; vector's side: 32 bytes per key bit and 64 per
-// digit.
+//                digit.
 #pragma once
 
 #include <array>

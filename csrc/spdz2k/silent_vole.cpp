@@ -2,7 +2,7 @@
 #include "spdz2k/silent_vole.h"
 
 #include "base/error.h"
-#include "ot/ggm.h"
+#include "spdz2k/proven_tree.h"
 #include "spdz2k/sacrifice.h"
 
 namespace privml::spdz2k {
@@ -10,17 +10,6 @@ namespace {
 
 constexpr const char* kLabel = "privml spdz2k silent vole";
 constexpr i64 kRows = 64;  // of the matrix, made at once
-
-template <class T>
-void write_value(Channel& channel, const T& value) {
-  channel.write({reinterpret_cast<const u8*>(&value), sizeof value});
-}
-template <class T>
-T read_value(Channel& channel) {
-  T value;
-  channel.read({reinterpret_cast<u8*>(&value), sizeof value});
-  return value;
-}
 
 // Words from seeds, two blocks each.
 template <class W>
@@ -119,16 +108,10 @@ void SilentVole<R>::send_trees(std::span<W> m) {
   party.hash.hash(keys.data(), keys.data(), kRingLpn.choices());
   party.hash.hash(shifted.data(), shifted.data(), kRingLpn.choices());
   for (i64 tree = 0; tree < kRingLpn.trees; ++tree) {
-    GgmTree ggm = ggm_expand(party.prg.next_block(), depth);
-    for (int level = 0; level < depth; ++level) {
-      write_value(party.channel, ggm.sums[level][0] ^ keys[tree * depth + level]);
-      write_value(party.channel, ggm.sums[level][1] ^ shifted[tree * depth + level]);
-    }
-    const GgmProof proof = ggm_prove(ggm.leaves);
-    write_value(party.channel, proof.tag_sum);
-    write_value(party.channel, proof.digest);
+    const auto seeds =
+        send_proven_tree(party, depth, keys.data() + tree * depth, shifted.data() + tree * depth);
     W* leaves = m.data() + tree * kRingLpn.leaves();
-    words_of(party.hash, ggm.leaves, leaves);
+    words_of(party.hash, seeds, leaves);
     // Of u = 2x + 1 at the owner's place.
     const W spent = their_secret_[kRingLpn.secret + tree];
     W correction = static_cast<W>(spent + spent + alpha);
@@ -149,23 +132,16 @@ bool SilentVole<R>::receive_trees(std::span<Pair> pairs) {
   for (i64 i = 0; i < kRingLpn.choices(); ++i) choices[i] = low_bit(keys[i]);
   party.hash.hash(keys.data(), keys.data(), kRingLpn.choices());
   bool valid = true;
-  WipedVector<Block> sums(depth);
   WipedVector<W> words(size);
   for (i64 tree = 0; tree < kRingLpn.trees; ++tree) {
     u64 place = 0;
     for (int level = 0; level < depth; ++level) {
-      const u8 choice = choices[tree * depth + level];
-      const auto pair = read_value<std::array<Block, 2>>(party.channel);
-      sums[level] = pair[0] ^ select(choice, pair[0] ^ pair[1]) ^ keys[tree * depth + level];
-      place = place << 1 | (choice ^ 1u);
+      place = place << 1 | (choices[tree * depth + level] ^ 1u);
     }
-    GgmProof proof;
-    proof.tag_sum = read_value<std::array<Block, 2>>(party.channel);
-    proof.digest = read_value<std::array<u8, 32>>(party.channel);
+    WipedVector<Block> leaves =
+        receive_proven_tree(party, depth, place, keys.data() + tree * depth, valid);
     W correction;
     read_column(party.channel, &correction, 1, kWideBits<R>);
-    WipedVector<Block> leaves = ggm_puncture(sums, place);
-    valid &= ggm_verify(leaves, place, proof);
     reorder(leaves, place);
     words_of(party.hash, leaves, words.data());
     // v is m but at the place, where it is 2 v' - correction - the other leaves.
@@ -283,7 +259,7 @@ void cost_silent_vole(privml::CostMeter& meter, SilentVoleMeter& voles, std::arr
     meter.reserve(needed[1] * choices, needed[0] * choices);
     meter.draw(0, needed[1] * choices);
     meter.draw(1, needed[0] * choices);
-    const i64 trees = 32 * choices + kRingLpn.trees * (64 + word);
+    const i64 trees = kRingLpn.trees * (proven_tree_bytes(kRingLpn.depth) + word);
     const auto exchange = [&](i64 from_owner, i64 from_key) {
       meter.exchange(needed[0] * from_owner + needed[1] * from_key,
                      needed[1] * from_owner + needed[0] * from_key);

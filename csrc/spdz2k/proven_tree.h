@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// One tree of ggm.h with its proof, from the party that knows all leaves to the one that lacks one.
+//
+// Leakage        ggm.h: what a dishonest sender may guess of the hole.
+// Cost           sender to receiver: proven_tree_bytes(depth).
+#pragma once
+
+#include "base/buffer.h"
+#include "ot/party.h"
+
+namespace privml::spdz2k {
+
+constexpr i64 proven_tree_bytes(int depth) { return 32 * i64{depth} + 64; }
+
+// The seeds of all 2^depth leaves of a fresh tree. Of each level the sums of left and of right
+// nodes leave masked with pads of an OT.
+WipedVector<Block> send_proven_tree(Party& party, int depth, const Block* left_pads,
+                                    const Block* right_pads);
+
+// The seeds in the order y = leaf ^ hole, with nothing at y = 0. pads: of each level's sum on the
+// side away from the hole. `valid` becomes false where the proof fails; judge it when all trees
+// have been read.
+WipedVector<Block> receive_proven_tree(Party& party, int depth, u64 hole, const Block* pads,
+                                       bool& valid);
+
+}  // namespace privml::spdz2k
