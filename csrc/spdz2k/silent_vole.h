@@ -12,21 +12,21 @@
 //                last outputs are spent by the next iteration; the first secret comes from
 //                authentication.h.
 // Malicious      trees with proofs; then, chi tossed, the owner shows y = sum chi u + mask, the
-// key's
-//                side commits to sum chi m - alpha y + mask, the owner shows its sum of v, and the
-//                commitment is opened where they agree. A wrong correction word passes only with a
-//                guess at the owner's place, a wrong y with a guess at the key, and a wrong guess
-//                ends the session.
+//                key's side commits to sum chi m - alpha y + mask, the owner shows its sum of v,
+//                and the commitment is opened where they agree. A correction word wrong by an odd
+//                multiple of 2^(k+2s-j) passes with a guess at the lowest min(j, s) bits of chi at
+//                the owner's place, so at every second place where j = 1; it tells as much of the
+//                place and spoils the cheat's own m alone. A wrong y passes with a guess at as many
+//                bits of the key. A wrong guess ends the session.
 // Assumption     learning parity with regular noise over Z_{2^r} with odd noise, as hard as over
-// bits
-//                (Liu, Wang, Yang, Yu, eprint 2022/712, section 4): the sets of lpn.h; as there,
-//                with the answers to guesses at the noise that end the session when wrong; ggm.h.
+//                bits (Liu, Wang, Yang, Yu, eprint 2022/712, section 4): the sets of lpn.h; as
+//                there, with the answers to guesses at the noise that end the session when wrong;
+//                ggm.h.
 // Cost           key's side to owner, per iteration: 32 bytes per level, 64 and a word per tree;
-// that is
-//                less than a byte per correlation. Set-up: secret + trees + 1 authenticated words.
+//                that is less than a byte per correlation. Set-up: secret + trees + 1 authenticated
+//                words.
 // Source         Baum, Braun, Munch-Hansen, Scholl, "Moz Z2k arella" (Crypto 2022), sections 4 and
-// 5;
-//                Weng, Yang, Katz, Wang, "Wolverine" (S&P 2021) for bootstrapping and the check.
+//                5; Weng, Yang, Katz, Wang, "Wolverine" (S&P 2021) for bootstrapping and the check.
 #pragma once
 
 #include "ot/lpn.h"

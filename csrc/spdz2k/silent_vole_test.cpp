@@ -3,6 +3,7 @@
 
 #include "spdz2k/masks.h"
 #include "spdz2k/preprocessing_testing.h"
+#include "spdz2k/proven_tree.h"
 #include "spdz2k/square.h"
 #include "spdz2k/triple.h"
 
@@ -152,6 +153,51 @@ TEST(SilentVoleAttack, FlippedBits) {
                              << messages;
     }
   }
+}
+
+// A correction word of a tree that is wrong by 2^(k+2s-1): noticed where chi is odd at the owner's
+// place, else it is missing in the cheat's m of that place, and nothing else is wrong.
+TEST(SilentVoleAttack, TheTopBitOfACorrectionIsAGuessAtOneBit) {
+  using R = Ring32;
+  using W = Wide<R>;
+  constexpr int cheat = 1, attacks = 12;
+  constexpr i64 word = column_bytes(1, kWideBits<R>),
+                tree = proven_tree_bytes(kRingLpn.depth) + word;
+  const OtConfig config = malicious_config("ideal");
+  Drawn<R> owner(kMadeVoles, 0), key_side(0, kMadeVoles);
+  const auto work = with_authentication<R>([&](Authentication<R>& authentication) {
+    SilentVole<R> voles(authentication);
+    Drawn<R>& mine = authentication.session().rank == cheat ? key_side : owner;
+    voles.draw(mine.u, mine.v, mine.m);
+  });
+  const auto set_up = with_authentication<R>(
+      [](Authentication<R>& authentication) { SilentVole<R> voles(authentication); });
+  const auto before = privml::testing::run_tampered(config, cheat, {}, set_up).message_bytes;
+  const auto clean = privml::testing::run_tampered(config, cheat, {}, work).message_bytes;
+  // The trees begin the first message that is not the set-up's, or follow in its last one.
+  i64 message = std::ssize(before) - 1, start = before.back();
+  if (clean[message] == start) ++message, start = 0;
+  ASSERT_GE(clean[message] - start, kRingLpn.trees * tree);
+  const W alpha = static_cast<W>(ideal_key<R>(kSeed, cheat)), top = W(1) << (kWideBits<R> - 1);
+  int noticed = 0;
+  for (i64 attack = 0; attack < attacks; ++attack) {
+    const i64 bit = 8 * (start + (attack + 1) * tree - word) + kWideBits<R> - 1;
+    const auto run =
+        privml::testing::run_tampered(config, cheat, privml::testing::Flip{message, bit}, work);
+    ASSERT_TRUE(run.flipped);
+    noticed += run.detected();
+    if (run.detected()) continue;
+    i64 wrong = 0;
+    for (i64 i = 0; i < kMadeVoles; ++i) {
+      const W expected = static_cast<W>(product(alpha, owner.u[i]) + owner.v[i]);
+      if (equal_modulo(expected, key_side.m[i], kWideBits<R>)) continue;
+      EXPECT_TRUE(equal_modulo(static_cast<W>(expected + top), key_side.m[i], kWideBits<R>));
+      ++wrong;
+    }
+    EXPECT_EQ(wrong, 1);
+  }
+  EXPECT_GT(noticed, 0);
+  EXPECT_LT(noticed, attacks);
 }
 
 // Flips in what is corrected by silent VOLE: words of masks and of a triple's five.
