@@ -2,13 +2,11 @@
 // Authenticated encryption of data that leaves memory.
 //
 // Functionality  seal() gives bytes that only open() with the same key, salt and context turns
-// back;
-//                the context (what the bytes are and where they belong) is authenticated and not
-//                stored. Format: 24 bytes of random nonce, ciphertext, 16 bytes of tag.
+//                back; the context (what the bytes are and where they belong) is authenticated and
+//                not stored. Format: 24 bytes of random nonce, ciphertext, 16 bytes of tag.
 // Leakage        the length of the plaintext.
 // Assumption     XChaCha20-Poly1305 (libsodium) and keyed BLAKE2b as a key derivation. Nonces of
-// 192
-//                random bits do not repeat.
+//                192 random bits do not repeat.
 #pragma once
 
 #include <array>

@@ -5,11 +5,10 @@
 //                other party i gets K_l with M_l + K_l = alpha^i * v_l mod 2^s; both directions at
 //                once. On request also the correlations behind: t_l = q_l ^ x_l * Delta^i.
 // Method         the choice bits of the malicious correlated OT are the bits: TinyOT's
-// authenticated
-//                bits. Party i sends y_l = alpha^i + H(q_l ^ Delta) - H(q_l); party j has M_l = x_l
-//                * y_l - H(t_l), party i K_l = H(q_l). So a bit enters [.]_2 as what it is: the
-//                second, separately authenticated copy of Fig. 2 and its comparison with the first
-//                are not needed, and a bit costs s bits in place of s * s.
+//                authenticated bits. Party i sends y_l = alpha^i + H(q_l ^ Delta) - H(q_l); party j
+//                has M_l = x_l * y_l - H(t_l), party i K_l = H(q_l). So a bit enters [.]_2 as what
+//                it is: the second, separately authenticated copy of Fig. 2 and its comparison with
+//                the first are not needed, and a bit costs s bits in place of s * s.
 //                What is left to a cheater are wrong y_l, which change MACs of bits that are 1. The
 //                check (bit_check.h) finds them, but one who guesses t bits right passes with
 //                probability 2^-t and then knows them. Therefore 2s further bits are made, and

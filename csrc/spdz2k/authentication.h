@@ -7,10 +7,9 @@
 //                until it is renewed and hides what a dishonest party may learn about triples
 //                (products.h).
 // Method         vector OLE (vole.h) with the MAC key's digits. Check: chi from a common seed
-// tossed
-//                after the corrections; the owner shows y = sum chi_i x_i + mask and the same sum
-//                of its v_i, the peer compares with its side. For the pool one random combination
-//                of its bits as key.
+//                tossed after the corrections; the owner shows y = sum chi_i x_i + mask and the
+//                same sum of its v_i, the peer compares with its side. For the pool one random
+//                combination of its bits as key.
 // Soundness      a vector is fixed mod 2^(b-s), words having b bits, but for probability
 //                (s + 1) 2^-s: two values for different digits of the key pass together only where
 //                the dishonest owner guesses the digits' bits. Such guesses cost it the session

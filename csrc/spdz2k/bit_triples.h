@@ -11,10 +11,9 @@
 //                opened, and x = sum x_b, y = y_1, z = sum z_b + d_b x_b. At the end the MACs of
 //                all x and z and of the openings are checked.
 // Soundness      x^j is fixed by the choice and (v, m) enters z with its MAC: a cheater who shifts
-// v
-//                by an odd number must shift m by alpha times it. So wrong z or MACs fail the check
-//                (bit_check.h) unless they are multiplied by bits x^j that the cheater guessed to
-//                be 0.
+//                v by an odd number must shift m by alpha times it. So wrong z or MACs fail the
+//                check (bit_check.h) unless they are multiplied by bits x^j that the cheater
+//                guessed to be 0.
 // Leakage        guesses: a cheater learns t of the other's x_b with probability 2^-t, which tells
 //                of x only if a whole bucket was guessed. Bucket sizes keep that below 2^-sigma
 //                (bucketing.h).

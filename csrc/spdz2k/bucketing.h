@@ -12,10 +12,9 @@
 //                 C(B(n-1), u) <= E[(X / (n-1))^u] <= 2^-u exp(u^2 / (n-1)) for X binomial (n-1,
 //                 1/2), by E[X^u] <= E[X]^u exp(u^2 / (2 E[X])) (Ahle, 2022).
 // Numbers         A private number of `heads` is compared with `size - 1` others, which are
-// assigned
-//                 at random from `others` = heads * (size - 1) + opened; the last `opened` are
-//                 shown. A comparison holds if both are right, and can only hold otherwise if both
-//                 are wrong. With h wrong heads exactly their h (size - 1) places must get the
+//                 assigned at random from `others` = heads * (size - 1) + opened; the last `opened`
+//                 are shown. A comparison holds if both are right, and can only hold otherwise if
+//                 both are wrong. With h wrong heads exactly their h (size - 1) places must get the
 //                 wrong others: probability 1 / C(others, h (size - 1)), largest for h = 1 or h =
 //                 heads.
 // Source          bucketing: Nielsen, Nordholt, Orlandi, Burra, "TinyOT" (Crypto 2012), Wang,

@@ -2,16 +2,13 @@
 // Random numbers that nobody knows, shared both as numbers and bit by bit.
 //
 // Functionality  r[i] of `width` bits as shares mod 2^k, its bits as shared bits in planes: bit j
-// of
-//                number i is bits[j * n + i].
+//                of number i is bits[j * n + i].
 // Method         `summed`: the sum of a private number of each party (private_numbers.h); the bits
-// by
-//                an adder, carry by carry, whose last carry goes back to the ring where width < k.
-//                `composed`: r = sum 2^j b_j of `width` random bits.
+//                by an adder, carry by carry, whose last carry goes back to the ring where width <
+//                k. `composed`: r = sum 2^j b_j of `width` random bits.
 // Leakage        none. All that is opened on the way is checked before the result is out.
 // Cost           summed: a private number of each party, width bit triples and a random bit (width
-// -
-//                1 and none for width = k), width + 1 exchanges for the batch; composed: width
+//                - 1 and none for width = k), width + 1 exchanges for the batch; composed: width
 //                random bits, nothing sent.
 // Source         Escudero, Ghosh, Keller, Rachuri, Scholl (Crypto 2020), Fig. 8; composed: "New
 //                primitives", section IV.

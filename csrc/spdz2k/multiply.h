@@ -5,8 +5,7 @@
 //                an input.
 // Leakage        none: what is opened is masked by the triple.
 // Cost           per product 2 words of k bits and one triple, per square 1 word and one square;
-// one
-//                exchange per kProducts products.
+//                one exchange per kProducts products.
 // Source         Beaver's triples (Crypto 1991) on SPDZ2k shares.
 #pragma once
 

@@ -2,11 +2,9 @@
 // Random numbers of one party each, shared both as numbers and bit by bit.
 //
 // Functionality  party p gets r^p, a random number of `width` bits; the parties get shares of r^p
-// mod
-//                2^k and of its bits, for p = 0 and 1 at once.
+//                mod 2^k and of its bits, for p = 0 and 1 at once.
 // Method         the bits are authenticated bits (authenticated_bits.h), the numbers input masks
-// that
-//                their owner corrects. That both agree is shown by comparison with other such
+//                that their owner corrects. That both agree is shown by comparison with other such
 //                numbers of k bits, whose bits are choices of correlated OTs: after all that,
 //                others are assigned at random to the n numbers and a few are opened. Of a number x
 //                and an other y the sum s = x + y mod 2^k is opened with its MAC (all sums of the

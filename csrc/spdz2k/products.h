@@ -3,11 +3,10 @@
 // OT, with what triples and squares need to hide what a dishonest party may learn.
 //
 // Functionality  for each of n words b of the sender the receiver gets random a, a^, and the
-// parties
-//                get shares of a*b and a^*b mod 2^(k+s). Then the sender replaces b by b + z.
+//                parties get shares of a*b and a^*b mod 2^(k+s). Then the sender replaces b by b +
+//                z.
 // Method         a = bin(A) + <r, C>, a^ = bin(B) + <r^, C>, where A (k bits) and B (k+s bits) are
-// the
-//                choice bits of fresh random OTs, C the receiver's pool (authentication.h), the
+//                the choice bits of fresh random OTs, C the receiver's pool (authentication.h), the
 //                same for all products of the session, and r, r^ public and random, tossed after
 //                the transfers. Bit h of A and B carries b mod 2^(k+s-h) only, so a and a^ together
 //                take a triangle of bits in place of tau words; b times C is one word per digit of
@@ -25,14 +24,12 @@
 //                which the pool may be found. So a pool hides only batches that come into use
 //                when all of them have passed (preprocessing.h renews it for the next ones).
 // Privacy of b   against a receiver that authenticates a + e: the sacrifice then tests e' * b for
-// its
-//                choice of e' (if e' = 2^(k+s-1) it learns the lowest bit of b), b without z. The
-//                verdict and guesses at C' are independent of <rho, C'> up to 2^(-|C'|/2-1) by the
-//                same argument, so b + z stays uniform. |C| = |C'| >= 2 (sigma + 2).
+//                its choice of e' (if e' = 2^(k+s-1) it learns the lowest bit of b), b without z.
+//                The verdict and guesses at C' are independent of <rho, C'> up to 2^(-|C'|/2-1) by
+//                the same argument, so b + z stays uniform. |C| = |C'| >= 2 (sigma + 2).
 // Assumption     hash() correlation robust; those of authentication.h.
 // Cost           sender to receiver, per product: sum over h < k and over h < k+s of k+s-h bits,
-// and
-//                k+s bits per digit of the pool; 2k+s correlated OTs.
+//                and k+s bits per digit of the pool; 2k+s correlated OTs.
 // Source         random OT products: SPDZ2k (Crypto 2018), Fig. 7, whose tau = 4s + 2k bits per
 //                product this keeps in number; powers of two as weights beside random ones: Doerner
 //                et al., "Secure two-party threshold ECDSA" (S&P 2018), section VI.

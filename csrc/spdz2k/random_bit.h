@@ -3,8 +3,7 @@
 //
 // Functionality  shares of bits b, 0 or 1 mod 2^k, random and unknown to both (Supply::bits).
 // Method         a square [u], [u^2] and a = 2u + 1, of which e = a^2 = 4 (u^2 + u) + 1 mod 2^(k+2)
-// is
-//                opened through w = u^2 + u mod 2^k. With a root c of e, a/c is 1 or -1 mod
+//                is opened through w = u^2 + u mod 2^k. With a root c of e, a/c is 1 or -1 mod
 //                2^(k+1), each equally likely given e, so b = (a/c + 1)/2 = u/c + (1/c + 1)/2 mod
 //                2^k, which is linear in u with public coefficients. The root and its inverse come
 //                from Newton's iteration y <- y (3 - e y^2)/2 with y = 1 at first: y -> 1/c, a

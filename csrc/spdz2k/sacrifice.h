@@ -2,8 +2,7 @@
 // Opening of wide words in the sacrifices of the preprocessing, and the check of their MACs.
 //
 // Functionality  values are opened mod 2^(k+2s) with all their bits, whose upper s their owners
-// have
-//                randomised; residuals m^j - alpha^j * opened then sum to zero.
+//                have randomised; residuals m^j - alpha^j * opened then sum to zero.
 // Soundness      what a party sends is fixed before chi is tossed, so with an error d, d != 0 mod
 //                2^(k+s), sum chi_i d_i is divisible by 2^(k+s+j) with probability 2^-(j+1) at
 //                most, and the key must then be guessed mod 2^(s-j): together (s + 1) 2^-s.
@@ -11,8 +10,7 @@
 //                online check of SPDZ2k does, would let a peer repair an even multiple of an error
 //                in the top bit.)
 // Cost           a wide word or s bits per value; the check a coin toss, 32 bytes, a wide word and
-// 16
-//                bytes, three exchanges.
+//                16 bytes, three exchanges.
 #pragma once
 
 #include "ot/cost.h"

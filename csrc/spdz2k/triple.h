@@ -3,10 +3,9 @@
 //
 // Functionality  shares of random a, b and c = a*b mod 2^k (Supply::triples).
 // Method         cross products a^i * b^j from OT with a mask a^ beside a (products.h); a, b, c,
-// a^, c^ are
-//                authenticated as words of k+2s bits, a^ and c^ with random upper bits; for a
-//                public t in Z_{2^s} the parties open p = t a - a^ and check t c - c^ - p b = 0 mod
-//                2^(k+s) (sacrifice.h); then everything is reduced mod 2^(k+s).
+//                a^, c^ are authenticated as words of k+2s bits, a^ and c^ with random upper bits;
+//                for a public t in Z_{2^s} the parties open p = t a - a^ and check t c - c^ - p b =
+//                0 mod 2^(k+s) (sacrifice.h); then everything is reduced mod 2^(k+s).
 // Soundness      c = a*b + e with e != 0 mod 2^k passes for one t at most: 2^-s, besides the MACs.
 // Cost           each party sends, per triple, bits:
 //                  products    sum_{h<k} (k+s-h) + sum_{h<k+s} (k+s-h) + (k+s) |C|/6

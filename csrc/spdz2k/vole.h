@@ -2,8 +2,7 @@
 // Vector OLE over Z_{2^b} with a fixed key: one party's vector times the other's key, shared.
 //
 // Functionality  the vector's side has x, gets v; the key's side gets m = x * f(key) + v. Two
-// kinds:
-//                a number (the MAC key), or every bit of the key on its own.
+//                kinds: a number (the MAC key), or every bit of the key on its own.
 // Method         per digit of the key, from its punctured seeds (seed_trees.h): the sum u of all
 //                streams is corrected to x by one word, and for every bit i of the digit the sum
 //                S_i of the streams whose number has bit i gives m_i = +-S_i + bit_i * (x - u),

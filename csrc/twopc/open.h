@@ -2,11 +2,10 @@
 // Opening shared values to one party or to both.
 //
 // Functionality  out = the shared value at the parties that learn it, signed (two's complement)
-// words for ring
-//                elements. A party that learns nothing passes an empty span.
+//                words for ring elements. A party that learns nothing passes an empty span.
 // Leakage        the value, to whom it is opened: a share is the value minus the receiver's own
-// share, so the
-//                message tells the receiver nothing more. Bits above the width never leave.
+//                share, so the message tells the receiver nothing more. Bits above the width never
+//                leave.
 // Cost           packed_bytes(n, bits) from each party that sends, in chunks.
 #pragma once
 

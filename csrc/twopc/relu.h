@@ -4,8 +4,7 @@
 // Functionality  x: additive shares in Z_{2^bits}, 1 <= bits <= 64; out = x where x >= 0, else 0.
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
 // Source         CrypTFlow2 (Rathee et al., CCS 2020), section 5.1: the sign selects; the
-// selector's
-//                first message travels with the comparison's.
+//                selector's first message travels with the comparison's.
 // Cost           most_significant_bit and multiplex, one hop less deep.
 #pragma once
 
