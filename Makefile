@@ -142,7 +142,7 @@ pages: build
 wheel: setup
 	rm -rf dist build/python
 	$(BIN)/python -m build --no-isolation --outdir dist
-	$(BIN)/python -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m auditwheel repair --wheel-dir dist dist/*-linux_*.whl
 	rm dist/*-linux_*.whl
 
 test-wheel: build

