@@ -41,8 +41,8 @@ _STATUS = re.compile(r"#(\d+)\s+\S+\s+cov: (\d+) ft: (\d+)(?: corp: (\d+))?")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``seconds``: that the target had; a finding ends a compiled one. ``coverage`` counts ``covers``, edges of the
-    compiled code or lines of the Python code."""
+    """``seconds``: of fuzzing; a finding ends a compiled target, and a process that an input has killed tells none.
+    ``coverage`` counts ``covers``, edges of the compiled code or lines of the Python code."""
 
     target: str
     seconds: float
@@ -95,7 +95,6 @@ def fuzz_compiled(target: str, seconds: float) -> Outcome:
 
 def fuzz_python(target: str, seconds: float) -> Outcome:
     command = [sys.executable, str(ROOT / "tests" / "fuzz" / "fuzz_python.py"), target, str(seconds)]
-    start = time.monotonic()
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     results = [
         json.loads(line.removeprefix("RESULT ")) for line in run.stdout.splitlines() if line.startswith("RESULT ")
@@ -107,8 +106,8 @@ def fuzz_python(target: str, seconds: float) -> Outcome:
         raise Interrupted(target)
     if run.returncode not in (0, 1) or not (results or findings):
         raise RuntimeError(f"{target} ended with status {run.returncode} and told nothing")
-    last, lasted = results[-1] if results else {"lines": 0, "pool": 0}, round(time.monotonic() - start, 1)
-    executions = sum(result["executions"] for result in results)
+    last = results[-1] if results else {"lines": 0, "pool": 0}
+    lasted, executions = (sum(result[what] for result in results) for what in ("seconds", "executions"))
     return Outcome(target, lasted, executions, last["lines"], "lines", last["pool"], findings)
 
 

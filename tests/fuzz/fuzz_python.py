@@ -84,8 +84,8 @@ def child(name: str, seconds: float, seed: int, current: Path) -> None:
                 coverage.of(target.take, data)
         except (Exception, TooLong) as error:
             print(f"known input {name_of(data)}: {place_of(error)}", flush=True)
-    end, start_lines = time.monotonic() + seconds, len(coverage.lines)
-    while time.monotonic() < end:
+    begin, start_lines = time.monotonic(), len(coverage.lines)
+    while time.monotonic() < begin + seconds:
         data = source.choice(pool)
         for _ in range(source.choice((1, 1, 1, 2, 5))):
             data = target.mutate(source, data) if source.random() < 0.8 else mutate_raw(source, data)
@@ -110,8 +110,9 @@ def child(name: str, seconds: float, seed: int, current: Path) -> None:
                 kept += 1
                 (folder / name_of(data)).write_bytes(data)
     current.unlink(missing_ok=True)
-    result = {"target": name, "executions": count, "lines": len(coverage.lines), "before": start_lines}
-    print("RESULT " + json.dumps({**result, "pool": len(pool), "findings": len(found)}), flush=True)
+    lasted = round(time.monotonic() - begin, 1)
+    result = {"executions": count, "seconds": lasted, "lines": len(coverage.lines), "before": start_lines}
+    print("RESULT " + json.dumps({"target": name, **result, "pool": len(pool), "findings": len(found)}), flush=True)
 
 
 def mutate_raw(source: random.Random, data: bytes) -> bytes:
