@@ -41,5 +41,6 @@ def ending_within(seconds: float, channel: Closable, what: str) -> Iterator[None
             raise
     finally:
         timer.cancel()
+        timer.join()  # nothing of it outlives the block
     if late.is_set():
         raise PeerDisconnected(f"{what} took longer than {seconds:g} seconds")

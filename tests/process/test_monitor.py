@@ -9,12 +9,14 @@ import io
 import json
 import socket
 import threading
+import time
 import urllib.error
 import urllib.request
 from functools import partial
 
 import pytest
 import torch
+from patience import PATIENCE
 from prometheus_client.parser import text_string_to_metric_families
 from running import LONG, Paused, Running
 
@@ -66,6 +68,14 @@ def metrics(address):
     return {(s.name, *s.labels.values()): s.value for s in samples if s.name.startswith("privml_")}
 
 
+def idle_metrics(address):
+    """Those of a service that has noticed that nothing is under way any more."""
+    end = time.monotonic() + PATIENCE
+    while (found := metrics(address))["privml_running",] and time.monotonic() < end:
+        time.sleep(0.05)
+    return found
+
+
 def test_health_follows_the_service(program, free_address):
     capacity = Capacity(workers=1, queue=1)
     with Running(partial(serve, program, "127.0.0.1:0"), monitor=free_address, capacity=capacity) as running:
@@ -105,7 +115,7 @@ def test_metrics_count_what_happened(program, free_address):
         running.wait("failed")
         running.wait("refused")
         lost = running.kinds("failed")[0].fields["phases"]
-        now = metrics(free_address)
+        now = idle_metrics(free_address)
     assert now["privml_sessions_total", "answered"] == now["privml_queries_total",] == 3
     assert now["privml_sessions_total", "failed"] == 1 and now["privml_sessions_total", "aborted"] == 0
     assert now["privml_refusals_total", "mismatch"] == 1 and now["privml_refusals_total", "protocol"] == 0
