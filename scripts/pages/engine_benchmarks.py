@@ -137,11 +137,13 @@ def predictions() -> dict[str, str]:
     told = [record for record in Zoo(read_all(RESULTS / "zoo")).runs if record.predicted_seconds and record.measured]
     ratios = [record.predicted_seconds / record.measured.seconds for record in told]
     days = sorted({record.about["time"][:10] for record in told})
+    exact = sum(record.exact is True for record in told)
     text = [
         "---", "hide: [toc]", "---", "", NOTE, "", "# Predicted beside measured", "",
-        "What `privml cost` foretells of a query of so many rows, and what it took between fresh processes. Bytes and "
-        "depth were equal in every run. How it is predicted: [costs and times](../costs.md).", "",
-        "- Run: `privml evaluate zoo engine=... network=... calibrate=missing repeats=3`.",
+        "What `privml cost` foretells of a query of so many rows, and what it took between fresh processes, once or as "
+        f"the median of three runs, some of them beside other work. Bytes and depth are equal in {exact} of {len(told)} "
+        "records. How it is predicted: [costs and times](../costs.md).", "",
+        "- Run: `privml evaluate zoo engine=... network=... calibrate=missing`, `repeats=3` for some.",
         f"- Where: {PEERS['machine']}.",
         f"- When: {' and '.join(dict.fromkeys((days[0], days[-1])))}. Records: `benchmarks/results/zoo`.", "",
         f"Within a quarter: {_close(ratios)} of {len(told)} queries.", "",
