@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import NOTE, PEERS, RESULTS, lines_of, opening, page, picture
+from pages.results import RESULTS, heading, lines_of, opening, page, picture, span
 from privml.evaluation.records import read_all
 from privml.evaluation.views import Zoo
 
@@ -136,16 +136,16 @@ def networks() -> dict[str, str]:
 def predictions() -> dict[str, str]:
     told = [record for record in Zoo(read_all(RESULTS / "zoo")).runs if record.predicted_seconds and record.measured]
     ratios = [record.predicted_seconds / record.measured.seconds for record in told]
-    days = sorted({record.about["time"][:10] for record in told})
     exact = sum(record.exact is True for record in told)
     text = [
-        "---", "hide: [toc]", "---", "", NOTE, "", "# Predicted beside measured", "",
-        "What `privml cost` foretells of a query of so many rows, and what it took between fresh processes, once or as "
-        f"the median of three runs, some of them beside other work. Bytes and depth are equal in {exact} of {len(told)} "
-        "records. How it is predicted: [costs and times](../costs.md).", "",
-        "- Run: `privml evaluate zoo engine=... network=... calibrate=missing`, `repeats=3` for some.",
-        f"- Where: {PEERS['machine']}.",
-        f"- When: {' and '.join(dict.fromkeys((days[0], days[-1])))}. Records: `benchmarks/results/zoo`.", "",
+        *heading(
+            "Predicted beside measured",
+            "`privml evaluate zoo engine=... network=... calibrate=missing`, `repeats=3` for some",
+            "What `privml cost` foretells of a query of so many rows, and what it took between fresh processes, once "
+            "or as the median of three runs, some of them beside other work. Bytes and depth are equal in "
+            f"{exact} of {len(told)} records. How it is predicted: [costs and times](../costs.md).",
+        ),
+        f"- When: {span(record.about['time'] for record in told)}. Records: `benchmarks/results/zoo`.", "",
         f"Within a quarter: {_close(ratios)} of {len(told)} queries.", "",
     ]  # fmt: skip
     networks = list(dict.fromkeys(record.network["name"] for record in told))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -29,7 +30,12 @@ def by_operation(name: str) -> dict[str, dict]:
 
 def when(*names: str) -> str:
     """The days on which the lines were taken."""
-    days = sorted({line["time"][:10] for name in names for line in lines_of(name) if "time" in line})
+    return span(line["time"] for name in names for line in lines_of(name) if "time" in line)
+
+
+def span(times: Iterable[str]) -> str:
+    """The first and the last day of these times."""
+    days = sorted({time[:10] for time in times})
     return " and ".join(dict.fromkeys((days[0], days[-1]))) if days else "an unknown day"
 
 
@@ -37,10 +43,15 @@ def opening(title: str, command: str, files: list[str], peers: list[str], words:
     """Heading, what was run, where, when, and whose figures stand beside it."""
     shown = ", ".join(f"`{file}`" for file in files)
     beside = [f"- Beside it: {PEERS['sources'][peer]}." for peer in peers]
+    return [*heading(title, f"`{command}`", words), f"- When: {when(*files)}. Lines: `benchmarks/results/`, {shown}.",
+            *beside, ""]  # fmt: skip
+
+
+def heading(title: str, run: str, words: str = "") -> list[str]:
+    """Heading, what was run and where."""
     return [
         "---", "hide: [toc]", "---", "", NOTE, "", f"# {title}", "", *([words, ""] if words else []),
-        f"- Run: `{command}`.",
-        f"- Where: {PEERS['machine']}.", f"- When: {when(*files)}. Lines: `benchmarks/results/`, {shown}.", *beside, "",
+        f"- Run: {run}.", f"- Where: {PEERS['machine']}.",
     ]  # fmt: skip
 
 
