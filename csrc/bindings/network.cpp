@@ -79,6 +79,9 @@ void define_channel(py::module_& m) {
       .def_property_readonly("peer_name", &Channel::peer_name,
                              "The name that the peer has proved by a certificate, once something "
                              "was read or sent; empty without TLS.")
+      .def_property_readonly("peer_closed", &Channel::peer_closed,
+                             "Whether the peer is known to send no more, told without a wait; what "
+                             "it sent before may still be there to be read.")
       .def("set_depth", &Channel::set_depth, Release(), "depth"_a,
            "Sends what is queued and sets the depth clock, for sessions of several channels.")
       .def("flush", &Channel::flush, Release())

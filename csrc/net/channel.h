@@ -46,6 +46,9 @@ class Channel {
   // The name that the peer has proved by a certificate, once something was read or sent; empty on
   // channels without TLS.
   virtual std::string peer_name() const { return {}; }
+  // Whether the peer is known to send no more, told without a wait; what it sent before may still
+  // be there to be read. False where this cannot be told.
+  virtual bool peer_closed() const { return false; }
 };
 
 using ChannelPair = std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>;

@@ -186,6 +186,22 @@ TEST_P(Channels, ReadEndsWhenThePeerCloses) {
   EXPECT_THROW(a->read(got), PeerDisconnected);
 }
 
+TEST_P(Channels, APeerThatHasClosedIsKnown) {
+  auto [a, b] = pair();
+  a->write(pattern(10, 1));
+  a->flush();
+  std::vector<u8> got(5);
+  b->read(got);
+  EXPECT_FALSE(b->peer_closed());
+  a->close();
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (!b->peer_closed() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(b->peer_closed());
+  b->read(got);  // what it sent before is still there
+  EXPECT_TRUE(a->peer_closed());
+}
+
 TEST_P(Channels, CloseWakesAReader) {
   auto [a, b] = pair();
   std::thread closer([&a = a] {

@@ -65,6 +65,11 @@ class MemoryTransport final : public Transport {
     in_->close();
   }
 
+  bool peer_closed() const override {
+    const std::lock_guard lock(in_->mutex);
+    return in_->closed;
+  }
+
  private:
   void next_frame(std::chrono::milliseconds deadline) {
     std::unique_lock lock(in_->mutex);

@@ -116,6 +116,11 @@ void TcpTransport::close() {
   shutdown(socket_, SHUT_RDWR);
 }
 
+bool TcpTransport::peer_closed() const {
+  pollfd state{socket_, POLLRDHUP, 0};
+  return closed_ || (poll(&state, 1, 0) > 0 && state.revents != 0);
+}
+
 void TcpTransport::prepare(TimePoint end, Milliseconds deadline) {
   while (!ready_) {
     if (closed_) throw_gone();

@@ -28,6 +28,7 @@ class TcpTransport final : public Transport {
   void receive(MutableBytes bytes, std::chrono::milliseconds deadline) override;
   void close() override;
   std::string peer_name() const override { return stream_->peer_name(); }
+  bool peer_closed() const override;
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;

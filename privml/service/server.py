@@ -163,7 +163,7 @@ class Server(Host[Client]):
             self._service.settings,
             role="server",
             deadline=self.deadline,
-            join=self._join or (lambda token, count: self._desk.collect(token, self.deadline)),
+            join=self._join or (lambda token, count: self._desk.collect(token, guest.link.channels[0], self.deadline)),
             link=guest.link,
             greeting=guest.greeting,
             **options,

@@ -22,6 +22,9 @@ from privml.session.lanes import (
     read_request,
 )
 
+# How often a peer is looked at that has not opened all of its connections.
+_LOOK_SECONDS = 0.25
+
 
 @dataclass(slots=True)
 class _Expected:
@@ -86,16 +89,23 @@ class LaneDesk:
         free = 1 <= lane <= expected.count and lane not in expected.came
         return JOINED if free else WRONG_LANE
 
-    def collect(self, token: bytes, deadline: float) -> list[_core.Channel]:
+    def collect(self, token: bytes, first: _core.Channel, deadline: float) -> list[_core.Channel]:
         """The channels of lanes 1 to the session's count, in order, which are the caller's from here on.
         Raises PeerDisconnected, saying what came instead, when one is missing after ``deadline`` seconds; and at once
-        where the session is forgotten."""
+        where the session is forgotten, or the peer has closed ``first``, its connection of lane 0."""
         end = time.monotonic() + deadline
         with self._changed:
             expected = self._expected.get(token)
             while expected is not None and not expected.forgotten and expected.joined < expected.count:
-                if not self._changed.wait(max(end - time.monotonic(), 0.0)) and time.monotonic() >= end:
+                left = end - time.monotonic()
+                if left <= 0:
                     raise missing_lanes(expected.joined, expected.count, deadline, expected.refused)
+                if first.peer_closed:
+                    raise PeerDisconnected(
+                        f"the peer closed the session when {expected.joined} of its {expected.count} further "
+                        "connections had come"
+                    )
+                self._changed.wait(min(left, _LOOK_SECONDS))
             if expected is None or expected.forgotten:
                 raise PeerDisconnected("the session was closed while it waited for its further connections")
             del self._expected[token]

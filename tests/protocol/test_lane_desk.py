@@ -15,6 +15,8 @@ from privml.session.lanes import LANE_MAGIC
 
 LONG = 30.0
 TOKENS = [bytes([n]) * 32 for n in range(8)]
+# A session's first connection, both ends of which are open.
+FIRST = _core.memory_pair()
 JOINED, WRONG_TOKEN, WRONG_LANE = (LANE_MAGIC + bytes([status]) for status in range(3))
 
 
@@ -56,10 +58,10 @@ def test_connections_find_their_sessions_in_any_order():
         other.flush()
 
     with ThreadPoolExecutor(8) as executor:
-        collected = {token: executor.submit(desk.collect, token, LONG) for token in TOKENS[:4]}
+        collected = {token: executor.submit(desk.collect, token, FIRST[0], LONG) for token in TOKENS[:4]}
         list(executor.map(connect, wanted[::-1]))
         channels = {token: future.result(LONG) for token, future in collected.items()}
-    channels |= {token: desk.collect(token, LONG) for token in TOKENS[4:]}
+    channels |= {token: desk.collect(token, FIRST[0], LONG) for token in TOKENS[4:]}
     for token, lanes in channels.items():
         assert [channel.read(2) for channel in lanes] == [token[:1] + b"\x01", token[:1] + b"\x02"]
 
@@ -75,7 +77,7 @@ def test_who_belongs_to_no_session_is_refused():
         _, answer, error = join(desk, TOKENS[0], lane, "lab-b")
         assert answer == WRONG_LANE and "no such lane, or it is taken" in error
     assert join(desk, TOKENS[0], 2, "lab-b")[1] == JOINED
-    assert len(desk.collect(TOKENS[0], LONG)) == 2
+    assert len(desk.collect(TOKENS[0], FIRST[0], LONG)) == 2
     assert join(desk, TOKENS[0], 1, "lab-b")[1] == WRONG_TOKEN, "a session that has its lanes expects no more"
 
 
@@ -85,11 +87,23 @@ def test_what_is_missing_is_said_at_the_deadline():
     other = join(desk, TOKENS[0], 2)[0]
     join(desk, TOKENS[0], 7)
     with pytest.raises(PeerDisconnected, match="opened 1 of 3 .* no such lane, or it is taken"):
-        desk.collect(TOKENS[0], 0.1)
+        desk.collect(TOKENS[0], FIRST[0], 0.1)
     desk.forget(TOKENS[0])
     desk.forget(TOKENS[0])
     with pytest.raises(PeerDisconnected):
         other.read(1)
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_peer_that_has_closed_its_first_connection_is_not_waited_for(waits):
+    desk, (first, peer) = LaneDesk(), _core.memory_pair()
+    desk.expect(TOKENS[0], 2, "")
+    join(desk, TOKENS[0], 1)
+    with ThreadPoolExecutor(1) as executor:
+        collected = executor.submit(desk.collect, TOKENS[0], first, 100 * LONG) if waits else None
+        peer.close()
+        with pytest.raises(PeerDisconnected, match="closed the session when 1 of its 2 further connections"):
+            collected.result(LONG) if waits else desk.collect(TOKENS[0], first, 100 * LONG)
 
 
 @pytest.mark.parametrize("waits", [True, False])
@@ -98,12 +112,12 @@ def test_who_is_forgotten_waits_no_more(waits):
     desk.expect(TOKENS[0], 2, "")
     other = join(desk, TOKENS[0], 1)[0]
     with ThreadPoolExecutor(1) as executor:
-        collected = executor.submit(desk.collect, TOKENS[0], 100 * LONG) if waits else None
+        collected = executor.submit(desk.collect, TOKENS[0], FIRST[0], 100 * LONG) if waits else None
         desk.forget(TOKENS[0])
         with pytest.raises(PeerDisconnected):
             other.read(1)
         with pytest.raises(PeerDisconnected, match="closed while it waited"):
-            collected.result(LONG) if waits else desk.collect(TOKENS[0], 100 * LONG)
+            collected.result(LONG) if waits else desk.collect(TOKENS[0], FIRST[0], 100 * LONG)
 
 
 def test_a_connection_that_leaves_gives_its_lane_back():
@@ -125,7 +139,7 @@ def test_a_connection_that_leaves_gives_its_lane_back():
 def test_a_connection_may_come_before_anybody_waits_for_it():
     desk, got = LaneDesk(), []
     desk.expect(TOKENS[0], 1, "")
-    waiting = threading.Thread(target=lambda: got.extend(desk.collect(TOKENS[0], LONG)))
+    waiting = threading.Thread(target=lambda: got.extend(desk.collect(TOKENS[0], FIRST[0], LONG)))
     assert join(desk, TOKENS[0], 1)[1] == JOINED
     waiting.start()
     waiting.join(LONG)
