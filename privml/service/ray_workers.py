@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from privml.errors import ConfigError
-from privml.service.stopping import Stop
+from privml.service.stopping import Stop, kept_signals
 from privml.service.worker import run
 
 # How long a call waits for a message before it answers that there is none.
@@ -63,7 +63,8 @@ def connect(address: str | None) -> Any:
     except ImportError:
         raise ConfigError("cluster=ray needs ray: pip install 'privml[cluster]'") from None
     if not ray.is_initialized():
-        ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
+        with kept_signals():  # Ray would end the process at SIGTERM, and its sessions with it
+            ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
     return ray
 
 

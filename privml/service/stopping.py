@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
@@ -46,9 +47,20 @@ def on_signals(stop: Stop) -> Iterator[Stop]:
             for each in SIGNALS:
                 signal.signal(each, signal.SIG_DFL)
 
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
-    try:
+    with kept_signals():
+        for number in SIGNALS:
+            signal.signal(number, handle)
         yield stop
+
+
+@contextlib.contextmanager
+def kept_signals() -> Iterator[None]:
+    """For libraries that take signals over, some below Python's notice: afterwards they go to whom they went before.
+    For the main thread; another one cannot set them and changes nothing."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)

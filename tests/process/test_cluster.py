@@ -120,10 +120,13 @@ def _until_taken(ask):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("finishes", [True, False], ids=["finishes", "cut off"])
-def test_the_exit_code_tells_of_sessions_that_workers_cut_off(program, tmp_path, finishes):
+@pytest.mark.parametrize("kind", ["local", "ray"])
+def test_the_exit_code_tells_of_sessions_that_workers_cut_off(program, tmp_path, kind, finishes):
+    if kind == "ray":
+        pytest.importorskip("ray")
     words = [f"program={program.files[0]}", f"weights={program.files[1]}", "listen=127.0.0.1:0", "log=json"]
     drain = f"drain_seconds={LONG if finishes else 0.1}"
-    with Command("serve", "cluster=local", "workers=1", *words, drain, cwd=tmp_path) as serving:
+    with Command("serve", f"cluster={kind}", "workers=1", *words, drain, cwd=tmp_path) as serving:
 
         def told(kind, **fields):
             for line in serving.stdout:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
@@ -15,7 +16,7 @@ import pytest
 from privml.service import dispatcher as module
 from privml.service.dispatcher import Capacity, Dispatcher
 from privml.service.events import LONGEST_TEXT, Events, printable
-from privml.service.stopping import Stop, on_signals
+from privml.service.stopping import Stop, kept_signals, on_signals
 
 LONG = 60.0
 
@@ -232,6 +233,20 @@ def test_many_threads_offer_at_once(started):
 
 
 # ---- signals
+@pytest.mark.parametrize("below", [True, False], ids=["by the system's call", "in Python"])
+def test_a_library_does_not_keep_the_signals_that_it_takes(below):
+    with on_signals(Stop()) as stop:
+        with kept_signals():
+            if below:
+                ctypes.CDLL(None).signal(int(signal.SIGTERM), signal.SIG_IGN)
+            else:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert not stop.draining
+        os.kill(os.getpid(), signal.SIGTERM)
+        assert stop.draining
+
+
 def test_one_signal_drains_and_the_second_ends():
     before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     with on_signals(Stop()) as stop:
