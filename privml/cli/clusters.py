@@ -28,7 +28,7 @@ def run_cluster(config: DictConfig, program: Program) -> None:
     """Until it is stopped. ConfigError for what does not go with a cluster."""
     if config.cluster not in CLUSTERS:
         raise ConfigError(f"cluster={config.cluster}: choose from {', '.join(CLUSTERS)}")
-    for name, neutral in (("preprocessing", None), ("queries", 0)):
+    for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0)):
         if config[name] != neutral:
             raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
     ot, truncation, ring = ot_of(config), truncation_of(config), ring_of(config)

@@ -7,6 +7,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig
@@ -20,8 +21,7 @@ from privml.service.stopping import Stop, on_signals
 
 def capacity_of(config: DictConfig) -> Capacity:
     """What the service takes on."""
-    names = ("workers", "queue", "queue_seconds", "session_seconds", "half_open", "hello_seconds", "drain_seconds")
-    return Capacity(**{name: config[name] for name in names})
+    return Capacity(**{each.name: config[each.name] for each in fields(Capacity)})
 
 
 def logging_of(config: DictConfig) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from privml.session.identity import Tls
 _TRUTH = "true or false"
 _TEXT = "text"
 _NUMBER = "a positive number"
+_DURATION = "a number of seconds, 0 or more"
 _WHOLE = "a whole number, at least {}"
 
 # Setting -> (what it must be, smallest whole number); null is checked by whoever reads it.
@@ -40,10 +41,13 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "advertise": (_TEXT, 0),
     "ray_address": (_TEXT, 0),
     "queue": (_WHOLE, 0),
-    "queue_seconds": (_NUMBER, 0),
+    "queue_seconds": (_DURATION, 0),
+    "session_seconds": (_DURATION, 0),
+    "sessions_per_name": (_WHOLE, 0),
     "half_open": (_WHOLE, 1),
     "hello_seconds": (_NUMBER, 0),
-    "drain_seconds": (_NUMBER, 0),
+    "drain_seconds": (_DURATION, 0),
+    "answer_seconds": (_DURATION, 0),
     "monitor": (_TEXT, 0),
     "log": (_TEXT, 0),
     "queries": (_WHOLE, 0),
@@ -60,6 +64,8 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "patience": (_NUMBER, 0),
     "measure": (_TRUTH, 0),
     "cards": (_TRUTH, 0),
+    "days": (_WHOLE, 1),
+    "seed": (_WHOLE, 0),
     "results": (_TEXT, 0),
     "report": (_TEXT, 0),
     "markdown": (_TEXT, 0),
@@ -86,8 +92,8 @@ def _fits(value: object, kind: str, least: int) -> bool:
         return isinstance(value, bool)
     if kind is _TEXT:
         return isinstance(value, str)
-    if kind is _NUMBER:
-        return type(value) in (int, float) and 0 < value < float("inf")
+    if kind in (_NUMBER, _DURATION):
+        return type(value) in (int, float) and 0 <= value < float("inf") and (value > 0 or kind is _DURATION)
     return type(value) is int and value >= least
 
 

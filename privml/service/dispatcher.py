@@ -27,9 +27,10 @@ SESSION_SECONDS = 3600.0
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """What a service takes on: ``workers`` sessions at a time, each for ``session_seconds`` at most (0: as long as it
-    takes), ``queue`` more that wait, each for ``queue_seconds`` at most; ``half_open`` connections that have not said
-    what they want, each for ``hello_seconds`` at most. Ending, it waits ``drain_seconds`` for the sessions under way.
-    Raises ConfigError."""
+    takes), ``queue`` more that wait, each for ``queue_seconds`` at most, and of all these ``sessions_per_name`` with
+    peers that have proved one name (0: as many as there is room for); ``half_open`` connections that have not said what
+    they want, each for ``hello_seconds`` at most. Ending, it waits ``drain_seconds`` for the sessions under way. Raises
+    ConfigError."""
 
     workers: int = 4
     queue: int = 16
@@ -38,9 +39,10 @@ class Capacity:
     hello_seconds: float = HELLO_SECONDS
     drain_seconds: float = 30.0
     session_seconds: float = SESSION_SECONDS
+    sessions_per_name: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("workers", 1), ("queue", 0), ("half_open", 1)):
+        for name, least in (("workers", 1), ("queue", 0), ("half_open", 1), ("sessions_per_name", 0)):
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise ConfigError(f"{name}={getattr(self, name)} must be a whole number, at least {least}")
         for name in ("queue_seconds", "hello_seconds", "drain_seconds", "session_seconds"):
@@ -90,9 +92,9 @@ class Dispatcher(Generic[Guest]):
 
     # ---- guests
     def offer(self, guest: Guest) -> bool:
-        """Takes a guest; False when there is no room, or no session is begun any more."""
+        """Takes a guest; False when there is no room, for its name or at all, or no session is begun any more."""
         with self._changed:
-            if self._is_full():
+            if self._is_full() or self._has_enough(guest.peer):
                 return False
             self._waiting.append((time.monotonic(), guest))
             self._changed.notify()
@@ -168,6 +170,12 @@ class Dispatcher(Generic[Guest]):
     def _is_full(self) -> bool:
         room = self._capacity.workers + self._capacity.queue + self._spare()
         return not self._open or len(self._waiting) + len(self._running) >= room
+
+    def _has_enough(self, name: str) -> bool:
+        most = self._capacity.sessions_per_name
+        if not most or not name:  # peers without certificates are not told apart
+            return False
+        return sum(guest.peer == name for guest in (*self._running, *(each for _, each in self._waiting))) >= most
 
     @property
     def idle(self) -> bool:

@@ -113,6 +113,23 @@ def test_as_many_are_taken_as_there_is_room_for(started, workers, queue):
     assert not dispatcher.full and dispatcher.offer(Guest())
 
 
+def test_one_name_has_so_many_sessions_and_no_more(started):
+    class Named(Guest):
+        peer = "lab-b"
+
+    dispatcher = started(workers=1, queue=9, sessions_per_name=2)
+    dispatcher.start()
+    first, second = Named(1), Named(2)
+    assert dispatcher.offer(first)
+    wait_until(dispatcher, lambda: dispatcher.running == 1)
+    assert dispatcher.offer(second), "one that runs, one that waits"
+    assert not dispatcher.offer(Named(3)) and not dispatcher.full
+    assert [dispatcher.offer(Guest()) for _ in range(3)] == [True] * 3, "who has proved no name is not told apart"
+    first.go.set()
+    wait_until(dispatcher, lambda: dispatcher.running + dispatcher.waiting == 4)
+    assert dispatcher.offer(Named(4)) and not dispatcher.offer(Named(5))
+
+
 def test_sessions_that_give_way_make_room(started):
     dispatcher = started(workers=1, queue=0)
     dispatcher.start()
