@@ -1,32 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queries a second of one server with 1, 2 and 4 clients at once: JSON lines, with ratios taken in one run.
+"""Queries a second of one service with 1, 2 and 4 clients at once: JSON lines, with ratios taken in one run.
 
-    python benchmarks/serve_throughput.py [queries per client] [model]
+    python benchmarks/serve_throughput.py [queries per client] [model] [threads | local | ray]
 
-Every client is a process that keeps its session, so that later queries have no set-up. ``rate`` counts queries of all
-clients from the moment when all have had their first answer.
+``threads``: one process serves all of them, each on a thread. ``local``, ``ray``: a front and as many workers as there
+are clients (``privml serve cluster=...``), though with Ray, which gives each a core, no more than cores. Every client
+is a process that keeps its session, so that later queries have no set-up. ``rate`` counts queries of all clients from
+the moment when all have had their first answer.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import models
 import privml
-from privml.engines.correlations import OtChoice
-from privml.service.choose_ot import LinkProfile
 from privml.service.client import Client
-from privml.service.dispatcher import Capacity
-from privml.service.local_workers import LocalWorker
-from privml.service.worker import task_of
 
 CLIENTS = (1, 2, 4)
+COMMAND = [sys.executable, "-c", "from privml.cli import main; main()"]
 
 
 def client(folder: str, address: str, name: str, count: int) -> None:
@@ -57,36 +59,45 @@ def rate(folder: str, address: str, name: str, clients: int, count: int) -> floa
     return clients * count / (time.perf_counter() - begin)
 
 
-def main(count: int, name: str) -> None:
+@contextmanager
+def service(files: list[str], kind: str, clients: int) -> Iterator[str]:
+    """The address of a service for so many clients at once."""
+    words = [f"program={files[0]}", f"weights={files[1]}", "listen=127.0.0.1:0", "log=json", f"workers={clients}"]
+    words += [] if kind == "threads" else [f"cluster={kind}"]
+    serving = subprocess.Popen([*COMMAND, "serve", *words], stdout=subprocess.PIPE, text=True)
+    try:
+        listening = {}
+        while len(listening) < (1 if kind == "threads" else 1 + clients):
+            event = json.loads(serving.stdout.readline())
+            if event["event"] == "listening":
+                listening[event.get("worker")] = event["port"]
+        threading.Thread(target=deque, args=(serving.stdout, 0), daemon=True).start()  # a full pipe would stop it
+        yield f"127.0.0.1:{listening[None]}"
+    finally:
+        serving.send_signal(signal.SIGTERM)
+        assert serving.wait() == 0
+
+
+def main(count: int, name: str, kind: str) -> None:
     model = models.load(name)
     program = privml.convert(model.module, calibration=model.preprocess(model.calibration))
+    rates = {}
     with tempfile.TemporaryDirectory() as folder:
-        files = map(str, program.save(folder))
-        task = task_of(
-            *files,
-            ot=OtChoice(),
-            tls=None,
-            capacity=Capacity(workers=max(CLIENTS)),
-            link_profile=LinkProfile(),
-            threads=1,
-            deadline=60.0,
-            listen="127.0.0.1:0",
-        )
-        server = LocalWorker(task, "127.0.0.1")
-        try:
-            told = server.messages()
-            port = next(message["port"] for message in told if "port" in message)
-            threading.Thread(target=deque, args=(told, 0), daemon=True).start()  # its events, unread, would stop it
-            rates = {n: rate(folder, f"127.0.0.1:{port}", name, n, count) for n in CLIENTS}
-        finally:
-            server.end()
+        files = list(map(str, program.save(folder)))
+        for clients in CLIENTS:
+            if kind == "ray" and clients > os.cpu_count():
+                continue
+            with service(files, kind, clients) as address:
+                rates[clients] = rate(folder, address, name, clients, count)
     for clients, value in rates.items():
-        record = {"benchmark": "serve_throughput", "model": name, "clients": clients, "queries": clients * count}
-        print(json.dumps({**record, "rate": round(value, 3), "ratio": round(value / rates[1], 3)}))
+        record = {"benchmark": "serve_throughput", "model": name, "service": kind, "clients": clients}
+        record |= {"queries": clients * count, "rate": round(value, 3), "ratio": round(value / rates[1], 3)}
+        print(json.dumps(record))
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["client"]:
         client(*sys.argv[2:5], int(sys.argv[5]))
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 20, sys.argv[2] if len(sys.argv) > 2 else "mlp")
+        given = sys.argv[1:] + ["20", "mlp", "threads"][len(sys.argv) - 1 :]
+        main(int(given[0]), *given[1:])
