@@ -40,13 +40,17 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lenet")
     done = shell("convert", "model=lenet", "out=lenet", cwd=folder)
     assert "weights.safetensors" in done.stdout
+    np.save(folder / "digits.npy", digits().numpy())
     return folder
 
 
-def test_convert_serve_query(converted: Path) -> None:
+def digits() -> torch.Tensor:
     model = load("lenet")
-    inputs = model.preprocess(model.samples[:3])
-    np.save(converted / "digits.npy", inputs.numpy())
+    return model.preprocess(model.samples[:3])
+
+
+def test_convert_serve_query(converted: Path) -> None:
+    inputs = digits()
     serve = [
         *COMMAND,
         "serve",
@@ -72,7 +76,7 @@ def test_convert_serve_query(converted: Path) -> None:
             server.kill()
     scores = torch.from_numpy(np.load(converted / "scores.npy"))
     with torch.no_grad():
-        assert torch.equal(scores.argmax(1), model.module(inputs).argmax(1))
+        assert torch.equal(scores.argmax(1), load("lenet").module(inputs).argmax(1))
     ledger = json.loads((converted / "ledger.json").read_text())
     assert sum(node["online"]["sent"] for node in ledger["nodes"]) > 0
     assert "conv1" in done.stdout and "online" in done.stdout
