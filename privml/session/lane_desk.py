@@ -92,7 +92,7 @@ class LaneDesk:
     def collect(self, token: bytes, first: _core.Channel, deadline: float) -> list[_core.Channel]:
         """The channels of lanes 1 to the session's count, in order, which are the caller's from here on.
         Raises PeerDisconnected, saying what came instead, when one is missing after ``deadline`` seconds; and at once
-        where the session is forgotten, or the peer has closed ``first``, its connection of lane 0."""
+        where the session is forgotten, or ``first``, the connection of lane 0, is closed."""
         end = time.monotonic() + deadline
         with self._changed:
             expected = self._expected.get(token)
@@ -102,8 +102,8 @@ class LaneDesk:
                     raise missing_lanes(expected.joined, expected.count, deadline, expected.refused)
                 if first.peer_closed:
                     raise PeerDisconnected(
-                        f"the peer closed the session when {expected.joined} of its {expected.count} further "
-                        "connections had come"
+                        f"the session's first connection was closed when {expected.joined} of {expected.count} further "
+                        "ones had come"
                     )
                 self._changed.wait(min(left, _LOOK_SECONDS))
             if expected is None or expected.forgotten:
