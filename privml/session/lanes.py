@@ -24,7 +24,10 @@ LANE_MAGIC = b"privml\x00L"
 _TOKEN_BYTES = 32
 _REQUEST_BYTES = _TOKEN_BYTES + 4
 JOINED, WRONG_TOKEN, WRONG_LANE = range(3)
-REFUSALS = {WRONG_TOKEN: "its session is another one", WRONG_LANE: "there is no such lane, or it is taken"}
+REFUSALS = {
+    WRONG_TOKEN: "there is no such session, or it has ended",
+    WRONG_LANE: "there is no such lane, or it is taken",
+}
 # A connection that says nothing within this time keeps no lane waiting.
 _REQUEST_SECONDS = 2.0
 
@@ -53,7 +56,8 @@ def public_seed(token: bytes) -> int:
 def open_lanes(connect: Connector, token: bytes, count: int, deadline: float) -> list[_core.Channel]:
     """The connecting party's channels of lanes 1 to ``count``, in order.
 
-    Raises ProtocolError when the peer refuses one of them, PeerDisconnected when it does not answer in time.
+    Raises PeerDisconnected when the peer has ended the session or does not answer in time, ProtocolError when it
+    refuses one of them otherwise.
     """
     end = time.monotonic() + deadline
     channels: list[_core.Channel] = []
@@ -78,6 +82,8 @@ def _check_answer(channel: _core.Channel, lane: int) -> None:
         raise PeerDisconnected(f"lane {lane} of the session was not taken by the peer: {error}") from None
     if answer[:-1] != LANE_MAGIC:
         raise ProtocolError(f"the peer's answer on lane {lane} is none of privml's")
+    if answer[-1] == WRONG_TOKEN:
+        raise PeerDisconnected(f"the peer refuses lane {lane}: {REFUSALS[WRONG_TOKEN]}")
     if answer[-1] != JOINED:
         raise ProtocolError(f"the peer refuses lane {lane}: {REFUSALS.get(answer[-1], 'no reason given')}")
 

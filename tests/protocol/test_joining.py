@@ -70,7 +70,7 @@ def test_lanes_come_in_any_order_and_keep_their_numbers(listener, connector):
 
 def test_a_wrong_token_is_refused_at_once_and_the_right_one_still_joins(listener, connector):
     waiting = accepting(listener, 1)
-    with pytest.raises(ProtocolError, match="refuses lane 1: its session is another one"):
+    with pytest.raises(PeerDisconnected, match="refuses lane 1: there is no such session, or it has ended"):
         open_lanes(connector, bytes(32), 1, 10.0)
     assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(PATIENCE)) == 1
 
