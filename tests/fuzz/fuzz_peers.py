@@ -77,13 +77,13 @@ def mutate_framed(source: random.Random, data: bytes, start: int) -> bytes:
             length = int.from_bytes(rest[:4], "little")
             messages.append(json.loads(rest[4 : 4 + length]))
             rest = rest[4 + length :]
+        if messages:
+            chosen = source.randrange(len(messages))
+            messages[chosen] = mutate_json(source, messages[chosen])
+            return head + framed(*messages)
     except (ValueError, RecursionError):
-        return mutate_bytes(source, data)
-    if not messages:
-        return mutate_bytes(source, data)
-    chosen = source.randrange(len(messages))
-    messages[chosen] = mutate_json(source, messages[chosen])
-    return head + framed(*messages)
+        pass
+    return mutate_bytes(source, data)
 
 
 # ---- handshake: which hello is ours (1), then magic, length, JSON
