@@ -36,6 +36,8 @@ DONE = BUILD / "done.json"
 _INTERRUPTED = 72
 # Of the corpus of one compiled target.
 MOST_FILES, MOST_BYTES = 24, 600
+# The name of an input that was kept: the beginning of its hash.
+_KEPT = re.compile("[0-9a-f]{12}")
 _STATUS = re.compile(r"#(\d+)\s+\S+\s+cov: (\d+) ft: (\d+)(?: corp: (\d+))?")
 
 
@@ -112,13 +114,17 @@ def fuzz_python(target: str, seconds: float) -> Outcome:
 
 
 def keep() -> None:
-    """The smallest inputs that reach what all of them reach, as far as they are few and short."""
+    """The smallest inputs that reach what all of them reach, as far as they are few and short, in place of those that
+    were kept before; inputs with names of their own, those of findings among them, stay."""
     for target in compiled_targets():
         with tempfile.TemporaryDirectory() as merged:
             folders = [str(CORPUS / target), str(FOUND / target)]
             command = [str(BUILD / f"fuzz_{target}"), "-merge=1", f"-max_len={MOST_BYTES}", merged]
             subprocess.run([*command, *[f for f in folders if Path(f).is_dir()]], capture_output=True, check=True)
             small = sorted(Path(merged).iterdir(), key=lambda path: (path.stat().st_size, path.name))[:MOST_FILES]
+            for path in (CORPUS / target).iterdir():
+                if _KEPT.fullmatch(path.name):
+                    path.unlink()
             for path in small:
                 shutil.copy(path, CORPUS / target / path.name[:12])
         print(f"{target}: {len(list((CORPUS / target).iterdir()))} inputs")
