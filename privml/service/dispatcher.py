@@ -54,10 +54,13 @@ DEFAULT_CAPACITY = Capacity()
 
 
 class Visitor(Protocol):
-    """Who asks for a session; ``peer``: the name it has proved."""
+    """Who asks for a session; ``peer``: the name it has proved; ``gone``: whether its connection has ended."""
 
     @property
     def peer(self) -> str: ...
+
+    @property
+    def gone(self) -> bool: ...
 
     def close(self) -> None:
         """Ends its connections; any thread may call it."""
@@ -175,7 +178,8 @@ class Dispatcher(Generic[Guest]):
         most = self._capacity.sessions_per_name
         if not most or not name:  # peers without certificates are not told apart
             return False
-        return sum(guest.peer == name for guest in (*self._running, *(each for _, each in self._waiting))) >= most
+        there = (*self._running, *(each for _, each in self._waiting))
+        return sum(guest.peer == name and not guest.gone for guest in there) >= most
 
     @property
     def idle(self) -> bool:

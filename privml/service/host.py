@@ -69,6 +69,10 @@ class Host(Generic[Guest]):
         """Tells a guest to come again after so many seconds, and closes its connections."""
         raise NotImplementedError
 
+    def make_room(self, name: str) -> bool:
+        """Whether a session of a peer that has proved ``name`` was ended in favour of its next one."""
+        return False
+
     @property
     def count(self) -> int:
         """What ``limit`` is about."""
@@ -109,7 +113,7 @@ class Host(Generic[Guest]):
 
     def offer(self, guest: Guest, name: str) -> None:
         """Lets a guest wait for a thread, or sends it away."""
-        if self.dispatcher.offer(guest):
+        if self.dispatcher.offer(guest) or (self.make_room(guest.peer) and self.dispatcher.offer(guest)):
             self.events.tell("queued", name, waiting=self.dispatcher.waiting)
         else:
             self.send_away(guest)

@@ -52,9 +52,13 @@ class Client:
     def name(self) -> str:
         return session_name(self.token)
 
+    @property
+    def gone(self) -> bool:
+        return self.link.channels[0].peer_closed
+
     def close(self) -> None:
+        self.on_close()  # first, so that who waits for further connections hears of it from there
         self.link.close()
-        self.on_close()
 
 
 class Server(Host[Client]):
@@ -115,14 +119,25 @@ class Server(Host[Client]):
             answer_busy(guest.link.channels[0], seconds)
         guest.close()
 
+    def make_room(self, name: str) -> bool:
+        with self._lock:
+            bounded = name and self._capacity.sessions_per_name
+            own = [guest for guest in self._idle if bounded and guest.peer == name][:1]
+            self._dismiss(own)
+        return bool(own)
+
     def tidy(self) -> None:
         super().tidy()
         with self._lock:
             wanted = max(self.waiting - len(self._leaving), 0)
-            for guest in [*self._idle, *self._making] if self.closing else list(self._idle)[:wanted]:
-                self._rouse(guest)
-                self._leaving.add(guest)
-                guest.close()
+            self._dismiss([*self._idle, *self._making] if self.closing else list(self._idle)[:wanted])
+
+    def _dismiss(self, guests: list[Client]) -> None:
+        """Their sessions give way; under the lock."""
+        for guest in guests:
+            self._rouse(guest)
+            self._leaving.add(guest)
+            guest.close()
 
     def _rouse(self, guest: Client) -> None:
         """It is not idle any more; under the lock."""

@@ -70,6 +70,10 @@ class Gathering:
         """The names that its parties have proved."""
         return " and ".join(filter(None, (self.channels[place].peer_name for place in PLACES[1:])))
 
+    @property
+    def gone(self) -> bool:
+        return any(channel.peer_closed for channel in self.channels.values())
+
     def close(self) -> None:
         close_all(self.channels.values())
 

@@ -13,17 +13,16 @@ from privml import _core
 from privml.errors import PeerDisconnected, ProtocolError
 from privml.session.lanes import (
     JOINED,
+    LOOK_SECONDS,
     REFUSALS,
     WRONG_LANE,
     WRONG_TOKEN,
     answer_lane,
     close_all,
+    closed_early,
     missing_lanes,
     read_request,
 )
-
-# How often a peer is looked at that has not opened all of its connections.
-_LOOK_SECONDS = 0.25
 
 
 @dataclass(slots=True)
@@ -101,11 +100,8 @@ class LaneDesk:
                 if left <= 0:
                     raise missing_lanes(expected.joined, expected.count, deadline, expected.refused)
                 if first.peer_closed:
-                    raise PeerDisconnected(
-                        f"the session's first connection was closed when {expected.joined} of {expected.count} further "
-                        "ones had come"
-                    )
-                self._changed.wait(min(left, _LOOK_SECONDS))
+                    raise closed_early(expected.joined, expected.count, expected.refused)
+                self._changed.wait(min(left, LOOK_SECONDS))
             if expected is None or expected.forgotten:
                 raise PeerDisconnected("the session was closed while it waited for its further connections")
             del self._expected[token]

@@ -25,11 +25,13 @@ _TOKEN_BYTES = 32
 _REQUEST_BYTES = _TOKEN_BYTES + 4
 JOINED, WRONG_TOKEN, WRONG_LANE = range(3)
 REFUSALS = {
-    WRONG_TOKEN: "there is no such session, or it has ended",
+    WRONG_TOKEN: "there is no such session there, or it has ended",
     WRONG_LANE: "there is no such lane, or it is taken",
 }
 # A connection that says nothing within this time keeps no lane waiting.
 _REQUEST_SECONDS = 2.0
+# How often a peer is looked at that has not opened all of its connections.
+LOOK_SECONDS = 0.25
 
 # Opens or accepts one connection within so many seconds.
 Connector = Callable[[float], _core.Channel]
@@ -88,20 +90,28 @@ def _check_answer(channel: _core.Channel, lane: int) -> None:
         raise ProtocolError(f"the peer refuses lane {lane}: {REFUSALS.get(answer[-1], 'no reason given')}")
 
 
-def accept_lanes(accept: Connector, token: bytes, count: int, deadline: float) -> list[_core.Channel]:
+def accept_lanes(
+    accept: Connector, token: bytes, count: int, deadline: float, first: _core.Channel | None = None
+) -> list[_core.Channel]:
     """The listening party's channels of lanes 1 to ``count``, in order.
 
     Connections that do not belong to this session are refused and closed (a server with many sessions sorts them by a
-    ``LaneDesk`` instead). Raises PeerDisconnected, saying what came instead, when a lane is missing at the end.
+    ``LaneDesk`` instead). Raises PeerDisconnected, saying what came instead, when a lane is missing at the end, and at
+    once where ``first``, the session's connection of lane 0, is closed.
     """
     end = time.monotonic() + deadline
     joined: dict[int, _core.Channel] = {}
     refused: list[str] = []
     try:
         while len(joined) < count:
+            until = min(end, time.monotonic() + LOOK_SECONDS)
             try:
-                channel = accept(_left(end))
+                channel = accept(_left(until))
             except PeerDisconnected:
+                if first is not None and first.peer_closed:
+                    raise closed_early(len(joined), count, refused) from None
+                if _left(until) == 0 < _left(end):  # nothing but time has passed
+                    continue
                 raise missing_lanes(len(joined), count, deadline, refused) from None
             lane = _take(channel, token, count, joined, min(_REQUEST_SECONDS, _left(end)), refused)
             if lane is not None:
@@ -153,7 +163,14 @@ def answer_lane(channel: _core.Channel, status: int) -> None:
 
 
 def missing_lanes(joined: int, count: int, deadline: float, refused: Sequence[str]) -> PeerDisconnected:
-    text = f"the peer opened {joined} of {count} further connections within {deadline:g} seconds"
+    return _incomplete(f"the peer opened {joined} of {count} further connections within {deadline:g} seconds", refused)
+
+
+def closed_early(joined: int, count: int, refused: Sequence[str]) -> PeerDisconnected:
+    return _incomplete(f"the session's connection was closed when {joined} of {count} further ones had come", refused)
+
+
+def _incomplete(text: str, refused: Sequence[str]) -> PeerDisconnected:
     if refused:
         text += f"; {len(refused)} refused, the last one because {refused[-1]}"
     return PeerDisconnected(text)

@@ -18,6 +18,7 @@ from privml.service.certificates import issue, make_authority
 from privml.service.client import Client
 from privml.service.deal import deal
 from privml.service.dispatcher import Capacity
+from privml.service.query import query
 from privml.service.serve import serve
 
 
@@ -207,25 +208,61 @@ def test_nothing_is_left_behind(server, ask):
 
 
 # ---- names
-def test_clients_are_known_by_their_certificates(program, tmp_path):
+@pytest.fixture
+def tls(tmp_path):
+    """Certificates of hospital-a, which serves, and of lab-b and lab-c, which ask."""
     make_authority(tmp_path)
-    names = ("hospital-a", "lab-b", "lab-c")
-    for name in names:
-        issue(tmp_path, name)
 
-    def tls(name, **peers):
+    def of(name):
         files = tmp_path / "authority.pem", tmp_path / f"{name}.pem", tmp_path / f"{name}.key"
-        return Tls(*files, {int(rank.removeprefix("party")): some for rank, some in peers.items()})
+        return Tls(*files, {1: ["lab-b", "lab-c"]} if name == "hospital-a" else {0: "hospital-a"})
 
-    options = {"tls": tls("hospital-a", party1=["lab-b", "lab-c"]), "threads": 2, "capacity": Capacity(workers=2)}
+    for each in ("hospital-a", "lab-b", "lab-c"):
+        issue(tmp_path, each)
+    return of
+
+
+def test_clients_are_known_by_their_certificates(program, tls):
+    options = {"tls": tls("hospital-a"), "threads": 2, "capacity": Capacity(workers=2)}
     with Running(partial(serve, program, "127.0.0.1:0"), **options) as running, connect(running):
         clients = [
-            Paused(program, running.address, value(seed), threads=2, tls=tls(name, party0="hospital-a")).there()
+            Paused(program, running.address, value(seed), threads=2, tls=tls(name)).there()
             for seed, name in enumerate(("lab-b", "lab-c"))
         ]
         assert {event.fields["peer"] for event in running.kinds("started")} == {"lab-b", "lab-c"}
         for seed, client in enumerate(clients):
             assert_right(client.go(), value(seed))
+
+
+@pytest.fixture
+def one_each(program, tls):
+    """A server that has room for three sessions, and for one of each name."""
+    options = {"tls": tls("hospital-a"), "ot": IDEAL, "capacity": Capacity(workers=3, sessions_per_name=1)}
+    return Running(partial(serve, program, "127.0.0.1:0"), **options)
+
+
+def test_who_has_as_many_sessions_as_it_may_hears_busy(one_each, program, tls):
+    with one_each as running:
+        settings = {"ot": IDEAL, "tls": tls("lab-b")}
+        slow = Paused(program, running.address, value(0), **settings).there()
+        with pytest.raises(ServiceBusy):
+            query(program, running.address, value(1), **settings)
+        assert_right(query(program, running.address, value(2), ot=IDEAL, tls=tls("lab-c")), value(2))
+        assert_right(slow.go(), value(0))
+        assert_right(query(program, running.address, value(1), **settings), value(1))
+
+
+def test_an_idle_session_gives_way_to_the_next_one_of_its_name(one_each, program, tls):
+    settings = {"ot": IDEAL, "tls": tls("lab-b")}
+    with (
+        one_each as running,
+        Client(program, running.address, **settings) as first,
+        Client(program, running.address, **settings) as second,
+        Client(program, running.address, ot=IDEAL, tls=tls("lab-c")) as other,
+    ):
+        for seed, client in enumerate((first, other, second, first, other)):
+            assert_right(client.query(value(seed)), value(seed))
+        assert [event.fields["peer"] for event in running.kinds("started")] == ["lab-b", "lab-c", "lab-b", "lab-b"]
 
 
 # ---- three parties

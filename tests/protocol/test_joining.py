@@ -70,7 +70,7 @@ def test_lanes_come_in_any_order_and_keep_their_numbers(listener, connector):
 
 def test_a_wrong_token_is_refused_at_once_and_the_right_one_still_joins(listener, connector):
     waiting = accepting(listener, 1)
-    with pytest.raises(PeerDisconnected, match="refuses lane 1: there is no such session, or it has ended"):
+    with pytest.raises(PeerDisconnected, match="refuses lane 1: there is no such session there, or it has ended"):
         open_lanes(connector, bytes(32), 1, 10.0)
     assert len(open_lanes(connector, TOKEN, 1, 10.0)) == len(waiting.result(PATIENCE)) == 1
 
@@ -81,6 +81,16 @@ def test_a_lane_too_many_is_refused(listener, connector, lanes):
     answers = [speak(connector, request(lane)).read(9) for lane in lanes]
     assert answers[-1] == LANE_MAGIC + b"\x02"
     with pytest.raises(PeerDisconnected, match=f"opened {len(lanes) - 1} of 2 .* no such lane, or it is taken"):
+        waiting.result(PATIENCE)
+
+
+def test_nobody_waits_for_lanes_of_a_peer_that_is_gone(listener, connector):
+    first, peer = _core.memory_pair()
+    waiting = background(lambda: accept_lanes(partial(accept, listener), TOKEN, 2, 100 * PATIENCE, first))
+    joined = speak(connector, request(2))
+    joined.read(9)
+    peer.close()
+    with pytest.raises(PeerDisconnected, match="connection was closed when 1 of 2 further ones had come"):
         waiting.result(PATIENCE)
 
 

@@ -102,7 +102,7 @@ def test_a_peer_that_has_closed_its_first_connection_is_not_waited_for(waits):
     with ThreadPoolExecutor(1) as executor:
         collected = executor.submit(desk.collect, TOKENS[0], first, 100 * LONG) if waits else None
         peer.close()
-        with pytest.raises(PeerDisconnected, match="first connection was closed when 1 of 2 further ones"):
+        with pytest.raises(PeerDisconnected, match="session's connection was closed when 1 of 2 further ones"):
             collected.result(LONG) if waits else desk.collect(TOKENS[0], first, 100 * LONG)
 
 

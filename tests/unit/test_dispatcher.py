@@ -22,7 +22,7 @@ LONG = 60.0
 
 
 class Guest:
-    peer = ""
+    peer, gone = "", False
 
     def __init__(self, name=0):
         self.name, self.closed, self.go = name, threading.Event(), threading.Event()
@@ -125,9 +125,12 @@ def test_one_name_has_so_many_sessions_and_no_more(started):
     assert dispatcher.offer(second), "one that runs, one that waits"
     assert not dispatcher.offer(Named(3)) and not dispatcher.full
     assert [dispatcher.offer(Guest()) for _ in range(3)] == [True] * 3, "who has proved no name is not told apart"
+    second.gone = True
+    third = Named(3)
+    assert dispatcher.offer(third) and not dispatcher.offer(Named(4)), "who is gone does not count"
     first.go.set()
-    wait_until(dispatcher, lambda: dispatcher.running + dispatcher.waiting == 4)
-    assert dispatcher.offer(Named(4)) and not dispatcher.offer(Named(5))
+    wait_until(dispatcher, lambda: first not in dispatcher._running)
+    assert dispatcher.offer(Named(5)) and not dispatcher.offer(Named(6))
 
 
 def test_sessions_that_give_way_make_room(started):
