@@ -97,7 +97,7 @@ class Dispatcher(Generic[Guest]):
     def offer(self, guest: Guest) -> bool:
         """Takes a guest; False when there is no room, for its name or at all, or no session is begun any more."""
         with self._changed:
-            if self._is_full() or self._has_enough(guest.peer):
+            if self._is_full() or self.has_enough(guest.peer):
                 return False
             self._waiting.append((time.monotonic(), guest))
             self._changed.notify()
@@ -174,11 +174,13 @@ class Dispatcher(Generic[Guest]):
         room = self._capacity.workers + self._capacity.queue + self._spare()
         return not self._open or len(self._waiting) + len(self._running) >= room
 
-    def _has_enough(self, name: str) -> bool:
+    def has_enough(self, name: str) -> bool:
+        """Whether one more guest of this name would be sent away, room or not."""
         most = self._capacity.sessions_per_name
         if not most or not name:  # peers without certificates are not told apart
             return False
-        there = (*self._running, *(each for _, each in self._waiting))
+        with self._changed:
+            there = (*self._running, *(each for _, each in self._waiting))
         return sum(guest.peer == name and not guest.gone for guest in there) >= most
 
     @property

@@ -69,9 +69,8 @@ class Host(Generic[Guest]):
         """Tells a guest to come again after so many seconds, and closes its connections."""
         raise NotImplementedError
 
-    def make_room(self, name: str) -> bool:
-        """Whether a session of a peer that has proved ``name`` was ended in favour of its next one."""
-        return False
+    def make_room(self, name: str) -> None:
+        """Ends an idle session of a peer that has proved ``name``, where there is one, in favour of its next one."""
 
     @property
     def count(self) -> int:
@@ -113,7 +112,9 @@ class Host(Generic[Guest]):
 
     def offer(self, guest: Guest, name: str) -> None:
         """Lets a guest wait for a thread, or sends it away."""
-        if self.dispatcher.offer(guest) or (self.make_room(guest.peer) and self.dispatcher.offer(guest)):
+        if self.dispatcher.has_enough(guest.peer):
+            self.make_room(guest.peer)
+        if self.dispatcher.offer(guest):
             self.events.tell("queued", name, waiting=self.dispatcher.waiting)
         else:
             self.send_away(guest)

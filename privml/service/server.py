@@ -119,12 +119,9 @@ class Server(Host[Client]):
             answer_busy(guest.link.channels[0], seconds)
         guest.close()
 
-    def make_room(self, name: str) -> bool:
+    def make_room(self, name: str) -> None:
         with self._lock:
-            bounded = name and self._capacity.sessions_per_name
-            own = [guest for guest in self._idle if bounded and guest.peer == name][:1]
-            self._dismiss(own)
-        return bool(own)
+            self._dismiss([guest for guest in self._idle if guest.peer == name][:1])
 
     def tidy(self) -> None:
         super().tidy()
@@ -150,7 +147,7 @@ class Server(Host[Client]):
         self.events.tell("started", guest.name, peer=guest.peer, waited=round(start - guest.since, 6))
         further = self._service.settings.further(0)
         if self._join is None and further > 0:
-            self._desk.expect(guest.token, further, guest.peer)
+            self._desk.expect(guest.token, further, guest.link.channels[0])
         try:
             why = answer(
                 partial(self._open, guest, opened),
@@ -178,7 +175,7 @@ class Server(Host[Client]):
             self._service.settings,
             role="server",
             deadline=self.deadline,
-            join=self._join or (lambda token, count: self._desk.collect(token, guest.link.channels[0], self.deadline)),
+            join=self._join or (lambda token, count: self._desk.collect(token, self.deadline)),
             link=guest.link,
             greeting=guest.greeting,
             **options,

@@ -93,7 +93,7 @@ def connect(
     if listen is not None:
         with listening(listen) as listener:
             channel = accept(listener, deadline, on_wait, link)
-            join = join or joining(listener, deadline, link, channel)
+            join = join or joining(listener, channel, deadline, link)
             return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
     channel = reach(connect, deadline, on_wait, link)
     join = join or reaching(connect, deadline, link)
@@ -102,13 +102,13 @@ def connect(
 
 def joining(
     listener: _core.TcpListener,
+    first: _core.Channel,
     deadline: float,
     link: Mapping[str, Any] | None = None,
-    first: _core.Channel | None = None,
 ) -> Joiner:
     """How a listening party gets the further connections of a session, of which ``first`` is there."""
     connector = partial(accept, listener, link=link)
-    return lambda token, count: accept_lanes(connector, token, count, deadline, first)
+    return lambda token, count: accept_lanes(connector, first, token, count, deadline)
 
 
 def reaching(address: str, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:

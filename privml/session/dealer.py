@@ -72,6 +72,7 @@ class Gathering:
 
     @property
     def gone(self) -> bool:
+        """Whether one of its connections has ended."""
         return any(channel.peer_closed for channel in self.channels.values())
 
     def close(self) -> None:

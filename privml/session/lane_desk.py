@@ -27,10 +27,10 @@ from privml.session.lanes import (
 
 @dataclass(slots=True)
 class _Expected:
-    """A session's further connections: how many, of which peer, and those that have come (None: being answered)."""
+    """A session's further connections: how many, its first one, and those that have come (None: being answered)."""
 
     count: int
-    peer_name: str
+    first: _core.Channel
     came: dict[int, _core.Channel | None] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     forgotten: bool = False
@@ -47,11 +47,11 @@ class LaneDesk:
         self._changed = threading.Condition()
         self._expected: dict[bytes, _Expected] = {}
 
-    def expect(self, token: bytes, count: int, peer_name: str) -> None:
-        """From here on connections with ``token`` are taken, of a peer that proves the same name as on the first. Must
-        come before the peer can know the token."""
+    def expect(self, token: bytes, count: int, first: _core.Channel) -> None:
+        """From here on connections with ``token`` are taken, of a peer that proves the same name as on ``first``, the
+        session's connection of lane 0. Must come before the peer can know the token."""
         with self._changed:
-            self._expected[token] = _Expected(count, peer_name)
+            self._expected[token] = _Expected(count, first)
 
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
         """Reads the request of a connection whose magic was read; the call returned answers it. That call raises
@@ -83,15 +83,15 @@ class LaneDesk:
 
     @staticmethod
     def _status(expected: _Expected | None, channel: _core.Channel, lane: int) -> int:
-        if expected is None or channel.peer_name != expected.peer_name:
+        if expected is None or channel.peer_name != expected.first.peer_name:
             return WRONG_TOKEN
         free = 1 <= lane <= expected.count and lane not in expected.came
         return JOINED if free else WRONG_LANE
 
-    def collect(self, token: bytes, first: _core.Channel, deadline: float) -> list[_core.Channel]:
+    def collect(self, token: bytes, deadline: float) -> list[_core.Channel]:
         """The channels of lanes 1 to the session's count, in order, which are the caller's from here on.
         Raises PeerDisconnected, saying what came instead, when one is missing after ``deadline`` seconds; and at once
-        where the session is forgotten, or ``first``, the connection of lane 0, is closed."""
+        where the session is forgotten, or its first connection is closed."""
         end = time.monotonic() + deadline
         with self._changed:
             expected = self._expected.get(token)
@@ -99,7 +99,7 @@ class LaneDesk:
                 left = end - time.monotonic()
                 if left <= 0:
                     raise missing_lanes(expected.joined, expected.count, deadline, expected.refused)
-                if first.peer_closed:
+                if expected.first.peer_closed:
                     raise closed_early(expected.joined, expected.count, expected.refused)
                 self._changed.wait(min(left, LOOK_SECONDS))
             if expected is None or expected.forgotten:

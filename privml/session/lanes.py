@@ -84,14 +84,13 @@ def _check_answer(channel: _core.Channel, lane: int) -> None:
         raise PeerDisconnected(f"lane {lane} of the session was not taken by the peer: {error}") from None
     if answer[:-1] != LANE_MAGIC:
         raise ProtocolError(f"the peer's answer on lane {lane} is none of privml's")
-    if answer[-1] == WRONG_TOKEN:
-        raise PeerDisconnected(f"the peer refuses lane {lane}: {REFUSALS[WRONG_TOKEN]}")
     if answer[-1] != JOINED:
-        raise ProtocolError(f"the peer refuses lane {lane}: {REFUSALS.get(answer[-1], 'no reason given')}")
+        error = PeerDisconnected if answer[-1] == WRONG_TOKEN else ProtocolError
+        raise error(f"the peer refuses lane {lane}: {REFUSALS.get(answer[-1], 'no reason given')}")
 
 
 def accept_lanes(
-    accept: Connector, token: bytes, count: int, deadline: float, first: _core.Channel | None = None
+    accept: Connector, first: _core.Channel, token: bytes, count: int, deadline: float
 ) -> list[_core.Channel]:
     """The listening party's channels of lanes 1 to ``count``, in order.
 
@@ -108,7 +107,7 @@ def accept_lanes(
             try:
                 channel = accept(_left(until))
             except PeerDisconnected:
-                if first is not None and first.peer_closed:
+                if first.peer_closed:
                     raise closed_early(len(joined), count, refused) from None
                 if _left(until) == 0 < _left(end):  # nothing but time has passed
                     continue

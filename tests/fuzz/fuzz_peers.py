@@ -38,7 +38,7 @@ TOKEN = bytes(range(32))
 class Script:
     """A channel from which a peer's bytes come as they were written beforehand."""
 
-    peer_name = ""
+    peer_name, peer_closed = "", False
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -174,7 +174,7 @@ def connections(data: bytes) -> Any:
 def gather(data: bytes) -> None:
     which, connect = data[0] % 3 if data else 0, connections(data[1:])
     if which == 0:
-        assert len(accept_lanes(connect, TOKEN, 2, 60.0)) == 2
+        assert len(accept_lanes(connect, Script(b""), TOKEN, 2, 60.0)) == 2
     elif which == 1:
         assert len(open_lanes(connect, TOKEN, 2, 60.0)) == 2
     else:

@@ -21,6 +21,8 @@ from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.session import Settings, open_session
 
 TOKEN = bytes(range(32))
+# A session's first connection, and its other end, which keeps it open.
+FIRST, _PEER = _core.memory_pair()
 
 
 def request(lane: int, token: bytes = TOKEN) -> bytes:
@@ -47,7 +49,7 @@ def background(call):
 
 
 def accepting(listener, count, deadline=20.0):
-    return background(lambda: accept_lanes(partial(accept, listener), TOKEN, count, deadline))
+    return background(lambda: accept_lanes(partial(accept, listener), FIRST, TOKEN, count, deadline))
 
 
 def speak(connector, sent: bytes):
@@ -86,7 +88,7 @@ def test_a_lane_too_many_is_refused(listener, connector, lanes):
 
 def test_nobody_waits_for_lanes_of_a_peer_that_is_gone(listener, connector):
     first, peer = _core.memory_pair()
-    waiting = background(lambda: accept_lanes(partial(accept, listener), TOKEN, 2, 100 * PATIENCE, first))
+    waiting = background(lambda: accept_lanes(partial(accept, listener), first, TOKEN, 2, 100 * PATIENCE))
     joined = speak(connector, request(2))
     joined.read(9)
     peer.close()
@@ -185,7 +187,7 @@ def test_a_party_that_brings_no_lanes(listener, broken):
 
     def party(rank):
         channel = accept(listener, 5.0) if rank == 0 else reach(address, 5.0)
-        join = joining(listener, 1.0) if rank == 0 else reaching(address, 1.0)
+        join = joining(listener, channel, 1.0) if rank == 0 else reaching(address, 1.0)
         if rank == broken:
             join = lambda token, count: ended.wait() and []  # noqa: E731
         return open_session(channel, rank, Settings(threads=2), deadline=5.0, join=join)
