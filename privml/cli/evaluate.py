@@ -25,15 +25,15 @@ COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "se
 
 
 def run(config: DictConfig) -> None:
-    folder = Path(config.results)
+    path = Path(config.results)
     if config.measure:
-        records = measured(config, folder)
+        records = measured(config, path)
         if not config.quiet:
             console.out.print(summary(config, records))
-    publish(config, read_all(folder))
+    publish(config, read_all(path))
 
 
-def measured(config: DictConfig, folder: Path) -> list[Record]:
+def measured(config: DictConfig, path: Path) -> list[Record]:
     """Evaluates, saving after each model."""
     zoo, records = shipped_models(), []
     names = chosen(config, zoo.names())
@@ -47,7 +47,7 @@ def measured(config: DictConfig, folder: Path) -> list[Record]:
                     f"{name}: engine={config.engine.name} does not have its numbers or operators; left out"
                 )
                 continue
-            save(record, folder)
+            save(record, path)
             records.append(record)
         step(len(names), len(names), "done")
     return records

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one evaluation found, as plain data: a JSON file per model, engine and network."""
+"""What one evaluation found, as plain data: one JSON line per model, engine and network."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -123,25 +124,34 @@ class Record:
         return f"{self.engine} ({self.ot})" if self.ot else self.engine
 
     @property
-    def file_name(self) -> str:
-        parts = (self.model, self.engine, self.ot, "" if self.engine == "plain" else self.network["name"])
-        return "-".join(part for part in parts if part) + ".json"
+    def key(self) -> tuple[str, str, str, str]:
+        """What one record is kept for: model, engine, transfers, network."""
+        return self.model, self.engine, self.ot, "" if self.engine == "plain" else self.network["name"]
 
 
-def save(record: Record, folder: Path) -> Path:
-    """Writes the record's file, in place of the one of an earlier evaluation alike."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / record.file_name
+def save(record: Record, path: Path) -> None:
+    """Writes the record's line, in place of that of an earlier evaluation alike; lines are sorted by ``Record.key``."""
+    records = {each.key: each for each in read_all(path)} | {record.key: record}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = path.with_suffix(".partial")
+    written.write_text("".join(_line(records[key]) for key in sorted(records)))
+    os.replace(written, path)
+
+
+def read_all(path: Path) -> list[Record]:
+    """By model, engine, transfers and network; none if there is no such file."""
+    if not path.exists():
+        return []
+    return [_record(json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def _line(record: Record) -> str:
     content = asdict(record)
-    layers = content.pop("layers")
-    text = json.dumps(content, indent=1)[:-2] + ',\n "layers": [\n'
-    text += ",\n".join("  " + json.dumps(list(layer.values())) for layer in layers) + "\n ]\n}\n"
-    path.write_text(text)
-    return path
+    content["layers"] = [list(layer.values()) for layer in content["layers"]]
+    return json.dumps(content, separators=(",", ":")) + "\n"
 
 
-def read(path: Path) -> Record:
-    content = json.loads(path.read_text())
+def _record(content: dict[str, Any]) -> Record:
     for name, kind in (("answers", Answers), ("errors", Errors)):
         content[name] = content[name] and kind(**content[name])
     for name in ("predicted", "measured"):
@@ -149,11 +159,6 @@ def read(path: Path) -> Record:
     content["layers"] = tuple(Layer(*layer) for layer in content["layers"])
     content["peak_memory"] = tuple(content["peak_memory"])
     return Record(**content)
-
-
-def read_all(folder: Path) -> list[Record]:
-    """By model, engine and network."""
-    return [read(path) for path in sorted(folder.glob("*.json"))]
 
 
 def _cost(content: Mapping[str, Any]) -> Cost:

@@ -134,7 +134,7 @@ def networks() -> dict[str, str]:
 
 
 def predictions() -> dict[str, str]:
-    told = [record for record in Zoo(read_all(RESULTS / "zoo")).runs if record.predicted_seconds and record.measured]
+    told = [record for record in Zoo(read_all(RESULTS / "zoo.jsonl")).runs if record.predicted_seconds and record.measured]
     ratios = [record.predicted_seconds / record.measured.seconds for record in told]
     exact = sum(record.exact is True for record in told)
     text = [
@@ -145,7 +145,7 @@ def predictions() -> dict[str, str]:
             "or as the median of three runs, some of them beside other work. Bytes and depth are equal in "
             f"{exact} of {len(told)} records. How it is predicted: [costs and times](../costs.md).",
         ),
-        f"- When: {span(record.about['time'] for record in told)}. Records: `benchmarks/results/zoo`.", "",
+        f"- When: {span(record.about['time'] for record in told)}. Records: `benchmarks/results/zoo.jsonl`.", "",
         f"Within a quarter: {_close(ratios)} of {len(told)} queries.", "",
     ]  # fmt: skip
     networks = list(dict.fromkeys(record.network["name"] for record in told))

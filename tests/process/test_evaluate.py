@@ -21,7 +21,7 @@ def evaluate(folder, *settings):
 def evaluated(tmp_path_factory):
     """Two models by every engine, and all that is drawn of them."""
     folder = tmp_path_factory.mktemp("zoo")
-    common = ("count=3", "quiet=true", "results=found", "report=zoo.html")
+    common = ("count=3", "quiet=true", "results=found.jsonl", "report=zoo.html")
     two = "model.name=mlp+tumours"
     evaluate(folder, two, "engine=plain", *common)
     evaluate(folder, two, "engine=twopc", *common)
@@ -30,7 +30,7 @@ def evaluated(tmp_path_factory):
 
 
 def test_secure_answers_are_the_clear_ones_and_bytes_are_those_predicted(evaluated):
-    found = [record for record in read_all(evaluated / "found") if record.engine != "plain"]
+    found = [record for record in read_all(evaluated / "found.jsonl") if record.engine != "plain"]
     assert len(found) == 3
     for record in found:
         assert record.answers.rows == record.answers.same == 3 and record.exact
@@ -42,7 +42,7 @@ def test_secure_answers_are_the_clear_ones_and_bytes_are_those_predicted(evaluat
 
 def test_drawing_needs_no_measuring(evaluated):
     before = (evaluated / "zoo.html").read_text()
-    evaluate(evaluated, "measure=false", "quiet=true", "results=found", "report=again.html")
+    evaluate(evaluated, "measure=false", "quiet=true", "results=found.jsonl", "report=again.html")
     assert (evaluated / "again.html").read_text() == before
     assert "| MLP |" in (evaluated / "zoo.md").read_text()
 
@@ -50,7 +50,7 @@ def test_drawing_needs_no_measuring(evaluated):
 def test_nothing_to_draw_and_unknown_models_end_in_one_line(tmp_path, capsys):
     for settings, message in ((("measure=false",), "no records"), (("model.name=alexnet",), "alexnet")):
         with pytest.raises(SystemExit) as ended:
-            evaluate(tmp_path, *settings, f"results={tmp_path}/none")
+            evaluate(tmp_path, *settings, f"results={tmp_path}/none.jsonl")
         assert ended.value.code == 1 and message in capsys.readouterr().err
 
 
