@@ -3,13 +3,13 @@
 # make test    all tests, C++ and Python
 # make lint    formatting, layering and spelling
 # make bench   throughput and bytes of the protocols (benchmarks/results)
-# make docs    the documentation as a site, build/site/index.html; make pages writes those that are generated (settings, papers, benchmarks ...)
+# make docs    the documentation as a site, build/site/index.html, with the pages made of settings, papers and results of benchmarks
 # make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
 # make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
 # make faults   parties that are killed, cut off and starved of disk at every point of queries and training runs (hours, less with POINTS=5);
-#                the table of docs/faults.md; in parts with ONLY="lanes or TLS", ONLY=training: the rest of the table stays
+#                the table of the site's page on faults; in parts with ONLY="lanes or TLS", ONLY=training: the rest of the table stays
 # make soak    10,000 queries through `privml serve` with clients coming and going (hours); QUERIES=500 for fewer, SOAK="engine=threepc"
-#                for other settings, RESUME=1 goes on with a run that was interrupted; the table of docs/faults.md
+#                for other settings, RESUME=1 goes on with a run that was interrupted; the table of the site's page on faults
 # make prove   errors of the fixed-point functions over all inputs of 16 bits, against MPFR; quotients up to 12 bits (minutes)
 # make prove-secfloat FUNCTION=log2   errors of a floating-point function over all 2^32 inputs (minutes); all without FUNCTION, and
 #                the primitives against the hardware and rational numbers (a minute)
@@ -18,7 +18,7 @@
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
 # make fuzz SECONDS=600 [TARGETS="frames onnx"]   everything that reads a peer's or a file's bytes, for so long each, JOBS at a time, under
 #                AddressSanitizer and UndefinedBehaviorSanitizer (Clang with libFuzzer); RESUME=1 takes those that an interrupted run
-#                has left; the table of docs/fuzzing.md
+#                has left; the table of the site's page on fuzzing
 # make fuzz-smoke   the corpora through all targets, with any compiler (make test does it, too)
 SHELL := /bin/bash
 PYTHON ?= python3
@@ -29,7 +29,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs pages faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
+.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
 
 all: build
 
@@ -110,8 +110,7 @@ fuzz-build: setup
 	$(BIN)/cmake --build build/fuzz -j $(JOBS)
 
 fuzz: fuzz-build build
-	status=0; $(BIN)/python scripts/fuzz.py $(SECONDS) $(if $(RESUME),resume,) $(TARGETS) || status=$$?; \
-	$(BIN)/python scripts/make_pages.py runs; exit $$status
+	$(BIN)/python scripts/fuzz.py $(SECONDS) $(if $(RESUME),resume,) $(TARGETS)
 
 fuzz-smoke: build
 	build/release/fuzz_tests
@@ -123,21 +122,16 @@ bench: build
 
 # Links that lose packets and full disks are made by root alone; others skip those tests.
 faults: build
-	status=0; PRIVML_FAULTS=benchmarks/results PRIVML_FAULTS_POINTS=$(or $(POINTS),20) \
-	  $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)",) tests/faults || status=$$?; \
-	$(BIN)/python scripts/make_pages.py runs; exit $$status
+	PRIVML_FAULTS=benchmarks/results PRIVML_FAULTS_POINTS=$(or $(POINTS),20) \
+	  $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)",) tests/faults
 
 soak: build
-	status=0; $(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000) resume=$(if $(RESUME),true,false) $(SOAK) || status=$$?; \
-	$(BIN)/python scripts/make_pages.py runs; exit $$status
+	$(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000) resume=$(if $(RESUME),true,false) $(SOAK)
 
-docs: setup
+docs: build
 	$(BIN)/python scripts/requirements.py docs | $(BIN)/pip install -q -r /dev/stdin
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 	$(BIN)/python scripts/check_site.py build/site
-
-pages: build
-	$(BIN)/python scripts/make_pages.py
 
 wheel: setup
 	rm -rf dist build/python

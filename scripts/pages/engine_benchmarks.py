@@ -134,7 +134,9 @@ def networks() -> dict[str, str]:
 
 
 def predictions() -> dict[str, str]:
-    told = [record for record in Zoo(read_all(RESULTS / "zoo.jsonl")).runs if record.predicted_seconds and record.measured]
+    told = [
+        record for record in Zoo(read_all(RESULTS / "zoo.jsonl")).runs if record.predicted_seconds and record.measured
+    ]
     ratios = [record.predicted_seconds / record.measured.seconds for record in told]
     exact = sum(record.exact is True for record in told)
     text = [

@@ -14,7 +14,6 @@ from pages.svg import Picture
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "benchmarks" / "results"
 PEERS = yaml.safe_load((ROOT / "benchmarks" / "peers.yml").read_text())
-NOTE = "<!-- Written by scripts/make_pages.py out of benchmarks/results; do not edit. -->"
 
 
 def lines_of(name: str) -> list[dict]:
@@ -50,7 +49,7 @@ def opening(title: str, command: str, files: list[str], peers: list[str], words:
 def heading(title: str, run: str, words: str = "") -> list[str]:
     """Heading, what was run and where."""
     return [
-        "---", "hide: [toc]", "---", "", NOTE, "", f"# {title}", "", *([words, ""] if words else []),
+        "---", "hide: [toc]", "---", "", f"# {title}", "", *([words, ""] if words else []),
         f"- Run: {run}.", f"- Where: {PEERS['machine']}.",
     ]  # fmt: skip
 

@@ -23,17 +23,13 @@ def pages() -> dict[str, str]:
     return {page: with_tables((ROOT / "docs" / page).read_text(), named) for page, named in tables.items()}
 
 
-def marks(name: str) -> tuple[str, str]:
-    note = "written by scripts/make_pages.py out of benchmarks/results; do not edit."
-    return f"<!-- {name}: {note} -->\n", f"<!-- end of {name} -->"
-
-
 def with_tables(text: str, tables: dict[str, list[str]]) -> str:
-    """``text`` with what stands between the marks of each name replaced."""
+    """``text`` with each table behind the mark of its name. Raises ValueError if a mark is missing."""
     for name, lines in tables.items():
-        begin, end = marks(name)
-        before, rest = text.split(begin)
-        text = before + begin + "\n".join(lines).rstrip() + "\n" + end + rest.split(end)[1]
+        mark = f"<!-- {name}: the site has the table of benchmarks/results here -->"
+        if mark not in text:
+            raise ValueError(f"no mark for the table {name!r}")
+        text = text.replace(mark, f"{mark}\n" + "\n".join(lines).rstrip())
     return text
 
 
