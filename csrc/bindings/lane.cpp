@@ -54,7 +54,7 @@ LaneCount together(const LaneCount& a, const LaneCount& b) {
 }
 
 Lane::Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_channel, int rank,
-           const OtConfig& config)
+           const OtConfig& config, const Refill::OnFailure& on_failure)
     : rank_(rank), channel_(std::move(channel)), refill_channel_(std::move(refill_channel)) {
   expect(channel_ != nullptr, "a lane needs a channel");
   channel_->set_depth(0);
@@ -67,7 +67,7 @@ Lane::Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_cha
   Party& base = resources_->party();
   if (refill_channel_) {
     channel_->set_depth(makes.traffic().depth);
-    refill_ = std::make_unique<Refill>(makes, base.sender, base.receiver);
+    refill_ = std::make_unique<Refill>(makes, base.sender, base.receiver, on_failure);
   }
   party_.emplace(Party{rank, *channel_, base.sender, base.receiver, base.prg, base.hash,
                        base.correlation_bits, base.ledger, refill_.get()});

@@ -39,9 +39,9 @@ LaneCount together(const LaneCount& a, const LaneCount& b);
 class Lane {
  public:
   // Sets up on connected channels; the depth clock starts at 0. With a second channel, its
-  // correlations are made there (refill.h).
+  // correlations are made there (refill.h), and `on_failure` learns what goes wrong with that.
   Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_channel, int rank,
-       const OtConfig& config);
+       const OtConfig& config, const Refill::OnFailure& on_failure = {});
   // A meter.
   Lane(int rank, const RcotCost& rcot, bool refill);
 

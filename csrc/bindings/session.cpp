@@ -83,7 +83,8 @@ TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtCon
       count_,
       [&](i64 lane) {
         shared_->lanes[lane] = std::make_unique<Lane>(
-            channels[lane], refills.empty() ? nullptr : refills[lane], rank, of_lane(config, lane));
+            channels[lane], refills.empty() ? nullptr : refills[lane], rank, of_lane(config, lane),
+            [shared = shared_.get()](const auto& error) { shared->fail_behind(error); });
       },
       [&](i64) {
         for (const auto& channel : channels) channel->close();
@@ -172,6 +173,7 @@ void TwoPartySession::call(const std::vector<LaneRange>& parts,
     shared_->fail(std::current_exception());
     shared_->rethrow_first();
   }
+  shared_->expect_sound();  // what was computed meanwhile is not handed out
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   for (i64 i = 0; i < count; ++i) at(i).finish(seconds);
 }
@@ -196,13 +198,36 @@ void TwoPartySession::join() {
   for (int i = 0; i < count_; ++i) at(i).advance(longest);
 }
 
-void TwoPartySession::close() { shared_->close(); }
+void TwoPartySession::close() {
+  shared_->close();
+  if (const std::exception_ptr error = shared_->untold()) std::rethrow_exception(error);
+}
+
+TwoPartySession::Shared::~Shared() {
+  std::erase(lanes, nullptr);  // of a set-up that failed
+  close();                     // refills may fail until then
+  const std::exception_ptr error = untold();
+  if (!error || Py_IsInitialized() == 0) return;
+  const py::gil_scoped_acquire interpreter;
+  PyErr_SetString(PyExc_RuntimeError, ("a session was not closed: " + text_of(error)).c_str());
+  PyErr_WriteUnraisable(nullptr);
+}
 
 void TwoPartySession::Shared::expect_open() {
   if (!closed) return;
+  expect_sound();
   const std::lock_guard lock(mutex);
   throw PeerDisconnected(first ? "this session ended: " + text_of(first)
                                : std::string("this session is closed"));
+}
+
+void TwoPartySession::Shared::expect_sound() {
+  {
+    const std::lock_guard lock(mutex);
+    if (!caught) return;
+  }
+  close();  // which wipes what the refill's thread has left
+  rethrow_first();
 }
 
 void TwoPartySession::Shared::fail(const std::exception_ptr& error) {
@@ -213,9 +238,19 @@ void TwoPartySession::Shared::fail(const std::exception_ptr& error) {
   close();
 }
 
+// On a refill's thread, which cannot wipe lanes: that waits for it.
+void TwoPartySession::Shared::fail_behind(const std::exception_ptr& error) {
+  {
+    const std::lock_guard lock(mutex);
+    if (!caught) caught = error;
+    closed = true;
+  }
+  close_channels();
+}
+
 void TwoPartySession::Shared::close() {
   closed = true;
-  for (const auto& lane : lanes) lane->close();
+  close_channels();
   for (const auto& lane : lanes) {
     if (lane->busy.exchange(true)) continue;
     lane->wipe();
@@ -223,11 +258,24 @@ void TwoPartySession::Shared::close() {
   }
 }
 
+void TwoPartySession::Shared::close_channels() {
+  for (const auto& lane : lanes) lane->close();
+}
+
+// What a refill has caught, once.
+std::exception_ptr TwoPartySession::Shared::untold() {
+  const std::lock_guard lock(mutex);
+  if (!caught || told) return nullptr;
+  told = true;
+  return caught;
+}
+
 void TwoPartySession::Shared::rethrow_first() {
   std::exception_ptr error;
   {
     const std::lock_guard lock(mutex);
-    error = first;
+    error = caught ? caught : first;
+    told = told || caught;
   }
   if (error) std::rethrow_exception(error);
   throw PeerDisconnected("this session is closed");

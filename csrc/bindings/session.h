@@ -20,7 +20,9 @@ namespace privml::bindings {
 // All lanes of a session, or one of them (`lane`): a view that shares everything else. Opens on
 // connected channels, or without any as a meter: then protocols return zeros and their cost
 // functions are booked instead. A failed protocol leaves the two parties out of step, so it ends
-// the session on all lanes, and calls that run on other lanes end with the same error.
+// the session on all lanes, and calls that run on other lanes end with the same error. A peer that
+// is caught by a refill's thread ends it at once, too: every call that runs or comes later throws
+// that error.
 class TwoPartySession {
  public:
   using Channels = std::vector<std::shared_ptr<Channel>>;
@@ -56,7 +58,8 @@ class TwoPartySession {
   void advance(const LaneClock& at_least);
 
   // Ends the session on all lanes and wipes its keys; a protocol running in another thread ends
-  // with PeerDisconnected and its lane's keys go with it.
+  // with PeerDisconnected and its lane's keys go with it. Throws what a refill has caught and no
+  // call has thrown yet.
   void close();
   // {"setup" | "preprocess" | "online": {seconds, sent, received, depth}, cots_as_sender,
   // cots_as_receiver} as of the last finished calls.
@@ -69,12 +72,19 @@ class TwoPartySession {
     OtConfig config;  // without its secrets
     std::vector<std::unique_ptr<Lane>> lanes;
     std::atomic<bool> closed = false;
-    std::mutex mutex;  // guards `first`
+    std::mutex mutex;  // guards what follows
     std::exception_ptr first;
+    std::exception_ptr caught;  // by a refill
+    bool told = false;          // whether a call has thrown it
 
+    ~Shared();  // says what nobody was told
     void expect_open();
+    void expect_sound();
     void fail(const std::exception_ptr& error);
+    void fail_behind(const std::exception_ptr& error);
     void close();
+    void close_channels();
+    std::exception_ptr untold();
     [[noreturn]] void rethrow_first();
   };
   // Refuses a second thread on a lane instead of mixing two protocols on one channel; wipes the

@@ -14,8 +14,11 @@ constexpr int kSends = 0, kReceives = 1;
 
 }  // namespace
 
-Refill::Refill(Channel& channel, CotPool& sender, CotPool& receiver, i64 most)
-    : channel_(channel), pools_{&sender, &receiver}, most_(most) {
+Refill::Refill(Channel& channel, CotPool& sender, CotPool& receiver, OnFailure on_failure, i64 most)
+    : channel_(channel),
+      pools_{&sender, &receiver},
+      on_failure_(std::move(on_failure)),
+      most_(most) {
   clock_ = {channel.traffic().depth, 0};
   thread_ = std::thread([this] { run(); });
 }
@@ -32,12 +35,14 @@ Refill::~Refill() {
 
 Refill::Counts Refill::available() const {
   const std::lock_guard lock(mutex_);
+  expect_sound();
   return {announced_[kSends] - drawn_[kSends], announced_[kReceives] - drawn_[kReceives]};
 }
 
 void Refill::announce(Counts counts, PathClock since) {
   {
     const std::lock_guard lock(mutex_);
+    expect_sound();
     for (int d : {kSends, kReceives}) announced_[d] += counts[d];
     jobs_.push_back({counts, since});
   }
@@ -46,6 +51,7 @@ void Refill::announce(Counts counts, PathClock since) {
 
 PathClock Refill::wait_for(Counts counts) {
   std::unique_lock lock(mutex_);
+  expect_sound();
   PathClock latest;
   for (int d : {kSends, kReceives}) {
     wanted_[d] = std::max(wanted_[d], drawn_[d] + counts[d]);
@@ -55,9 +61,10 @@ PathClock Refill::wait_for(Counts counts) {
   const auto there = [&] {
     return made_[kSends] >= wanted_[kSends] && made_[kReceives] >= wanted_[kReceives];
   };
-  changed_.wait(lock, [&] { return error_ || ending_ || there(); });
+  changed_.wait(lock, [&] { return failure_ || lost_ || ending_ || there(); });
+  expect_sound();
   if (!there()) {
-    if (error_) std::rethrow_exception(error_);
+    if (lost_) std::rethrow_exception(lost_);
     throw PeerDisconnected("the connection that makes correlations was closed");
   }
   for (int d : {kSends, kReceives}) {
@@ -76,6 +83,7 @@ void Refill::take(OtRole role, Block* out, i64 count) {
   const int d = role == OtRole::sender ? kSends : kReceives;
   {
     const std::lock_guard lock(mutex_);
+    expect_sound();
     pools_[d]->take(out, count);
     drawn_[d] += count;
   }
@@ -87,6 +95,10 @@ PhaseCount Refill::count() const {
   return count_;
 }
 
+void Refill::expect_sound() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
 // Someone waits, or stock is low.
 bool Refill::may_go_on() const {
   if (made_[kSends] < wanted_[kSends] || made_[kReceives] < wanted_[kReceives]) return true;
@@ -95,42 +107,54 @@ bool Refill::may_go_on() const {
 
 void Refill::run() {
   try {
-    while (true) {
-      Job job;
-      {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
-        if (ending_) return;
-        job = jobs_.front();
-        jobs_.pop_front();
-        // All at once, so that the stock moves seldom.
-        const i64 tile = pools_[kSends]->tile();
-        for (int d : {kSends, kReceives}) {
-          pools_[d]->make_room(std::min(job.counts[d], most_ + tile));
-          const i64 largest = std::min(job.counts[d], tile);
-          if (std::ssize(fresh_[d]) < largest) fresh_[d].resize(static_cast<size_t>(largest));
-        }
-      }
-      clock_ = std::max(clock_, job.since);
-      channel_.set_depth(clock_.depth);
-      bool ended = false;
-      for_each_extension(job.counts[kSends], job.counts[kReceives], pools_[kSends]->tile(),
-                         [&](i64 to_send, i64 to_receive) {
-                           {
-                             std::unique_lock lock(mutex_);
-                             changed_.wait(lock, [&] { return ending_ || may_go_on(); });
-                             ended = ended || ending_;
-                           }
-                           if (!ended) extend({to_send, to_receive});
-                         });
-      if (ended) return;
-    }
+    make();
+  } catch (const PeerDisconnected&) {
+    end_with(lost_);
   } catch (...) {
+    end_with(failure_);
+    if (on_failure_) on_failure_(std::current_exception());
+  }
+}
+
+// Within a handler.
+void Refill::end_with(std::exception_ptr& kind) {
+  {
+    const std::lock_guard lock(mutex_);
+    kind = std::current_exception();
+  }
+  changed_.notify_all();
+}
+
+void Refill::make() {
+  while (true) {
+    Job job;
     {
-      const std::lock_guard lock(mutex_);
-      error_ = std::current_exception();
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return ending_ || !jobs_.empty(); });
+      if (ending_) return;
+      job = jobs_.front();
+      jobs_.pop_front();
+      // All at once, so that the stock moves seldom.
+      const i64 tile = pools_[kSends]->tile();
+      for (int d : {kSends, kReceives}) {
+        pools_[d]->make_room(std::min(job.counts[d], most_ + tile));
+        const i64 largest = std::min(job.counts[d], tile);
+        if (std::ssize(fresh_[d]) < largest) fresh_[d].resize(static_cast<size_t>(largest));
+      }
     }
-    changed_.notify_all();
+    clock_ = std::max(clock_, job.since);
+    channel_.set_depth(clock_.depth);
+    bool ended = false;
+    for_each_extension(job.counts[kSends], job.counts[kReceives], pools_[kSends]->tile(),
+                       [&](i64 to_send, i64 to_receive) {
+                         {
+                           std::unique_lock lock(mutex_);
+                           changed_.wait(lock, [&] { return ending_ || may_go_on(); });
+                           ended = ended || ending_;
+                         }
+                         if (!ended) extend({to_send, to_receive});
+                       });
+    if (ended) return;
   }
 }
 

@@ -8,13 +8,19 @@
 //            announced demand always ends the pause at both parties.
 // Depth      an announcement carries the clock of the party that makes it, an extension's
 //            correlations that of its last message, and who draws them goes on from there.
-// Errors     what the refill's thread throws is thrown to who waits for its correlations.
+// Errors     a check that fails, or bytes that the protocol does not allow, are told to
+// `on_failure`
+//            by the refill's thread at once, and every call from then on throws the error, however
+//            much is in stock: it has the offset that the peer may know parts of. A connection that
+//            is lost is thrown only to who waits for what will not come, for a peer that has all
+//            that it needs closes first.
 #pragma once
 
 #include <array>
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -27,9 +33,13 @@ inline constexpr i64 kRefillStock = i64{1} << 22;
 
 class Refill {
  public:
+  // Must not wait for the refill's end: its thread makes the call. It may close channels.
+  using OnFailure = std::function<void(const std::exception_ptr&)>;
+
   // The pools' sources work on `channel`, which only this object uses from here on; it and the
   // pools must outlive it.
-  Refill(Channel& channel, CotPool& sender, CotPool& receiver, i64 most = kRefillStock);
+  Refill(Channel& channel, CotPool& sender, CotPool& receiver, OnFailure on_failure = {},
+         i64 most = kRefillStock);
   ~Refill();  // ends the thread, and with it the connection
   Refill(const Refill&) = delete;
 
@@ -56,11 +66,15 @@ class Refill {
   };
 
   void run();
+  void make();
+  void end_with(std::exception_ptr& kind);
+  void expect_sound() const;
   bool may_go_on() const;
   void extend(Counts counts);
 
   Channel& channel_;
   std::array<CotPool*, 2> pools_;
+  const OnFailure on_failure_;
   const i64 most_;
   PathClock clock_;  // of the refill's thread, as what is made before it joins the stock
   std::array<WipedVector<Block>, 2> fresh_;
@@ -70,7 +84,7 @@ class Refill {
   std::array<std::deque<Batch>, 2> batches_;
   Counts announced_{}, made_{}, drawn_{}, wanted_{};  // since the beginning
   PhaseCount count_;
-  std::exception_ptr error_;
+  std::exception_ptr failure_, lost_;  // lost_: the connection, and nothing worse
   bool ending_ = false;
   std::thread thread_;
 };

@@ -3,17 +3,23 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "base/error.h"
+#include "net/tampering_testing.h"
 #include "ot/cost.h"
 #include "ot/parties_testing.h"
 
 namespace privml {
 namespace {
 
+using testing::Flip;
 using testing::run_pair;
+using testing::TamperingChannel;
 using testing::test_config;
 
-// Both parties with a refill each; body(party, refill) runs on two threads.
+// Both parties with a refill each; body(party) runs on two threads. A refill that fails closes its
+// party's other channel.
 class Refilled {
  public:
   explicit Refilled(OtConfig config = test_config("softspoken"), i64 most = kRefillStock)
@@ -28,7 +34,13 @@ class Refilled {
           const auto resources = make_party_resources(*fill[rank], rank, config_);
           Party& base = resources->party();
           main[rank]->set_depth(fill[rank]->traffic().depth);
-          Refill refill(*fill[rank], base.sender, base.receiver, most_);
+          Refill refill(
+              *fill[rank], base.sender, base.receiver,
+              [&](const std::exception_ptr& error) {
+                main[rank]->close();
+                failure[rank].set_value(error);
+              },
+              most_);
           Party party{rank,      *main[rank],           base.sender, base.receiver, base.prg,
                       base.hash, base.correlation_bits, base.ledger, &refill};
           body(party);
@@ -46,6 +58,7 @@ class Refilled {
   }
 
   std::array<std::unique_ptr<Channel>, 2> main, fill;
+  std::array<std::promise<std::exception_ptr>, 2> failure;
 
  private:
   OtConfig config_;
@@ -164,6 +177,63 @@ TEST(Refill, ALostConnectionReachesWhoWaits) {
     reserve(party, 1000, 1000);
   }),
                PeerDisconnected);
+}
+
+// What the refill of party 1 writes passes a TamperingChannel.
+const TamperingChannel& tampering(Refilled& session, std::optional<Flip> flip) {
+  auto channel = std::make_unique<TamperingChannel>(std::move(session.fill[1]), flip);
+  const TamperingChannel& observed = *channel;
+  session.fill[1] = std::move(channel);
+  return observed;
+}
+
+// A bit of the second extension, of which nobody has drawn anything yet.
+Flip flip_in_second_extension(const OtConfig& config, i64 first) {
+  Refilled session(config);
+  const TamperingChannel& observed = tampering(session, {});
+  session.run(
+      [&](Party& party) { party.rank == 0 ? reserve(party, first, 0) : reserve(party, 0, first); });
+  return {std::ssize(observed.message_bytes()) - 1, 8 * (observed.message_bytes().back() + 1000)};
+}
+
+TEST(Refill, ACaughtPeerEndsEverythingThoughMuchIsInStock) {
+  constexpr i64 kFirst = 100'000;
+  const OtConfig config = test_config("softspoken", 4, "malicious");
+  Refilled session(config);
+  const TamperingChannel& observed = tampering(session, flip_in_second_extension(config, kFirst));
+  EXPECT_THROW(session.run([&](Party& party) {
+    const bool sends = party.rank == 0;
+    sends ? reserve(party, kFirst, 0) : reserve(party, 0, kFirst);
+    sends ? announce(party, 2 * kFirst, 0) : announce(party, 0, 2 * kFirst);
+    u8 byte = 0;
+    if (!sends) return party.channel.read({&byte, 1});  // the channel of the protocols ends, too
+    const std::exception_ptr error = session.failure[0].get_future().get();
+    EXPECT_THROW(std::rethrow_exception(error), SecurityAbort);
+    EXPECT_THROW(party.refill->available(), SecurityAbort);
+    EXPECT_THROW(party.refill->announce({1, 1}, {}), SecurityAbort);
+    EXPECT_THROW(party.refill->wait_for({1, 0}), SecurityAbort);
+    std::array<Block, 10> drawn;
+    EXPECT_THROW(party.refill->take(OtRole::sender, drawn.data(), 10), SecurityAbort);
+    EXPECT_THROW(draw_as_sender(party, drawn.data(), 10), SecurityAbort);
+    EXPECT_THROW(party.channel.read({&byte, 1}), PeerDisconnected);
+  }),
+               PeerDisconnected);
+  EXPECT_TRUE(observed.flipped());
+}
+
+TEST(Refill, WhatIsInStockOutlivesALostConnection) {
+  Refilled session;
+  session.run([&](Party& party) {
+    std::array<Block, 10> drawn;
+    reserve(party, 1000, 1000);
+    u8 byte = 0;
+    party.channel.write({&byte, 1});
+    party.channel.read({&byte, 1});  // both have theirs
+    session.fill[party.rank]->close();
+    announce(party, 100'000, 100'000);
+    draw_as_sender(party, drawn.data(), 10);
+    EXPECT_THROW(reserve(party, 50'000, 0), PeerDisconnected);
+  });
 }
 
 TEST(Refill, APeerThatMakesNothingEndsAtTheDeadline) {
