@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -63,10 +64,11 @@ class JointEngine(Engine):
         return [_join(results) for results in zip(*self.threads.run(by_party), strict=True)]
 
     def close(self) -> None:
-        """Ends the session and wipes the parties' keys."""
+        """Ends the session and wipes the parties' keys; raises what a party's engine raises at its end."""
         self.threads.close()
-        for engine in self.engines:
-            engine.close()
+        with ExitStack() as stack:
+            for engine in self.engines:
+                stack.callback(engine.close)
 
     def counters(self) -> dict[str, Any]:
         """What party 0 has counted so far; its sent and received bytes are both directions."""

@@ -77,6 +77,7 @@ class Conversation:
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._changing = threading.Lock()
         self._over: BaseException | None = None
+        self._untold: BaseException | None = None  # what ended it while nothing was asked
         self._current: _Request | None = None
         self.idle = threading.Event()  # nothing is asked, made or run
         self._room = Room(1)
@@ -98,6 +99,7 @@ class Conversation:
         try:
             with self._changing:
                 if self._over is not None:
+                    self._untold = None
                     raise _before_asking(self._over)
                 self.idle.clear()
                 self._requests.put(request)
@@ -119,6 +121,14 @@ class Conversation:
         if self._thread is not threading.current_thread():
             self._thread.join(_SECONDS_TO_END)
 
+    def tell(self) -> None:
+        """Once it is closed: raises what ended it while nothing was asked, unless ``ask`` has or the server has merely
+        gone. A server that was caught deviating is not to be forgotten."""
+        with self._changing:
+            error, self._untold = self._untold, None
+        if error is not None:
+            raise error
+
     # ---- on the thread
     def _run(self) -> None:
         request = self._requests.get()
@@ -138,6 +148,8 @@ class Conversation:
             waiting = [self._current] if self._current is not None else []
             while not self._requests.empty():
                 waiting.append(self._requests.get())
+            asked = any(each is not None and not each.answer.done() for each in waiting)
+            self._untold = None if asked or isinstance(error, PeerDisconnected) else error
         for request in waiting:
             if request is not None and not request.answer.done():
                 request.answer.set_exception(error)

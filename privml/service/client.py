@@ -162,6 +162,7 @@ class Client:
         kept, self._conversation = self._conversation, None
         if kept is not None:
             kept.close()
+            kept.tell()
 
     def _pause(self, attempt: int, error: Exception) -> float:
         """Seconds until the next attempt; no two clients that fail together come again together."""
@@ -171,11 +172,13 @@ class Client:
         return min(pause, LONGEST_PAUSE)
 
     def close(self) -> None:
-        """Ends the session, with a query that another thread may have under way. Idempotent."""
+        """Ends the session, with a query that another thread may have under way. Idempotent. Raises what went wrong
+        while the client was idle (SecurityAbort), unless it is that the server has gone."""
         self._closed.set()
         kept = self._conversation
         if kept is not None:
             kept.close()
+            kept.tell()
 
     def __enter__(self) -> Client:
         return self

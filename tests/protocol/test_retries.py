@@ -51,6 +51,9 @@ class Failing:
     def close(self):
         pass
 
+    def tell(self):
+        pass
+
 
 def client_of(program, outcomes, monkeypatch, **settings):
     """A client whose every session meets the next of ``outcomes``; the pauses that it makes."""
