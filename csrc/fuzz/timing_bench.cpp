@@ -17,6 +17,7 @@
 #include <random>
 #include <vector>
 
+#include "base/divisor.h"
 #include "fuzz/scripted.h"
 #include "ot/setup.h"
 #include "secfloat/addition.h"
@@ -24,10 +25,12 @@
 #include "secfloat/division.h"
 #include "secfloat/exponential.h"
 #include "secfloat/multiplication.h"
+#include "twopc/division.h"
 #include "twopc/millionaires.h"
 #include "twopc/most_significant_bit.h"
 #include "twopc/multiplex.h"
 #include "twopc/relu.h"
+#include "twopc/signed_wrap.h"
 #include "twopc/truncation.h"
 
 namespace privml::fuzz {
@@ -36,6 +39,8 @@ namespace {
 constexpr i64 kCount = 64;  // elements of an operation
 constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
 constexpr double kNoise = 4.5;
+const volatile u64 kDivisor = 1000;  // not known to the compiler
+constexpr int kPasses = 100;
 
 // Inputs of the party, and bits for those that select.
 struct Secrets {
@@ -140,6 +145,21 @@ std::vector<Operation> operations() {
       {"truncation", words([](Party& p, const Secrets& s, auto& out) {
          truncate_arithmetic(p, s.words, 64, 16, out);
        })},
+      {"wrap by products", words([](Party& p, const Secrets& s, auto& out) {
+         signed_wrap(p, s.words, 64, 5 * (u64{1} << 60), 8, out);
+       })},
+      {"wrap by comparison", words([](Party& p, const Secrets& s, auto& out) {
+         signed_wrap(p, s.words, 64, (u64{1} << 63) - (u64{1} << 51), 8, out);
+       })},
+      {"division by 1000", words([](Party& p, const Secrets& s, auto& out) {
+         divide_bounded(p, s.words, 64, u64{1} << 62, 1000, out);
+       })},
+      {"quotients alone", words([](Party&, const Secrets& s, auto& out) {
+         const PublicDivisor divisor(kDivisor);
+         for (int pass = 0; pass < kPasses; ++pass) {
+           for (size_t i = 0; i < out.size(); ++i) out[i] ^= divisor.quotient(s.words[i] ^ out[i]);
+         }
+       })},
       {"float addition", floats([](Party& p, const FloatVector& a, FloatVector& out) {
          float_add(p, a, a, kFloat32, out);
        })},
@@ -159,7 +179,12 @@ std::vector<Operation> operations() {
        })},
       {"float exponential",
        floats([](Party& p, const FloatVector& a, FloatVector& out) { float_exp(p, a, out); })},
-      // What the test must find: a branch on each word.
+      // What the test must find: the processor's division, and a branch on each word.
+      {"(division of secrets)", words([](Party&, const Secrets& s, auto& out) {
+         for (int pass = 0; pass < kPasses; ++pass) {
+           for (size_t i = 0; i < out.size(); ++i) out[i] ^= (s.words[i] ^ out[i]) / kDivisor;
+         }
+       })},
       {"(a branch on secrets)", words([](Party& p, const Secrets& s, auto& out) {
          for (size_t i = 0; i < out.size(); ++i) {
            if ((s.words[i] & 1) != 0) {

@@ -2,10 +2,12 @@
 #include "twopc/division.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/divisor.h"
 #include "base/error.h"
 #include "twopc/bounded.h"
 #include "twopc/chunk.h"
@@ -17,30 +19,32 @@
 namespace privml {
 namespace {
 
-using i128 = __int128;
-
-constexpr int kIndexBits = 2, kEntries = 4;
+constexpr int kIndexBits = 2, kEntries = 4, kPlaces = 3;
 constexpr int kSender = 1;
 
 struct Division {
   int bits;
   u64 bound;
-  u64 divisor;
-  int remainder_bits() const { return static_cast<int>(std::bit_width(divisor - 1)) + 1; }
+  PublicDivisor divisor;
+  int remainder_bits() const { return static_cast<int>(std::bit_width(divisor.divisor() - 1)) + 1; }
   bool one_transfer() const { return bits + remainder_bits() <= 64; }
 };
 
-// Quotient and remainder of x1 - 2^bits * j, the remainder in 0..divisor-1.
-struct Quotient {
-  u64 quotient, remainder;
-};
+using Quotient = PublicDivisor::Result;
 
-Quotient divide_shifted(u64 x1, int j, const Division& task) {
-  const i128 number = static_cast<i128>(x1) - (static_cast<i128>(j) << task.bits);
-  const i128 divisor = static_cast<i128>(task.divisor);
-  const i128 remainder = ((number % divisor) + divisor) % divisor;
-  return {static_cast<u64>((number - remainder) / divisor) & low_mask(task.bits),
-          static_cast<u64>(remainder)};
+// 2^bits * j, divided.
+Quotient divide_turns(const Division& task, int j) {
+  const u128 number = u128{static_cast<u64>(j)} << task.bits;
+  const u64 divisor = task.divisor.divisor();
+  return {static_cast<u64>(number / divisor), static_cast<u64>(number % divisor)};
+}
+
+// Quotient and remainder of the number that has `x`, less the one that has `taken`; the remainder
+// in 0..divisor-1, the quotient modulo 2^64.
+Quotient subtract(const Quotient& x, const Quotient& taken, u64 divisor) {
+  const u64 borrow = x.remainder < taken.remainder;
+  return {x.quotient - taken.quotient - borrow,
+          x.remainder - taken.remainder + ((u64{0} - borrow) & divisor)};
 }
 
 // Party 1: messages in the order of party 0's share of the place, minus this party's share.
@@ -50,14 +54,26 @@ void send_quotients(Party& party, const Division& task, std::span<const u64> x,
   const int low = task.bits, high = task.remainder_bits();
   party.prg.fill_ring(quotient, low);
   party.prg.fill_ring(remainder, high);
+  std::array<Quotient, kPlaces> turns;
+  for (int j = 0; j < kPlaces; ++j) turns[j] = divide_turns(task, j);
   AlignedVector<u64> quotients(n * kEntries), remainders(n * kEntries);
   for (i64 i = 0; i < n; ++i) {
+    const Quotient own = task.divisor.divide(x[i] & low_mask(low));
+    std::array<Quotient, kPlaces> entries;
+    for (int j = 0; j < kPlaces; ++j) {
+      entries[j] = subtract(own, turns[j], task.divisor.divisor());
+    }
     for (int j = 0; j < kEntries; ++j) {
-      // A place of 3 does not occur.
-      const int wrap = static_cast<int>(place[i] + static_cast<u64>(j)) % kEntries % 3;
-      const Quotient entry = divide_shifted(x[i] & low_mask(low), wrap, task);
-      quotients[i * kEntries + j] = (entry.quotient - quotient[i]) & low_mask(low);
-      remainders[i * kEntries + j] = (entry.remainder - remainder[i]) & low_mask(high);
+      // The place is as secret as the share, so all entries are touched. One of 3 does not occur.
+      const u64 wrap = (place[i] + static_cast<u64>(j)) % kEntries;
+      u64 q = 0, r = 0;
+      for (u64 k = 0; k < kPlaces; ++k) {
+        const u64 chosen = u64{0} - static_cast<u64>(wrap == k);
+        q |= entries[k].quotient & chosen;
+        r |= entries[k].remainder & chosen;
+      }
+      quotients[i * kEntries + j] = (q - quotient[i]) & low_mask(low);
+      remainders[i * kEntries + j] = (r - remainder[i]) & low_mask(high);
     }
   }
   if (!task.one_transfer()) {
@@ -94,9 +110,9 @@ void divide_chunk(Party& party, const Division& task, std::span<const u64> x, st
   } else {
     receive_quotients(party, task, place, quotient, remainder);
     for (i64 i = 0; i < n; ++i) {
-      const u64 own = x[i] & mask;
-      quotient[i] += own / task.divisor;
-      remainder[i] = (remainder[i] + own % task.divisor - task.divisor) & low_mask(width);
+      const Quotient own = task.divisor.divide(x[i] & mask);
+      quotient[i] += own.quotient;
+      remainder[i] = (remainder[i] + own.remainder - task.divisor.divisor()) & low_mask(width);
     }
   }
   // The remainders together reach the divisor where the sign is not set.
@@ -126,7 +142,7 @@ Division checked(int bits, u64 bound, u64 divisor) {
   plan_signed_wrap(bits, bound);
   expect(divisor >= 1 && divisor <= low_mask(bits) >> 1,
          "divide_bounded: divisor must be in 1..2^(bits-1) - 1");
-  return {bits, bound, divisor};
+  return {bits, bound, PublicDivisor(divisor)};
 }
 
 int exponent(u64 divisor) { return static_cast<int>(std::bit_width(divisor)) - 1; }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <vector>
 
+#include "base/divisor.h"
 #include "base/error.h"
 #include "twopc/chunk.h"
 #include "twopc/comparison.h"
@@ -16,8 +17,8 @@ namespace {
 constexpr u64 kMostProducts = 3;
 
 // Party 0: floor((2^bits - 1 - x0') / D); party 1: floor(x1 / D).
-u64 quotient(int rank, u64 x, u64 mask, u64 bound, u64 divisor) {
-  return (rank == 0 ? mask - ((x - bound) & mask) : x & mask) / divisor;
+u64 quotient(int rank, u64 x, u64 mask, u64 bound, const PublicDivisor& divisor) {
+  return divisor.quotient(rank == 0 ? mask - ((x - bound) & mask) : x & mask);
 }
 
 u8 exceeds(u64 x, u64 mask, u64 bound) { return (x & mask) >= bound; }
@@ -25,9 +26,10 @@ u8 exceeds(u64 x, u64 mask, u64 bound) { return (x & mask) >= bound; }
 void compare_chunk(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
                    u64 bound, int width, std::span<u64> out) {
   const i64 n = std::ssize(x);
+  const PublicDivisor divisor(plan.divisor);
   AlignedVector<u64> numbers(n);
   for (i64 i = 0; i < n; ++i) {
-    numbers[i] = quotient(party.rank, x[i], low_mask(bits), bound, plan.divisor);
+    numbers[i] = quotient(party.rank, x[i], low_mask(bits), bound, divisor);
   }
   RandomBits random;
   Comparison less;
@@ -82,9 +84,10 @@ SignedWrapPlan plan_signed_wrap(int bits, u64 bound) {
 void write_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
                        u64 bound, int width, PrivateProduct& state) {
   const i64 n = std::ssize(x), products = plan.products;
+  const PublicDivisor divisor(plan.divisor);
   std::vector<u8> factors(n * products);
   for (i64 i = 0; i < n; ++i) {
-    const u64 number = quotient(party.rank, x[i], low_mask(bits), bound, plan.divisor);
+    const u64 number = quotient(party.rank, x[i], low_mask(bits), bound, divisor);
     for (i64 k = 0; k < products; ++k) {
       const u64 place = static_cast<u64>(k);
       factors[i * products + k] = party.rank == 0 ? number == place : number > place;
