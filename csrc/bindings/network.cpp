@@ -79,6 +79,14 @@ void define_channel(py::module_& m) {
       .def_property_readonly("peer_name", &Channel::peer_name,
                              "The name that the peer has proved by a certificate, once something "
                              "was read or sent; empty without TLS.")
+      .def_property_readonly(
+          "names",
+          [](const Channel& channel) {
+            const CertifiedNames names = channel.names();
+            return py::make_tuple(names.own, names.peer);
+          },
+          "(own, peer's): all names in the certificates of both sides, once something was read or "
+          "sent; two empty lists without TLS.")
       .def_property_readonly("peer_closed", &Channel::peer_closed,
                              "Whether the peer is known to send no more, told without a wait; what "
                              "it sent before may still be there to be read.")

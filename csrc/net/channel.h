@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/types.h"
+#include "net/names.h"
 
 namespace privml {
 
@@ -46,6 +47,8 @@ class Channel {
   // The name that the peer has proved by a certificate, once something was read or sent; empty on
   // channels without TLS.
   virtual std::string peer_name() const { return {}; }
+  // All names in the certificates of both sides, known when `peer_name` is.
+  virtual CertifiedNames names() const { return {}; }
   // Whether the peer is known to send no more, told without a wait; what it sent before may still
   // be there to be read. False where this cannot be told.
   virtual bool peer_closed() const { return false; }

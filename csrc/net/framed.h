@@ -30,6 +30,7 @@ class Transport {
   virtual void close() = 0;
   // See Channel.
   virtual std::string peer_name() const { return {}; }
+  virtual CertifiedNames names() const { return {}; }
   virtual bool peer_closed() const { return false; }
 };
 
@@ -46,6 +47,7 @@ class FramedChannel final : public Channel {
   void set_deadline(std::chrono::milliseconds deadline) override { deadline_ = bounded(deadline); }
   void close() override { transport_->close(); }
   std::string peer_name() const override { return transport_->peer_name(); }
+  CertifiedNames names() const override { return transport_->names(); }
   bool peer_closed() const override { return transport_->peer_closed(); }
 
   // Incoming frames arrive `delay` after the link has carried them at `bits_per_second` (0:

@@ -22,6 +22,7 @@ class RecordedChannel final : public Channel {
   void set_deadline(std::chrono::milliseconds deadline) override { inner_->set_deadline(deadline); }
   void close() override { inner_->close(); }
   std::string peer_name() const override { return inner_->peer_name(); }
+  CertifiedNames names() const override { return inner_->names(); }
   bool peer_closed() const override { return inner_->peer_closed(); }
 
   // SHA-256 in hexadecimal of all payload bytes sent / received so far.

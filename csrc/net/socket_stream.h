@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/types.h"
+#include "net/names.h"
 
 namespace privml {
 
@@ -22,6 +23,8 @@ class SocketStream {
   virtual i64 receive_some(MutableBytes bytes) = 0;
   // The name that the peer's certificate proves; empty without TLS.
   virtual std::string peer_name() const = 0;
+  // See Channel.
+  virtual CertifiedNames names() const { return {}; }
 };
 
 // Bytes as they are. Does not own the socket.

@@ -52,6 +52,7 @@ class TamperingChannel final : public Channel {
   void set_deadline(std::chrono::milliseconds deadline) override { inner_->set_deadline(deadline); }
   void close() override { inner_->close(); }
   std::string peer_name() const override { return inner_->peer_name(); }
+  CertifiedNames names() const override { return inner_->names(); }
   bool peer_closed() const override { return inner_->peer_closed(); }
 
   // The size of every message written so far, and whether the flip has happened: a test that flips

@@ -28,6 +28,7 @@ class TcpTransport final : public Transport {
   void receive(MutableBytes bytes, std::chrono::milliseconds deadline) override;
   void close() override;
   std::string peer_name() const override { return stream_->peer_name(); }
+  CertifiedNames names() const override { return stream_->names(); }
   bool peer_closed() const override;
 
  private:

@@ -72,7 +72,7 @@ BIO* make_socket_bio(int socket) {
 }
 
 // Names of DNS kind among the certificate's subject alternative names.
-std::vector<std::string> names_of(X509* certificate) {
+std::vector<std::string> names_of(const X509* certificate) {
   std::vector<std::string> names;
   auto* entries = static_cast<GENERAL_NAMES*>(
       X509_get_ext_d2i(certificate, NID_subject_alt_name, nullptr, nullptr));
@@ -90,6 +90,25 @@ std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text.empty() ? "none" : text;
+}
+
+// Whether the first bytes of a connection begin a TLS handshake. A frame's header never does: where
+// its length looks like that of a record of this kind, the record is empty.
+bool begins_tls(const u8 (&first)[5]) {
+  return first[0] == SSL3_RT_HANDSHAKE && first[1] == 3 && (first[3] | first[4]) != 0;
+}
+
+// Tells a peer that does not speak TLS that this side does, by alerts (protocol_version) that have
+// together at least the length of a frame's header, which such a peer waits for.
+void tell_that_tls_is_needed(int socket) {
+  constexpr u8 kAlerts[] = {21, 3, 3, 0, 2, 2, 70, 21, 3, 3, 0, 2, 2, 70, 21, 3, 3, 0, 2, 2, 70};
+  static_assert(sizeof kAlerts >= 16);
+  (void)send(socket, kAlerts, sizeof kAlerts, MSG_NOSIGNAL);
+  shutdown(socket, SHUT_WR);
+  // A socket that is closed over unread bytes is reset, and the peer may lose what it was told.
+  u8 unread[4096];
+  for (int i = 0; i < 16 && recv(socket, unread, sizeof unread, MSG_DONTWAIT) > 0; ++i) {
+  }
 }
 
 // What a failed handshake means, for whoever runs this party.
@@ -163,6 +182,12 @@ class TlsStream final : public SocketStream {
 
   std::string peer_name() const override { return peer_name_; }
 
+  CertifiedNames names() const override {
+    const X509* own = SSL_get_certificate(ssl_.get());
+    return {own == nullptr ? std::vector<std::string>{} : names_of(own),
+            peer_name_.empty() ? std::vector<std::string>{} : names_};
+  }
+
  private:
   enum class State { handshake, names, ready };
 
@@ -179,6 +204,7 @@ class TlsStream final : public SocketStream {
   }
 
   short shake_hands() {
+    if (role_ == TlsRole::listening && !heard_ && !hear()) return POLLIN;
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     if (result != 1) {
@@ -197,6 +223,20 @@ class TlsStream final : public SocketStream {
     state_ = State::names;
     to_tell_ = role_ == TlsRole::listening;
     return 0;
+  }
+
+  // Looks at the peer's first bytes without taking them. Whether there are any.
+  bool hear() {
+    const int socket = socket_of(SSL_get_rbio(ssl_.get()));
+    u8 first[5];
+    const ssize_t n = recv(socket, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
+    heard_ = true;
+    if (n == sizeof first && !begins_tls(first)) {
+      tell_that_tls_is_needed(socket);
+      throw IdentityError("TLS: the peer does not speak TLS 1.3; give both parties certificates");
+    }
+    return true;
   }
 
   // The listening side tells first, so that nothing lies unread where it refuses.
@@ -256,6 +296,7 @@ class TlsStream final : public SocketStream {
   std::vector<std::string> names_;
   std::string peer_name_;
   State state_ = State::handshake;
+  bool heard_ = false;  // whether the peer's first bytes have been looked at
   bool to_tell_ = false;
   AlignedVector<u8> staged_;
 };

@@ -30,9 +30,19 @@ class Recorded:
         return getattr(self._channel, name)
 
 
+def keep_dealt(links, written):
+    deal = links.deal
+
+    def kept(payload, size):
+        written.append(bytes(payload))
+        return deal(payload, size)
+
+    links.deal = kept
+
+
 def three(work, value, seed=None, truncation="exact"):
     """Runs ``work(engine, share of value)`` at all parties; returns what each of them sent after the set-up, by target
-    ("deal" for what is dealt)."""
+    ("deal" for what is dealt, before it is encrypted)."""
     pairs = {pair: _core.memory_pair() for pair in threepc.PAIRS}
     dealing = _core.memory_pair()
     written = {(a, b): [] for pair in threepc.PAIRS for a, b in (pair, pair[::-1])} | {(DEALER, "deal"): []}
@@ -45,8 +55,10 @@ def three(work, value, seed=None, truncation="exact"):
                 if rank in pair:
                     peer = pair[1 - pair.index(rank)]
                     mine[peer] = Recorded(ends[pair.index(rank)], written[rank, peer])
-            end = {0: dealing[0], DEALER: Recorded(dealing[1], written[DEALER, "deal"])}.get(rank)
+            end = {0: dealing[0], DEALER: dealing[1]}.get(rank)
             engine = threepc.established(mine, end, rank, truncation, seed)
+            if rank == DEALER:
+                keep_dealt(engine.party.links, written[DEALER, "deal"])
             for key in written:
                 if key[0] == rank:
                     written[key].clear()

@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from privml import _core
 from privml.engines.base import Engine
@@ -15,15 +12,12 @@ from privml.engines.joint import JointEngine, joined
 from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import ThreePartyEngine
-from privml.engines.threepc.links import DEALER, Links, Message, Meter
+from privml.engines.threepc.keys import PAIRS, agree_on_keys, meter_keys
+from privml.engines.threepc.links import DEALER, Links, Meter
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.randomness import KEY_BYTES, Silence, Stream
+from privml.engines.threepc.randomness import Silence, Stream
 
 __all__ = ["DEALER", "PAIRS", "ThreePartyEngine", "create", "established", "meter"]
-
-# Who has a connection, and a key, with whom.
-PAIRS = ((0, 1), (0, 2), (1, 2))
-_GREETINGS = [Message(a, b, KEY_BYTES) for pair in PAIRS for a, b in (pair, pair[::-1])]
 
 
 def established(
@@ -35,33 +29,17 @@ def established(
     kernels: Any = kernels_cpu,
 ) -> ThreePartyEngine:
     """An engine on connected channels (peer -> channel; ``dealing``: the one from party 2 to party 0): the pairwise
-    keys are agreed first. ``kernels``: see ``device.kernels_for``; each party has its own. ``test_seed`` makes all keys
+    keys are agreed first, and all channels proved to belong to their owners. ``kernels``: see ``device.kernels_for``; each party has its own. ``test_seed`` makes all keys
     deterministic (tests only)."""
     links = Links(rank, channels, dealing)
-    streams = {peer: Stream(key, kernels) for peer, key in _agree_on_keys(links, test_seed).items()}
+    streams = {peer: Stream(key, kernels) for peer, key in agree_on_keys(links, test_seed).items()}
     return ThreePartyEngine(Party(links, streams, kernels), truncation)
-
-
-def _agree_on_keys(links: Links | Meter, test_seed: int | None) -> dict[int, bytes]:
-    """A key with each peer, by a public key to each; nobody who listens learns it."""
-    secret, shown = _core.key_pair()
-    peers = [peer for peer in range(3) if peer != links.rank]
-    theirs = links.round(_GREETINGS, dict.fromkeys(peers, np.frombuffer(shown, np.uint8)), "setup")
-    keys = {}
-    for peer in peers:
-        pair = (links.rank, peer) if links.rank < peer else (peer, links.rank)
-        if test_seed is not None:
-            keys[peer] = hashlib.blake2b(f"{test_seed} {pair}".encode(), digest_size=KEY_BYTES).digest()
-            continue
-        public = {links.rank: shown, peer: theirs[peer].tobytes()}
-        keys[peer] = _core.common_key(secret, public[pair[0]], public[pair[1]], pair[1] == peer)
-    return keys
 
 
 def meter(rank: int = 0, truncation: str = "auto") -> ThreePartyEngine:
     """An engine that computes on zeros and books what each protocol would cost, exactly."""
     links = Meter(rank)
-    links.round(_GREETINGS, {}, "setup")
+    meter_keys(links)
     silence = {peer: Silence() for peer in range(3) if peer != rank}
     return ThreePartyEngine(Party(links, silence), truncation)
 

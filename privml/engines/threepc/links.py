@@ -2,19 +2,23 @@
 """The connections of one of three parties, and what crossed them, by phase.
 
 All parties announce every message alike, also those between the two others; that is what lets a meter follow the
-depth of all three. What party 2 deals to party 0 ahead of time has a connection of its own, whose reader alone waits.
+depth of all three. What party 2 deals to party 0 ahead of time has a connection of its own, whose reader alone waits;
+it is encrypted there, so that nobody else can read it, whoever has the connection.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from privml.engines.threepc.dealing import Dealt
+
 PHASES = ("setup", "preprocess", "online")
 DEALER = 2
+Result = TypeVar("Result")
 
 
 class Message(NamedTuple):
@@ -47,6 +51,7 @@ class Links:
         self.rank = rank
         self.counts = Counts()
         self._channels, self._dealing = dict(channels), dealing
+        self._dealt: Dealt | None = None
         self._clock = 0
         for channel in (*self._channels.values(), dealing):
             if channel is not None:
@@ -57,19 +62,41 @@ class Links:
     ) -> dict[int, np.ndarray]:
         """Sends ``payloads`` (target -> uint8 array), then returns what the others sent here (source -> array).
         Raises PeerDisconnected when one of them is gone; all connections are closed then, and the third learns it."""
+        return self._guarded(self._round, messages, payloads, phase, self._channels)
+
+    def round_dealing(
+        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str
+    ) -> dict[int, np.ndarray]:
+        """``round`` on the connection for dealing, before anything is dealt; ``messages``: between parties 0 and 2."""
+        ends = {} if self._dealing is None else {DEALER - self.rank: self._dealing}
+        received = self._guarded(self._round, messages, payloads, phase, ends)
+        for channel in ends.values():
+            channel.set_depth(0)  # dealing does not wait for what was said here
+        return received
+
+    def seal_dealing(self, key: bytes) -> None:
+        """What is dealt from here on is encrypted under ``key``, 32 bytes that parties 0 and 2 alone know and use for
+        nothing else."""
+        self._dealt = Dealt(self._dealing, key)
+
+    def _guarded(self, step: Callable[..., Result], *arguments: Any) -> Result:
         try:
-            return self._round(messages, payloads, phase)
+            return step(*arguments)
         except BaseException:
             self.close()
             raise
 
     def _round(
-        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str
+        self,
+        messages: Sequence[Message],
+        payloads: Mapping[int, np.ndarray],
+        phase: str,
+        channels: Mapping[int, Any],
     ) -> dict[int, np.ndarray]:
         book, start, clock = self.counts.phases[phase], time.perf_counter(), self._clock
         for message in messages:
             if message.source == self.rank and message.size:
-                payload, channel = payloads[message.target], self._channels[message.target]
+                payload, channel = payloads[message.target], channels[message.target]
                 if payload.nbytes != message.size:
                     raise ValueError(f"a message of {message.size} bytes was announced, {payload.nbytes} are sent")
                 channel.set_depth(clock)
@@ -82,7 +109,7 @@ class Links:
                 if message.size == 0:
                     received[message.source] = np.empty(0, np.uint8)
                     continue
-                channel = self._channels[message.source]
+                channel = channels[message.source]
                 received[message.source] = channel.read_array(message.size)
                 book["received"] += message.size
                 self._clock = max(self._clock, channel.traffic()["depth"])
@@ -95,12 +122,9 @@ class Links:
         self._clock = max(self._clock, clock)
 
     def deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
-        """``size`` bytes from party 2 to party 0; None elsewhere. Raises as ``round``."""
-        try:
-            return self._deal(payload, size)
-        except BaseException:
-            self.close()
-            raise
+        """``size`` bytes from party 2 to party 0; None elsewhere. Raises as ``round``, and SecurityAbort for bytes that
+        the dealer has not sent."""
+        return self._guarded(self._deal, payload, size)
 
     def _deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
         if size == 0:
@@ -109,11 +133,10 @@ class Links:
         result = None
         if self.rank == DEALER:
             assert payload is not None and payload.nbytes == size
-            self._dealing.write_array(payload)
-            self._dealing.flush()
+            self._dealt.send(payload)
             book["sent"] += size
         elif self.rank == 0:
-            result = self._dealing.read_array(size)
+            result = self._dealt.receive(size)
             book["received"] += size
             book["depth"] = self._dealing.traffic()["depth"]
         book["seconds"] += time.perf_counter() - start
@@ -170,6 +193,8 @@ class Meter:
                 received[message.source] = np.zeros(message.size, np.uint8)
         book["depth"] += self._clocks[self.rank] - before[self.rank]
         return received
+
+    round_dealing = round
 
     def deal(self, payload: np.ndarray | None, size: int) -> np.ndarray | None:
         book = self.counts.phases["preprocess"]
