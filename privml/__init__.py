@@ -11,6 +11,7 @@ from privml.tensor import SecretTensor
 from privml.version import VERSION as __version__
 
 __all__ = [
+    "ANY_NAME",
     "Client",
     "Numerics",
     "Program",
@@ -37,6 +38,7 @@ __all__ = [
 _LAZY = {
     "Client": ("privml.service.client", "Client"),
     "RemoteModel": ("privml.service.remote_model", "RemoteModel"),
+    "ANY_NAME": ("privml.session.identity", "ANY_NAME"),
     "Tls": ("privml.session.identity", "Tls"),
     "Program": ("privml.program", "Program"),
     "compile_step": ("privml.step", "compile_step"),

@@ -31,3 +31,4 @@ def run(config: DictConfig) -> None:
         raise ConfigError("name is missing: add name=..., the party's name")
     made = issue(config.folder, config.name, config.out, config.days or 365)
     console.out.print(f"certificate {made.certificate} and key {made.key}: for {config.name} alone")
+    console.out.print(f"the other parties add network.tls.names.ROLE={config.name}, ROLE: server, client or dealer")

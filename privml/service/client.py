@@ -23,7 +23,7 @@ from privml.service.request import Service
 from privml.service.serve import settings_of
 from privml.session.connect import following, reach, reaching, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.identity import Tls, dialling, refuse_open
 from privml.session.lanes import Link
 from privml.session.preprocessing import StoreHalf
 from privml.session.session import WaitCallback, load_torch
@@ -81,9 +81,9 @@ class Client:
         self._service = Service(self.program, settings, preprocessing)
         self._deadline, self._on_wait, self._ahead = deadline, on_wait, ahead
         self._retries, self._backoff, self._longest = retries, backoff, answer_seconds or None
-        self._away, self._dealer = link_to(network, tls, WEIGHTS_OWNER), dealer
+        self._away, self._dealer = dialling(network, tls, WEIGHTS_OWNER), dealer
         self._admit(server, dealer)
-        self._dealer_away = link_to(network, tls, DEALER)
+        self._dealer_away = {} if dealer is None else dialling(network, tls, DEALER)
         self._one = threading.Lock()  # a session takes one query at a time
         self._closed = threading.Event()
         self._conversation: Conversation | None = None

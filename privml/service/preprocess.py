@@ -20,8 +20,10 @@ from privml.service.choose_active_ot import active_forecasts, named_active_choic
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
 from privml.session.active_preprocessing import fill, kinds_of
 from privml.session.agreement import agree
-from privml.session.connect import accept, listening, reach, refuse_insecure
-from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.callers import first_caller
+from privml.session.connect import listening, reach, refuse_insecure
+from privml.session.handshake import Greeting
+from privml.session.identity import Tls, dialling, link_to, refuse_open
 from privml.session.joint_writer import JointWriter
 from privml.session.lanes import Link
 from privml.session.ledger import Snapshot
@@ -40,6 +42,7 @@ from privml.store.layout import Header, Kind, transfers
 from privml.store.writer import StoreWriter, bytes_needed, check_space
 
 SERVER, CLIENT = 0, 1
+ROLE = "preprocess"
 DIRECTIONS = (0, 1)
 Progress = Callable[[int, int, str], None]
 
@@ -136,7 +139,8 @@ def preprocess(
     address = listen or server or ""
     refuse_insecure(settings, None, address)
     refuse_open(tls, insecure, address)
-    away = link_to(None, tls, 1 - rank)
+    greeting = None
+    away = link_to(None, tls, 1 - rank) if listen is not None else dialling(None, tls, 1 - rank)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
@@ -144,13 +148,22 @@ def preprocess(
         with listening(listen) as listener:
             if on_listening is not None:
                 on_listening(listener.port)
-            link = Link(accept(listener, deadline, on_wait, away))
+            channel, greeting = first_caller(listener, partial(settings.hello, rank, ROLE), deadline, on_wait, away)
+            link = Link(channel)
     else:
         link = Link(reach(address, deadline, on_wait, away))
-    return interruptible(link, partial(_make, link, rank, order, settings, deadline, progress))
+    return interruptible(link, partial(_make, link, rank, order, settings, deadline, progress, greeting))
 
 
-def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: float, progress: Progress | None) -> Made:
+def _make(
+    link: Link,
+    rank: int,
+    order: Order,
+    settings: Settings,
+    deadline: float,
+    progress: Progress | None,
+    greeting: Greeting | None,
+) -> Made:
     start = time.monotonic()
     channel = link.channels[0]
     settled: list[tuple[str, Order]] = []
@@ -161,7 +174,7 @@ def _make(link: Link, rank: int, order: Order, settings: Settings, deadline: flo
         return partial(make_engine, ot, 1) if order.ring is None else partial(active_engine, replace(settings, ot=ot))
 
     with open_session(
-        channel, rank, settings, role="preprocess", deadline=deadline, agree=settle, link=link
+        channel, rank, settings, role=ROLE, deadline=deadline, agree=settle, link=link, greeting=greeting
     ) as session:
         name, order = settled[0]
         header = order.header(rank, name)

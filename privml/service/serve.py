@@ -22,7 +22,7 @@ from privml.service.server import Server
 from privml.service.stopping import Stop
 from privml.session.connect import listening, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.identity import Tls, dialling, link_to, refuse_open
 from privml.session.preprocessing import StoreHalf
 from privml.session.session import Settings, load_torch
 
@@ -83,7 +83,7 @@ def serve(
     join = None
     if dealer is not None:
         patience = min(deadline, capacity.hello_seconds)
-        join = reaching_dealer(dealer, WEIGHTS_OWNER, patience, link_to(network, tls, DEALER))
+        join = reaching_dealer(dealer, WEIGHTS_OWNER, patience, dialling(network, tls, DEALER))
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(listen))
         watch = None if monitor is None else stack.enter_context(Monitor(monitor))

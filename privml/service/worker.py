@@ -86,7 +86,8 @@ def task_of(
 
 def _plain(tls: Tls) -> Message:
     files = {name: os.path.abspath(getattr(tls, name)) for name in ("authority", "certificate", "key")}
-    return {**files, "names": {str(rank): list(tls.allowed(rank)) for rank in tls.names}}
+    names = {str(rank): some if isinstance(some, str) else list(some) for rank, some in tls.names.items()}
+    return {**files, "names": names}
 
 
 def tls_of(plain: Message) -> Tls:

@@ -13,9 +13,10 @@ from privml.context import Numerics, Session
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
 from privml.session.address import parse_address
+from privml.session.callers import first_caller
 from privml.session.dealer import reach_dealer
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, is_loopback, link_to, refuse_open
+from privml.session.identity import Tls, dialling, is_loopback, link_to, refuse_open
 from privml.session.lanes import Joiner, accept_lanes, open_lanes
 from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
 
@@ -51,14 +52,15 @@ def connect(
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
 
     One party passes ``listen``, the other ``connect`` (both "host:port"), in either order of time: each waits
-    until ``deadline`` (seconds), which is also the longest any later read may wait. ``program``: a converted
+    until ``deadline`` (seconds), which is also the longest any later read may wait. Who connects and says no hello,
+    such as a port scanner, is refused with a warning. ``program``: a converted
     program (or its hash) that both must hold. ``on_wait`` is called with the seconds waited while nobody is there.
     ``network``: delay_ms and bandwidth_mbps to simulate, both parties on one machine. ``threads``: the session's lanes,
     each with a connection of its own; ``refill``: "background" makes correlations on further connections while the
     online phase runs. Both are the same at both parties.
 
     ``tls``: this party's certificate and the names of the others; needed for every address beyond this machine unless
-    ``insecure`` allows to do without.
+    ``insecure`` allows to do without. It has a name for every party that this one dials.
 
     ``engine="threepc"``: the parties 0 and 1 do as above and pass the address of party 2 as ``dealer``; party 2 only
     listens. ``truncation``: see ``privml.engines.threepc.ThreePartyEngine``, the same at all parties.
@@ -88,13 +90,16 @@ def connect(
 
         with listening(listen) as listener:
             return as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed, tls=tls)
-    join = None if dealer is None else reaching_dealer(dealer, rank, deadline, link_to(network, tls, DEALER))
-    link = link_to(network, tls, 1 - rank)
+    join = None if dealer is None else reaching_dealer(dealer, rank, deadline, dialling(network, tls, DEALER))
     if listen is not None:
+        link = link_to(network, tls, 1 - rank)
         with listening(listen) as listener:
-            channel = accept(listener, deadline, on_wait, link)
+            channel, greeting = first_caller(listener, partial(settings.hello, rank, "party"), deadline, on_wait, link)
             join = join or joining(listener, channel, deadline, link)
-            return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
+            return open_session(
+                channel, rank, settings, deadline=deadline, join=join, greeting=greeting, test_seed=test_seed
+            )
+    link = dialling(network, tls, 1 - rank)
     channel = reach(connect, deadline, on_wait, link)
     join = join or reaching(connect, deadline, link)
     return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)

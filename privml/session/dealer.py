@@ -4,7 +4,8 @@ name their session by the token of that handshake.
 
 Party 0 opens two connections to the dealer, one for what is dealt ahead of time; party 1 opens one. Wire layout of
 each: 8 bytes magic, 32 bytes token, 1 byte rank, 1 byte number of the connection. The token tells sessions apart; it
-is no key.
+is no key. Under TLS both connections of a party prove the same names, and the three parties different ones; that they
+belong to one session is proved again by its keys (``privml.engines.threepc.keys``).
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from privml import _core
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError
 from privml.session.cutoff import ending_within
-from privml.session.identity import Tls, refuse_other_name
+from privml.session.identity import Tls, expect_same_party, refuse_other_name, refuse_shared_names
 from privml.session.lanes import Connector, close_all
 
 DEALER_MAGIC = b"privml\x00D"
@@ -111,9 +112,12 @@ class Lobby:
         return token, place
 
     def add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> Gathering | None:
-        """The session that ``channel`` completes, or None. Raises ProtocolError for one that is there already."""
+        """The session that ``channel`` completes, or None. Raises ProtocolError for one that is there already, and
+        IdentityError for one whose names do not go with the others of its session, which waits on."""
         gone = None
         with self._lock:
+            waiting = self._waiting.get(token)
+            _refuse_misfit(channel, place, {} if waiting is None else waiting.channels)
             if token not in self._waiting:
                 gone = self._make_room()
                 self._waiting[token] = Gathering(token, time.monotonic(), channel.peer_name)
@@ -152,6 +156,17 @@ class Lobby:
             self._waiting.clear()
         for gathering in waiting:
             gathering.close()
+
+
+def _refuse_misfit(
+    channel: _core.Channel, place: tuple[int, int], others: Mapping[tuple[int, int], _core.Channel]
+) -> None:
+    refuse_shared_names(channel)
+    for (rank, _), other in others.items():
+        if rank == place[0]:
+            expect_same_party(other, channel)
+        else:
+            refuse_shared_names(other, channel)
 
 
 def _request(channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:

@@ -7,6 +7,7 @@ import ipaddress
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,20 @@ from privml import _core
 from privml.errors import ConfigError, IdentityError
 from privml.session.address import parse_address
 
+# In place of a name, for a party that this one dials: it may be anybody whom the authority has certified.
+ANY_NAME = "ANY_NAME"
+_ROLES = ("server", "client", "dealer")
+
 
 @dataclass(frozen=True)
 class Tls:
     """This party's proof of its name, and the names it demands of the others.
 
     ``authority``: PEM file of the certificate that signs every party's; ``certificate`` and ``key``: PEM files of this
-    party's own. ``names``: rank of a party -> the names, one or several, that its certificate may bear; a party that is
-    not in it may bear any name the authority has signed. ``privml certs`` makes all of them.
+    party's own. ``names``: rank of a party -> the names, one or several, that its certificate may bear. Every party that this
+    one dials needs an entry, since any party of the authority could pose as it otherwise; ``ANY_NAME`` allows just that
+    and warns. A party that dials this one and is not in it may bear any name the authority has signed. ``privml certs``
+    makes all of them.
     """
 
     authority: str | Path
@@ -31,8 +38,27 @@ class Tls:
 
     def allowed(self, rank: int) -> tuple[str, ...]:
         """The names that party ``rank`` may prove; none: any."""
+        names = self._listed(rank)
+        return () if ANY_NAME in names else names
+
+    def _listed(self, rank: int) -> tuple[str, ...]:
         names = self.names.get(rank) or ()
         return (names,) if isinstance(names, str) else tuple(names)
+
+    def refuse_anybody(self, rank: int) -> None:
+        """For a party ``rank`` that this one dials: ConfigError where any party of the authority could pose as it; a
+        warning where ``names`` say ANY_NAME."""
+        names, role = self._listed(rank), _ROLES[rank]
+        if not names:
+            raise ConfigError(
+                f"this party dials party {rank} and demands no name of it, so that any party of the authority could "
+                f"pose as it: add its name, names={{{rank}: '...'}} or network.tls.names.{role}=... (`privml certs show "
+                f"file=...` prints the names of a certificate); {ANY_NAME} in its place accepts all of them"
+            )
+        if ANY_NAME in names:
+            warnings.warn(
+                f"{ANY_NAME} for party {rank}, the {role}: any party of the authority can pose as it", stacklevel=4
+            )
 
     def identity(self, *peers: int) -> _core.TlsIdentity:
         """For connections to any of the parties ``peers``. ConfigError naming a file that cannot be used."""
@@ -45,16 +71,44 @@ class Tls:
 
 
 def link_to(network: Mapping[str, float] | None, tls: Tls | None, *peers: int) -> dict[str, Any]:
-    """What a connection to one of ``peers`` is made with: the simulated network, and the identity."""
+    """What a connection that one of ``peers`` opens is accepted with: the simulated network, and the identity."""
     return {**(network or {}), "identity": None if tls is None else tls.identity(*peers)}
+
+
+def dialling(network: Mapping[str, float] | None, tls: Tls | None, peer: int) -> dict[str, Any]:
+    """What a connection that this party opens to ``peer`` is made with. ConfigError where TLS is on and no name is
+    demanded of it."""
+    if tls is not None:
+        tls.refuse_anybody(peer)
+    return link_to(network, tls, peer)
 
 
 def refuse_other_name(channel: _core.Channel, tls: Tls | None, rank: int) -> None:
     """Raises IdentityError where a channel that was opened for several parties belongs to another one than ``rank``."""
-
     if tls is None or not tls.allowed(rank) or channel.peer_name in tls.allowed(rank):
         return
     raise IdentityError(f"the certificate for '{channel.peer_name}' is not that of party {rank}")
+
+
+def refuse_shared_names(*channels: _core.Channel) -> None:
+    """Raises IdentityError where this party and those at the other ends of ``channels`` are not all certified by
+    different names. Without TLS there are none."""
+    certified = [channels[0].names[0], *(channel.names[1] for channel in channels)]
+    for one, other in combinations(certified, 2):
+        shared = sorted(set(one) & set(other))
+        if shared:
+            raise IdentityError(
+                f"two of the three parties are certified by the same name, '{shared[0]}': the three must be "
+                "independent, each with a certificate and a name of its own"
+            )
+
+
+def expect_same_party(first: _core.Channel, further: _core.Channel) -> None:
+    """Raises IdentityError where two connections that should be of one party are certified by different names."""
+    if set(first.names[1]) != set(further.names[1]):
+        raise IdentityError(
+            f"a further connection of '{first.peer_name}' shows the certificate for '{further.peer_name}'"
+        )
 
 
 def refuse_open(tls: Tls | None, insecure: bool, *addresses: str | None) -> None:

@@ -26,6 +26,7 @@ from privml.session.agreement import agree as agree_on
 from privml.session.cutoff import ending_within
 from privml.session.dealer import dealer_connections
 from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
+from privml.session.identity import expect_same_party, refuse_shared_names
 from privml.session.lanes import Joiner, Link, public_seed, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.version import VERSION
@@ -199,6 +200,9 @@ def dealt_engine(
 ) -> Engine:
     """The engine of party 0 or 1 on its channels to the peer and the dealer, who learns ``words`` in clear."""
     peer, dealer, *dealing = channels
+    refuse_shared_names(peer, dealer)
+    for each in dealing:
+        expect_same_party(dealer, each)
     shake_hands(dealer, settings.hello(rank, DEALT_ROLE), peer=DEALER)
     tell_dealer(dealer, words)
     ends = {1 - rank: peer, DEALER: dealer}

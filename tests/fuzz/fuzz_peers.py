@@ -20,7 +20,10 @@ from privml.conversion import convert
 from privml.engines import threepc
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
-from privml.engines.threepc.links import DEALER
+from privml.engines.threepc.engine import ThreePartyEngine
+from privml.engines.threepc.links import DEALER, Links
+from privml.engines.threepc.party import Party
+from privml.engines.threepc.randomness import Stream
 from privml.errors import PeerDisconnected
 from privml.program import Program
 from privml.service.request import Service, ask, grant
@@ -38,7 +41,7 @@ TOKEN = bytes(range(32))
 class Script:
     """A channel from which a peer's bytes come as they were written beforehand."""
 
-    peer_name, peer_closed = "", False
+    peer_name, peer_closed, names = "", False, ([], [])
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -219,9 +222,33 @@ class Listening:
         return getattr(self._channel, name)
 
 
+class Unsealed:
+    """What is dealt, without encryption: peers that know the keys may seal what they like."""
+
+    def __init__(self, channel: Any) -> None:
+        self._channel = channel
+
+    def send(self, payload: np.ndarray) -> None:
+        self._channel.write_array(payload)
+        self._channel.flush()
+
+    def receive(self, size: int) -> np.ndarray:
+        return self._channel.read_array(size)
+
+
 def party_of_three(rank: int, channels: dict[int, Any], dealing: Any) -> None:
-    engine = threepc.established(channels, dealing, rank, "exact", 5)
+    """Behind the set-up, whose keys are the same each time."""
+    links = Links(rank, channels, dealing)
+    links._dealt = Unsealed(dealing)
+    streams = {peer: Stream(bytes([rank + peer]) * 32) for peer in channels}
+    engine = ThreePartyEngine(Party(links, streams), "exact")
     work(engine, torch.arange(6) - 2 if rank == 1 else None)
+
+
+def set_up(rank: int, said: bytes) -> None:
+    """The keys and their proofs, with peers that both say ``said``."""
+    mine = {peer: Script(said) for peer in range(3) if peer != rank}
+    threepc.established(mine, None if rank == 1 else Script(said[32:]), rank, "exact")
 
 
 @functools.cache
@@ -255,6 +282,9 @@ def heard() -> list[dict[Any, bytes]]:
 
 def one_of_three(data: bytes) -> None:
     rank = data[0] % 3 if data else 0
+    if data and data[0] >= 128:
+        set_up(rank, data[1:])
+        return
     scripts = {peer: bytearray(said) for peer, said in heard()[rank].items()}
     names = list(scripts)
     for at in range(1, len(data) - 7, 8):
@@ -282,5 +312,5 @@ TARGETS = (
     Target("handshake", greetings, greet, functools.partial(mutate_framed, start=9)),
     Target("agreement", settlements, settle, functools.partial(mutate_framed, start=1)),
     Target("connections", gatherings, gather),
-    Target("threepc", lambda: [bytes([rank]) for rank in range(3)], one_of_three),
+    Target("threepc", lambda: [*(bytes([rank]) for rank in range(3)), bytes([128, 9] + [0] * 95)], one_of_three),
 )

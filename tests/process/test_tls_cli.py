@@ -48,7 +48,7 @@ def test_a_query_between_certificates(folder: Path) -> None:
         for identity, words in (
             (tls("stranger-c", "server", "hospital-a"), "does not bear a name"),
             (tls("lab-b", "server", "stranger-c"), "the peer's certificate is for hospital-a"),
-            ([], "PeerDisconnected"),
+            ([], "ProtocolError: the peer speaks TLS and this party does not"),
         ):
             refused = privml(*ask, *identity, cwd=folder, check=False)
             assert refused.returncode == 1 and words in refused.stderr, refused.stderr
