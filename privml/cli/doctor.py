@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml doctor``: what this machine offers, and what to do about what is missing."""
+"""``privml doctor``: what this machine offers, and what to do about what is missing; with the settings of a party's
+TLS also its certificate, and the names that it demands of the others."""
 
 from __future__ import annotations
 
@@ -9,13 +10,15 @@ from omegaconf import DictConfig
 from rich.table import Table
 
 from privml.cli import console
-from privml.service.doctor import BROKEN, GOOD, LACKING, examine
+from privml.cli.settings import identity_of
+from privml.service.doctor import BROKEN, GOOD, LACKING, examine, examine_identity
 
 _COLOURS = {GOOD: "green", LACKING: "yellow", BROKEN: "red"}
 
 
 def run(config: DictConfig) -> None:
-    findings = examine()
+    tls = identity_of(config)["tls"]
+    findings = examine() if tls is None else [*examine_identity(tls), *examine()]
     table = Table("", "", "found", "what to do", title="privml doctor", title_justify="left")
     for finding in findings:
         table.add_row(finding.subject, f"[{_COLOURS[finding.state]}]{finding.state}[/]", finding.found, finding.advice)

@@ -17,6 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from privml.errors import ConfigError
+from privml.service.certificates import describe
+from privml.session.identity import ROLES, Tls
+
 GOOD, LACKING, BROKEN = "ok", "missing", "broken"
 _RELEASED = 2026
 
@@ -62,6 +66,34 @@ class Finding:
 def examine() -> list[Finding]:
     """Everything, in the order in which it is worth mending. Opens no connection beyond this machine."""
     return [*_core(), *_packages(), *_processor(), *_graphics(), *_system(), *_secrecy(), *_clock(), *_network()]
+
+
+def examine_identity(tls: Tls) -> list[Finding]:
+    """This party's certificate, and the names that it demands of the others, by rank."""
+    try:
+        tls.identity(*range(len(ROLES)))
+        said = describe(tls.certificate)
+    except ConfigError as error:
+        return [Finding("certificate", BROKEN, str(error), "see `privml certs`")]
+    expired = "expired" in said["valid until"]
+    state, advice = (BROKEN, "issue another one: `privml certs issue`") if expired else (GOOD, "")
+    findings = [Finding("certificate", state, f"{said['names']}, valid until {said['valid until']}", advice)]
+    own, taken = said["names"].split(", "), set()
+    for rank, role in enumerate(ROLES):
+        setting, demanded = f"network.tls.names.{role}", tls.allowed(rank)
+        if not demanded:
+            found, advice = (
+                "any name of the authority",
+                f"parties that dial it need {setting}=..., its certificate's name",
+            )
+            findings.append(Finding(f"name of the {role}", LACKING, found, advice))
+            continue
+        shared = taken.intersection(demanded)
+        state, advice = (BROKEN, "three parties need three names") if shared else (GOOD, "")
+        note = ", this party's own" if set(own).intersection(demanded) else ""
+        findings.append(Finding(f"name of the {role}", state, ", ".join(demanded) + note, advice))
+        taken.update(demanded)
+    return findings
 
 
 def _core() -> Iterator[Finding]:

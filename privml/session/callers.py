@@ -20,7 +20,7 @@ from privml.session.cutoff import ending_within
 from privml.session.handshake import Greeting, Hello, hear_hello
 from privml.session.session import HELLO_PATIENCE, WaitCallback
 
-# Waiting happens in slices, so that an interrupt is seen soon; while hellos are heard, further callers come in as often.
+# Waiting happens in slices, so that an interrupt is seen soon, and further callers come in while hellos are heard.
 _SLICE_SECONDS, _SHORT_SECONDS = 0.5, 0.05
 # Connections that are heard at a time; where one more comes, the oldest makes room.
 _MOST_HEARD = 64

@@ -17,7 +17,8 @@ from privml.session.address import parse_address
 
 # In place of a name, for a party that this one dials: it may be anybody whom the authority has certified.
 ANY_NAME = "ANY_NAME"
-_ROLES = ("server", "client", "dealer")
+# By rank.
+ROLES = ("server", "client", "dealer")
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,10 @@ class Tls:
     """This party's proof of its name, and the names it demands of the others.
 
     ``authority``: PEM file of the certificate that signs every party's; ``certificate`` and ``key``: PEM files of this
-    party's own. ``names``: rank of a party -> the names, one or several, that its certificate may bear. Every party that this
-    one dials needs an entry, since any party of the authority could pose as it otherwise; ``ANY_NAME`` allows just that
-    and warns. A party that dials this one and is not in it may bear any name the authority has signed. ``privml certs``
-    makes all of them.
+    party's own. ``names``: rank of a party -> the names, one or several, that its certificate may bear. Every party
+    that this one dials needs an entry, since any party of the authority could pose as it otherwise; ``ANY_NAME`` allows
+    just that and warns. A party that dials this one and is not in it may bear any name the authority has signed.
+    ``privml certs`` makes all of them.
     """
 
     authority: str | Path
@@ -48,12 +49,12 @@ class Tls:
     def refuse_anybody(self, rank: int) -> None:
         """For a party ``rank`` that this one dials: ConfigError where any party of the authority could pose as it; a
         warning where ``names`` say ANY_NAME."""
-        names, role = self._listed(rank), _ROLES[rank]
+        names, role = self._listed(rank), ROLES[rank]
         if not names:
             raise ConfigError(
-                f"this party dials party {rank} and demands no name of it, so that any party of the authority could "
-                f"pose as it: add its name, names={{{rank}: '...'}} or network.tls.names.{role}=... (`privml certs show "
-                f"file=...` prints the names of a certificate); {ANY_NAME} in its place accepts all of them"
+                f"this party dials party {rank}, the {role}, and demands no name of it: any party of the authority "
+                f"could pose as it. Add its name, names={{{rank}: '...'}} or network.tls.names.{role}=... (`privml "
+                f"certs show file=...` prints the names of a certificate); {ANY_NAME} in its place accepts all"
             )
         if ANY_NAME in names:
             warnings.warn(

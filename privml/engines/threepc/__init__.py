@@ -29,8 +29,8 @@ def established(
     kernels: Any = kernels_cpu,
 ) -> ThreePartyEngine:
     """An engine on connected channels (peer -> channel; ``dealing``: the one from party 2 to party 0): the pairwise
-    keys are agreed first, and all channels proved to belong to their owners. ``kernels``: see ``device.kernels_for``; each party has its own. ``test_seed`` makes all keys
-    deterministic (tests only)."""
+    keys are agreed first, and all channels proved to belong to their owners. ``kernels``: see ``device.kernels_for``;
+    each party has its own. ``test_seed`` makes all keys deterministic (tests only)."""
     links = Links(rank, channels, dealing)
     streams = {peer: Stream(key, kernels) for peer, key in agree_on_keys(links, test_seed).items()}
     return ThreePartyEngine(Party(links, streams, kernels), truncation)
