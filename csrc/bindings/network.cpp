@@ -8,6 +8,7 @@
 #include "bindings/arrays.h"
 #include "bindings/bytes.h"
 #include "net/memory.h"
+#include "net/sealed.h"
 #include "net/shaped.h"
 #include "net/tcp.h"
 #include "net/traced.h"
@@ -124,6 +125,39 @@ void define_traced(py::module_& m) {
           "All bytes sent, where they are kept.");
 }
 
+void define_sealed(py::module_& m) {
+  py::class_<SealedMessages>(m, "SealedMessages",
+                             "Messages of one direction of a channel, encrypted and authenticated.")
+      .def(py::init([](std::shared_ptr<Channel> channel, const py::bytes& key) {
+             return SealedMessages(std::move(channel), view_of(key));
+           }),
+           "channel"_a, "key"_a, "32 bytes, for this direction of this channel alone.")
+      .def(
+          "send",
+          [](SealedMessages& sealed, const py::array& message) {
+            const auto bytes = view<u8>(message, "message");
+            py::gil_scoped_release without_interpreter;
+            sealed.send(bytes);
+          },
+          "message"_a, "Sends a uint8 array.")
+      .def(
+          "receive",
+          [](SealedMessages& sealed, i64 count) {
+            expect(count >= 0, "count must not be negative");
+            py::array_t<u8> message(count);
+            const MutableBytes bytes{message.mutable_data(), static_cast<std::size_t>(count)};
+            {
+              py::gil_scoped_release without_interpreter;
+              sealed.receive(bytes);
+            }
+            return message;
+          },
+          "count"_a,
+          "The next message, of `count` bytes; SecurityAbort when the peer has sent another one.")
+      .def_readonly_static("tag_bytes", &SealedMessages::kTagBytes)
+      .def_readonly_static("piece_bytes", &SealedMessages::kPieceBytes);
+}
+
 void define_identity(py::module_& m) {
   py::class_<TlsIdentity>(m, "TlsIdentity",
                           "A party's certificate, and whom it talks to under TLS 1.3.")
@@ -158,6 +192,7 @@ void define_listener(py::module_& m) {
 void define_network(py::module_& m) {
   define_channel(m);
   define_traced(m);
+  define_sealed(m);
   define_identity(m);
   define_listener(m);
   m.def(

@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 import torch
 from certified import CLIENT, DEALER, NAMES, SERVER, ends, make_certificates, tls
-from parties import run_both
 from ports import reserved
 
 import privml
 from privml import _core
 from privml.engines import threepc
-from privml.engines.threepc.dealing import TAG_BYTES, Dealt
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError, SecurityAbort
 from privml.session.connect import accept, listening, reach, reaching_dealer
 from privml.session.dealer import DEALER_MAGIC
@@ -26,6 +24,7 @@ from privml.session.session import Settings, open_session
 SECONDS = 10.0
 SETTINGS = Settings("threepc", truncation="exact")
 PROOF_BYTES = 32
+TAG_BYTES = _core.SealedMessages.tag_bytes
 
 
 @pytest.fixture(scope="module")
@@ -207,38 +206,38 @@ def test_somebody_between_two_parties_is_noticed():
     assert any(isinstance(error, IdentityError) for error in outcomes)
 
 
-class Wire:
-    """A channel that keeps what crosses it, and changes one byte of the message ``changed``."""
-
-    def __init__(self, channel, changed=None):
-        self._channel, self._changed, self.crossed = channel, changed, []
-
-    def write_array(self, data):
-        data = data.copy()
-        if len(self.crossed) == self._changed:
-            data[3] ^= 1
-        self.crossed.append(data.tobytes())
-        self._channel.write_array(data)
-
-    def __getattr__(self, name):
-        return getattr(self._channel, name)
+def crossing(payloads):
+    """The bytes of ``payloads`` and of their tags."""
+    piece = _core.SealedMessages.piece_bytes
+    return sum(size + -(-size // piece) * TAG_BYTES for size in map(len, payloads))
 
 
 def dealt(payloads, changed=None, key_of_receiver=bytes(32)):
-    """What party 0 receives of ``payloads``, and what crosses the connection."""
-    wire = []
+    """What party 0 receives of ``payloads`` (or its error), and what crosses the connection, where somebody flips a bit
+    of the byte ``changed``."""
+    near, far = _core.memory_pair(), _core.memory_pair()
+    for channel in (*near, *far):
+        channel.set_deadline(SECONDS)
 
-    def party(rank, channel):
-        if rank == 0:
-            line = Dealt(channel, key_of_receiver)
-            return [line.receive(payload.size) for payload in payloads]
-        wire.append(Wire(channel, changed))
-        line = Dealt(wire[0], bytes(32))
+    def send():
+        line = _core.SealedMessages(near[0], bytes(32))
         for payload in payloads:
             line.send(payload)
-        return None
 
-    return run_both(party)[0], wire[0].crossed
+    def between():
+        crossed = bytearray(near[1].read(crossing(payloads)))
+        if changed is not None:
+            crossed[changed] ^= 1
+        far[0].write(bytes(crossed))
+        far[0].flush()
+        return bytes(crossed)
+
+    def receive():
+        line = _core.SealedMessages(far[1], key_of_receiver)
+        return [line.receive(payload.size) for payload in payloads]
+
+    _, crossed, received = ends(send, between, receive)
+    return received, crossed
 
 
 PAYLOADS = [np.arange(size, dtype=np.uint8) for size in (1, 32, 255)] + [np.zeros(600_000, np.uint8)]
@@ -248,12 +247,11 @@ def test_what_is_dealt_crosses_encrypted():
     received, crossed = dealt(PAYLOADS)
     for payload, got in zip(PAYLOADS, received, strict=True):
         np.testing.assert_array_equal(payload, got)
-    assert [len(piece) - TAG_BYTES for piece in crossed] == [1, 32, 255, 1 << 18, 1 << 18, 600_000 - (1 << 19)]
-    assert bytes(range(32)) not in b"".join(crossed)
-    assert len({piece[:100] for piece in crossed[3:]}) == 3, "equal pieces look different"
+    assert bytes(range(16)) not in crossed and bytes(16) not in crossed
+    assert dealt(PAYLOADS[:1])[1] == crossed[:17], "tests fix the key"
 
 
-@pytest.mark.parametrize("changed", [1, 4])
+@pytest.mark.parametrize("changed", [0, 16, 17, 400, 70_000, -1])
 def test_a_changed_byte_of_it_ends_the_session(changed):
     received, _ = dealt(PAYLOADS, changed)
     assert isinstance(received, SecurityAbort)
@@ -262,3 +260,22 @@ def test_a_changed_byte_of_it_ends_the_session(changed):
 def test_another_key_opens_nothing():
     received, _ = dealt(PAYLOADS, key_of_receiver=bytes([1] * 32))
     assert isinstance(received, SecurityAbort)
+
+
+def test_the_engine_deals_encrypted():
+    """What the dealer writes for party 0 is nowhere on the connection."""
+    payload = np.zeros(100_000, np.uint8)
+    pairs, dealing = wires()
+    traced = _core.TracedChannel(dealing[1], True)
+
+    def party(rank):
+        def run():
+            channels, end = place(rank, (pairs, (dealing[0], traced)))
+            engine = threepc.established(channels, end, rank)
+            engine.party.links.deal(payload if rank == 2 else None, payload.size)
+
+        return run
+
+    assert ends(*(party(rank) for rank in range(3))) == [None] * 3
+    sent = traced.sent()
+    assert len(sent) == PROOF_BYTES + crossing([payload]) and bytes(16) not in sent

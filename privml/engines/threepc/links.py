@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from privml.engines.threepc.dealing import Dealt
+from privml import _core
 
 PHASES = ("setup", "preprocess", "online")
 DEALER = 2
@@ -51,7 +51,7 @@ class Links:
         self.rank = rank
         self.counts = Counts()
         self._channels, self._dealing = dict(channels), dealing
-        self._dealt: Dealt | None = None
+        self._dealt: Any = None  # see seal_dealing
         self._clock = 0
         for channel in (*self._channels.values(), dealing):
             if channel is not None:
@@ -75,9 +75,10 @@ class Links:
         return received
 
     def seal_dealing(self, key: bytes) -> None:
-        """What is dealt from here on is encrypted under ``key``, 32 bytes that parties 0 and 2 alone know and use for
-        nothing else."""
-        self._dealt = Dealt(self._dealing, key)
+        """What is dealt from here on is encrypted and authenticated (AES-256-GCM) under ``key``, 32 bytes that parties
+        0 and 2 alone know and use for nothing else. The tags of 16 bytes, one for each 65,520 bytes, are counted as
+        frames' headers and TLS's records are: not at all."""
+        self._dealt = _core.SealedMessages(self._dealing, key)
 
     def _guarded(self, step: Callable[..., Result], *arguments: Any) -> Result:
         try:
