@@ -15,8 +15,8 @@ from privml import _core
 from privml.errors import ConfigError, IdentityError
 from privml.session.address import parse_address
 
-# In place of a name, for a party that this one dials: it may be anybody whom the authority has certified.
 ANY_NAME = "ANY_NAME"
+"""In place of a name, for a party that this one dials: it may be anybody whom the authority has certified."""
 # By rank.
 ROLES = ("server", "client", "dealer")
 
