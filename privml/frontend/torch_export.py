@@ -16,6 +16,7 @@ from torch._ops import OpOverload
 from privml.dispatch import HINTS
 from privml.encoding import is_mask
 from privml.errors import InvalidInput, UnsupportedOperator
+from privml.frontend.randomness import refuse_training
 from privml.graph import attribute, calls, is_allowed, mark_secrets, operators, source_line
 
 aten = torch.ops.aten
@@ -43,13 +44,15 @@ def export(
     written in the model's code public ones. With ``dynamic_batch`` the first dimension of every input may vary
     where the model allows it. The graph returns a flat tuple.
 
-    Raises UnsupportedOperator naming every operator that has no secure implementation, InvalidInput when the
-    model cannot be run or traced.
+    Raises UnsupportedOperator naming every operator that has no secure implementation, and with file and line those
+    that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput when the model
+    cannot be run or traced.
     """
     example_inputs = tuple(example_inputs)
     with _evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported = _trace(module, example_inputs, dynamic_batch)
+        refuse_training(exported.graph)
         exported = _decompose(exported)
         graph_module = exported.module()
     return _clean(graph_module, exported)

@@ -13,20 +13,11 @@ from privml.frontend.onnx.table import Node, Run, operator
 
 @operator("BatchNormalization", buffers=(3, 4))
 def batch_norm(node: Node) -> Run:
-    epsilon, momentum = node.attribute("epsilon", 1e-5), node.attribute("momentum", 0.9)
-    training = node.flag("training_mode")
-
-    def run(x: Any, weight: Any, bias: Any, mean: Any, variance: Any) -> Any:
-        if not training:
-            return F.batch_norm(x, mean, variance, weight, bias, False, 0.0, epsilon)
-        axes = [0, *range(2, x.dim())]
-        y = F.batch_norm(x, None, None, weight, bias, True, 0.0, epsilon)
-        new_mean = x.mean(axes)
-        new_variance = x.var(axes, correction=0)
-        blend = [momentum * old + (1 - momentum) * new for old, new in ((mean, new_mean), (variance, new_variance))]
-        return y, *blend
-
-    return run
+    epsilon = node.attribute("epsilon", 1e-5)
+    node.ignore("momentum")
+    if node.flag("training_mode"):
+        node.refuse("training_mode: it normalizes by the batch at hand; export the model for inference (model.eval())")
+    return lambda x, weight, bias, mean, variance: F.batch_norm(x, mean, variance, weight, bias, False, 0.0, epsilon)
 
 
 @operator("InstanceNormalization")
