@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -16,7 +17,7 @@ import torch
 
 from privml.context import Session
 from privml.dispatch import FUNCTIONS, dispatch
-from privml.errors import SecretLeakError
+from privml.errors import SecretLeakError, UnsupportedOperator
 from privml.formats import Format, Owned, Placement, Shared
 
 Share = tuple[torch.Tensor, ...]
@@ -119,20 +120,13 @@ class SecretTensor(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         return dispatch(func, args, kwargs or {})
 
-    def __tensor_flatten__(self) -> tuple[list[str], Any]:
-        names = [f"_component_{i}" for i in range(len(self.share))]
-        return names, (self.cell, self.session, self.dtype)
+    def __tensor_flatten__(self) -> NoReturn:
+        """What tracers call first on a tensor: nothing has been computed yet."""
+        raise _untraceable()
 
     @staticmethod
-    def __tensor_unflatten__(inner: dict, meta: Any, outer_size: Any, outer_stride: Any) -> SecretTensor:
-        cell, session, dtype = meta
-        share = tuple(inner[name] for name in sorted(inner, key=lambda n: int(n.rsplit("_", 1)[1])))
-        return SecretTensor(share, cell.format, cell.placement, session, dtype)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_component_"):
-            return self.share[int(name.removeprefix("_component_"))]
-        raise AttributeError(f"SecretTensor has no attribute {name!r}")
+    def __tensor_unflatten__(inner: dict, meta: Any, outer_size: Any, outer_stride: Any) -> NoReturn:
+        raise _untraceable()
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         where = "shared" if not isinstance(self.placement, Owned) else f"owned by party {self.placement.party}"
@@ -189,6 +183,25 @@ class SecretTensor(torch.Tensor):
             "share_memory_() would hand other processes memory that a SecretTensor does not have; "
             "open a session in each process instead"
         )
+
+
+def _untraceable() -> UnsupportedOperator:
+    text = (
+        "torch.compile and torch.export cannot trace secret tensors: they run a model on tensors without values. Call the "
+        "module or function as it is; privml.compile_step(step, *example) compiles a training step, and privml.convert "
+        "a model for inference (before its weights are made secret)"
+    )
+    dynamo = sys.modules.get("torch._dynamo.exc")
+    if not hasattr(dynamo, "ShortenTraceback"):
+        return UnsupportedOperator(text)
+
+    class Untraceable(UnsupportedOperator, dynamo.ShortenTraceback):
+        """What torch.compile hands on; it takes other errors for its own and explains them on a page."""
+
+        def remove_dynamo_frames(self) -> UnsupportedOperator:
+            return UnsupportedOperator(text)
+
+    return Untraceable(text)
 
 
 def _short(fmt: Format) -> str:
