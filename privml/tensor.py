@@ -187,9 +187,9 @@ class SecretTensor(torch.Tensor):
 
 def _untraceable() -> UnsupportedOperator:
     text = (
-        "torch.compile and torch.export cannot trace secret tensors: they run a model on tensors without values. Call the "
-        "module or function as it is; privml.compile_step(step, *example) compiles a training step, and privml.convert "
-        "a model for inference (before its weights are made secret)"
+        "torch.compile and torch.export cannot trace secret tensors: they run a model on tensors without values. Call "
+        "the module or function as it is; privml.compile_step(step, *example) compiles a training step, and "
+        "privml.convert a model for inference (before its weights are made secret)"
     )
     dynamo = sys.modules.get("torch._dynamo.exc")
     if not hasattr(dynamo, "ShortenTraceback"):

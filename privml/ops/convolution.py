@@ -10,6 +10,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.engines.base import Engine, Share
+from privml.errors import InvalidInput
 from privml.formats import Placement
 from privml.ops.product import add_bias, public_factor, widened
 from privml.ops.values import (
@@ -55,6 +56,8 @@ def two_dimensional(
         return NotImplemented
     stride, padding, dilation = (pairs(v, rank) for v in (stride, padding, dilation))
     output_padding = pairs(output_padding, rank)
+    if min((*stride, *dilation)) < 1:
+        raise InvalidInput(f"convolution: stride {list(stride)} and dilation {list(dilation)} must be positive")
     if rank == 1:
         x, weight = x.unsqueeze(2), weight.unsqueeze(2)
         stride, dilation = [1, *stride], [1, *dilation]

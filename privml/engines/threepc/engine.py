@@ -162,6 +162,9 @@ class ThreePartyEngine(Engine):
         return self._opened("multiply", a, b, out_bits)
 
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        left, right = a.share[0].shape, b.share[0].shape
+        if left[:-2] != right[:-2] or left[-1] != right[-2]:
+            raise ValueError(f"matmul: shapes {tuple(left)} and {tuple(right)} do not fit")
         return self._opened("matmul", a, b, out_bits)
 
     def conv2d(
