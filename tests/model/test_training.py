@@ -295,32 +295,6 @@ def no_schedule(optimizer):
     return torch.optim.lr_scheduler.ConstantLR(optimizer, 1.0)
 
 
-@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop])
-def test_adaptive_optimizers_learn_with_the_formats_that_the_warning_names(kind, open_session, recwarn):
-    x, y = torch.randn(6, 3, generator=torch.Generator().manual_seed(1)), torch.arange(6) % 4
-    clear = dense_net()
-
-    def make(parameters):
-        return kind(parameters, lr=0.05, eps=1e-3)
-
-    expected = fit(clear, F.cross_entropy, x, y, make, no_schedule, 6)
-    with open_session(scale=24):
-        model = privml.secret(dense_net(), owner=0)
-        losses = fit(model, F.cross_entropy, privml.share(x, owner=1), privml.share(y, owner=1), make, no_schedule, 6)
-    assert expected[-1] < expected[0] - 0.05 and max(abs(a - b) for a, b in zip(losses, expected, strict=True)) < 0.01
-    assert not [w for w in recwarn if "will not learn" in str(w.message)]
-
-
-@pytest.mark.parametrize("scale, eps", [(16, 1e-3), (24, 1e-8)])
-def test_adam_with_formats_that_are_too_coarse_is_warned_of(scale, eps):
-    with privml.local("plain", scale=scale):
-        model = privml.secret(dense_net(), owner=0)
-        optimizer = torch.optim.Adam(model.parameters(), eps=eps)
-        model(privml.share(torch.ones(2, 3))).sum().backward()
-        with pytest.warns(UserWarning, match=r"scale=24 or more and pass eps=1e-3"):
-            optimizer.step()
-
-
 def test_adam_of_torch_as_it_is_learns_in_floating_point():
     x, y = torch.randn(6, 3, generator=torch.Generator().manual_seed(1)), torch.arange(6) % 4
     expected = fit(dense_net(), F.cross_entropy, x, y, lambda p: torch.optim.Adam(p, 0.05), no_schedule, 6)
