@@ -239,7 +239,7 @@ def first(task: Task, config: DictConfig) -> nn.Module:
 
 def optimizer_of(recipe: DictConfig, parameters: Any) -> torch.optim.Optimizer:
     if recipe.optimizer == "adam":
-        return torch.optim.Adam(parameters, recipe.rate, eps=recipe.get("eps", 1e-3), weight_decay=recipe.weight_decay)
+        return torch.optim.Adam(parameters, recipe.rate, eps=recipe.get("eps", 1e-8), weight_decay=recipe.weight_decay)
     return torch.optim.SGD(parameters, recipe.rate, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
 
 

@@ -20,10 +20,10 @@ from privml.ops import adaptive
 from privml.tensor import SecretTensor
 
 _ADAM = (torch.optim.Adam, torch.optim.AdamW)
-# Those that are computed by torch, operator by operator.
+# All that divide by the root of a mean, or sum, of squares; torch computes derived classes operator by operator.
 _OTHERS = (
-    torch.optim.Adadelta, torch.optim.Adagrad, torch.optim.Adam, torch.optim.Adamax, torch.optim.AdamW,
-    torch.optim.NAdam, torch.optim.RAdam, torch.optim.RMSprop,
+    torch.optim.Adadelta, torch.optim.Adagrad, torch.optim.Adam, torch.optim.AdamW, torch.optim.NAdam,
+    torch.optim.RAdam, torch.optim.RMSprop,
 )  # fmt: skip
 # With so many fractional bits squares of gradients of 2^-8 are seen, and quotients by eps stay in range.
 LEAST_SCALE, LEAST_EPS = 24, 2.0**-10

@@ -37,6 +37,7 @@ RECIPES = {
     "gru": ["train=gru", "way=traced"],
     "relevance": ["train=relevance", "train.settings.features=20", "train.settings.hidden=[6]"],
     "mlp": ["train=mlp", "train.settings.hidden=[8]", "train.batch=8"],
+    "adam": ["train=small", "split=vertical", "train.optimizer=adam", "train.rate=0.01"],
     "floats": ["train=small", "floating=float32", "train.optimizer=adam", "train.rate=0.05", "+train.eps=1e-8"],
 }
 
