@@ -44,6 +44,8 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "queue_seconds": (_DURATION, 0),
     "session_seconds": (_DURATION, 0),
     "sessions_per_name": (_WHOLE, 0),
+    "query_rows": (_WHOLE, 1),
+    "query_elements": (_WHOLE, 1),
     "half_open": (_WHOLE, 1),
     "hello_seconds": (_NUMBER, 0),
     "drain_seconds": (_DURATION, 0),

@@ -99,6 +99,7 @@ class Dealer(Host[Gathering]):
     ) -> None:
         super().__init__(*places, **options)
         self._program, self._settings, self._on_end = program, settings, on_end
+        self._limit = options["capacity"].query_limit
         self._patience = min(options["capacity"].hello_seconds, self.deadline)
         self._lobby = Lobby(self._patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls)
         self._counting, self._begun, self.ended = threading.Lock(), 0, 0
@@ -167,7 +168,7 @@ class Dealer(Host[Gathering]):
             self._begun += 1
         self.events.tell("started", name, peer=guest.peer, waited=start - guest.since)
         try:
-            dealt = deal_session(guest, Program(self._program.body), self._settings, self.deadline)
+            dealt = deal_session(guest, Program(self._program.body), self._settings, self.deadline, limit=self._limit)
         except Exception as error:  # whatever the others do, the next ones are served
             error, result = self.cause(guest, error)
             text = f"a session ended before its answer: {one_line(error)}"

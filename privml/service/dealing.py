@@ -6,8 +6,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from privml.errors import PeerDisconnected, ProtocolError
+from privml.errors import InvalidInput, PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER, Program
+from privml.service.query_limit import LARGEST_QUERY, QueryLimit
 from privml.service.request import Shape, checked_shapes
 from privml.session.agreement import Words, agree
 from privml.session.deal import open_dealer, set_patience
@@ -41,33 +42,41 @@ class Dealt:
 
 
 def deal_session(
-    gathering: Gathering, program: Program, settings: Settings, deadline: float, idle: float = LONGEST_IDLE
+    gathering: Gathering,
+    program: Program,
+    settings: Settings,
+    deadline: float,
+    idle: float = LONGEST_IDLE,
+    limit: QueryLimit = LARGEST_QUERY,
 ) -> Dealt:
     """The session of the parties gathered, to its end; see ``open_dealer`` for ``deadline`` and errors. Between two
-    queries it may be ``idle`` for so many seconds."""
+    queries it may be ``idle`` for so many seconds; ``limit``: how large a query it takes on."""
     start, queries, told = time.monotonic(), 0, []
 
     def check(words: Words) -> None:
-        checked_shapes(words, program)
+        checked_shapes(words, program, limit)
         told.append(words)
 
     with open_dealer(gathering, settings, check, deadline=deadline) as session:
         while told:
-            shapes = checked_shapes(told[-1], program)
+            shapes = checked_shapes(told[-1], program, limit)
             for output in program.results(session, *shapes):
                 reveal(output, to=INPUT_OWNER)
             session.engine.finish()
             queries, seconds = queries + 1, time.monotonic() - start
-            told = _next(gathering, program, idle, deadline)
+            told = _next(gathering, program, limit, idle, deadline)
     return Dealt(shapes, seconds, session.ledger.frozen(), queries)
 
 
-def _next(gathering: Gathering, program: Program, idle: float, deadline: float) -> list[Words]:
+def _next(gathering: Gathering, program: Program, limit: QueryLimit, idle: float, deadline: float) -> list[Words]:
     """What both parties say about their next query; nothing when they have none."""
     told: list[Words] = []
+    refused: list[InvalidInput] = []
 
     def hear(words: Words) -> tuple[None, Words]:
-        checked_shapes(words, program)
+        if refused:
+            raise refused[0]
+        checked_shapes(words, program, limit)
         if told and told[0] != words:
             raise ProtocolError("the parties 0 and 1 told the dealer different things")
         told.append(words)
@@ -80,6 +89,8 @@ def _next(gathering: Gathering, program: Program, idle: float, deadline: float) 
             agree(channels[0], {}, hear, "party 0 gives up")
         except PeerDisconnected:
             return []
+        except InvalidInput as error:  # the other party is to hear of it too
+            refused.append(error)
         set_patience(gathering, deadline)
         agree(channels[1], {}, hear, "party 1 gives up")
     return told

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from privml.errors import ConfigError
 from privml.service.door import HALF_OPEN, HELLO_SECONDS
+from privml.service.query_limit import ELEMENTS, ROWS, QueryLimit
 
 # How much the duration of the newest session counts in the average that retry_after reckons with.
 _NEWEST = 0.2
@@ -29,8 +30,8 @@ class Capacity:
     """What a service takes on: ``workers`` sessions at a time, each for ``session_seconds`` at most (0: as long as it
     takes), ``queue`` more that wait, each for ``queue_seconds`` at most, and of all these ``sessions_per_name`` with
     peers that have proved one name (0: as many as there is room for); ``half_open`` connections that have not said what
-    they want, each for ``hello_seconds`` at most. Ending, it waits ``drain_seconds`` for the sessions under way. Raises
-    ConfigError."""
+    they want, each for ``hello_seconds`` at most. A query has at most ``query_rows`` rows and ``query_elements``
+    elements (``QueryLimit``). Ending, it waits ``drain_seconds`` for the sessions under way. Raises ConfigError."""
 
     workers: int = 4
     queue: int = 16
@@ -40,6 +41,8 @@ class Capacity:
     drain_seconds: float = 30.0
     session_seconds: float = SESSION_SECONDS
     sessions_per_name: int = 0
+    query_rows: int = ROWS
+    query_elements: int = ELEMENTS
 
     def __post_init__(self) -> None:
         for name, least in (("workers", 1), ("queue", 0), ("half_open", 1), ("sessions_per_name", 0)):
@@ -48,6 +51,11 @@ class Capacity:
         for name in ("queue_seconds", "hello_seconds", "drain_seconds", "session_seconds"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ConfigError(f"{name}={getattr(self, name)} must be a number of seconds")
+        QueryLimit(self.query_rows, self.query_elements)
+
+    @property
+    def query_limit(self) -> QueryLimit:
+        return QueryLimit(self.query_rows, self.query_elements)
 
 
 DEFAULT_CAPACITY = Capacity()

@@ -23,12 +23,13 @@ from privml.program import Program
 from privml.service.deal import DEALER_CAPACITY, Dealt, deal
 from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
 from privml.service.query import query
+from privml.service.query_limit import MOST_ELEMENTS, MOST_ROWS
 from privml.service.serve import Answered, serve
 
 
 def unlimited(capacity: Capacity) -> Capacity:
     """Both sides are the same person's, who can end a run that takes too long."""
-    return replace(capacity, session_seconds=0)
+    return replace(capacity, session_seconds=0, query_rows=MOST_ROWS, query_elements=MOST_ELEMENTS)
 
 
 def tell(event: str, **content: Any) -> None:

@@ -5,7 +5,6 @@ correlations come from."""
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,13 +19,12 @@ from privml.program import Program
 from privml.service.aborts import Aborts
 from privml.service.choose_active_ot import active_forecasts, named_active_choice
 from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
+from privml.service.query_limit import LARGEST_QUERY, QueryLimit
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, attest, hear
 from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
 from privml.session.session import Settings, active_engine, dealt_engine, make_engine, tell_dealer
 
-# Bounds what a client can make the server allocate.
-LARGEST_INPUT = 1 << 24
 # Seconds; more than any server waits for a next query.
 LONGEST_IDLE = 1e9
 
@@ -36,13 +34,14 @@ Shape = tuple[int, ...]
 @dataclass(frozen=True, slots=True)
 class Service:
     """What a party of a query brings along; ``link`` is what ot=auto reckons with at the server, ``aborts`` how often
-    its sessions with each client have failed."""
+    its sessions with each client have failed, ``limit`` the largest query that it takes on."""
 
     program: Program
     settings: Settings
     preprocessing: StoreHalf | None = None
     link: LinkProfile = LinkProfile()
     aborts: Aborts = field(default_factory=Aborts)
+    limit: QueryLimit = LARGEST_QUERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +209,7 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if service.settings.ring is not None:
             service.aborts.require_trust(channel.peer_name, service.settings.ring)
-        shapes = checked_shapes(theirs, service.program)
+        shapes = checked_shapes(theirs, service.program, service.limit)
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
         ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
         # A small ring tolerates few failed sessions, and a client may leave while something is made ahead.
@@ -305,15 +304,16 @@ def _terms(
     return Terms(shapes, used, drawn, allotment, half, why, room)
 
 
-def checked_shapes(words: dict[str, Any], program: Program) -> tuple[Shape, ...]:
-    """The inputs' shapes that the other side announces; InvalidInput for those that the program does not take."""
+def checked_shapes(words: dict[str, Any], program: Program, limit: QueryLimit) -> tuple[Shape, ...]:
+    """The inputs' shapes that the other side announces; InvalidInput for those that the program does not take, and for
+    more than ``limit`` allows."""
     announced, specs = words.get("inputs"), program.inputs
     if not isinstance(announced, list) or len(announced) != len(specs):
         raise InvalidInput(f"the program takes {len(specs)} input(s)")
     for spec, shape in zip(specs, announced, strict=True):
-        sizes = isinstance(shape, list) and all(type(n) is int and 0 < n <= LARGEST_INPUT for n in shape)
-        if not sizes or math.prod(shape) > LARGEST_INPUT:
+        if not isinstance(shape, list) or not all(type(n) is int and n > 0 for n in shape):
             raise InvalidInput(f"input {spec.name!r}: no shape that this party accepts")
         if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
             raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects {list(spec.shape)}")
+    limit.check(specs, announced)
     return tuple(tuple(shape) for shape in announced)

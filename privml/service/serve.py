@@ -59,8 +59,9 @@ def serve(
     returns their number.
 
     ``program`` carries the weights. Each client is a session of its own, on a thread of its own; ``capacity`` says how
-    many there may be at a time. Whatever goes wrong in one ends that one with one line to ``log``. ``deadline``:
-    seconds that a read may wait for a client. ``threads``: lanes of each session, each with a connection of its own.
+    many there may be at a time, and how large a query is at most. Whatever goes wrong in one ends that one with one
+    line to ``log``. ``deadline``: seconds that a read may wait for a client. ``threads``: lanes of each session, each
+    with a connection of its own.
     ``on_listening`` gets the port; ``on_event`` everything that happens (see ``privml.service.events``), on any
     thread, one at a time. ``on_state`` how it stands, whenever that changes. ``progress`` is
     called on the thread of each session. ``monitor``: the address of this
@@ -76,7 +77,8 @@ def serve(
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring)
-    service = Service(program, settings, preprocessing, link_profile or LinkProfile(**(network or {})))
+    link = link_profile or LinkProfile(**(network or {}))
+    service = Service(program, settings, preprocessing, link, limit=capacity.query_limit)
     refuse_insecure(settings, None, listen, dealer)
     refuse_open(tls, insecure, listen, dealer)
     load_torch()

@@ -10,7 +10,7 @@ from privml import _core
 from privml.context import Session
 from privml.engines.threepc import established
 from privml.engines.threepc.device import kernels_for
-from privml.errors import PeerDisconnected, ProtocolError
+from privml.errors import InvalidInput, PeerDisconnected, ProtocolError
 from privml.session.agreement import Words, agree
 from privml.session.connect import accept
 from privml.session.cutoff import ending_within
@@ -40,8 +40,11 @@ def open_dealer(
     channels are closed then.
     """
     told: list[Words] = []
+    refused: list[InvalidInput] = []
 
     def hear(words: Words) -> tuple[None, Words]:
+        if refused:
+            raise refused[0]
         check(words)
         if told and told[0] != words:
             raise ProtocolError("the parties 0 and 1 told the dealer different things")
@@ -55,7 +58,12 @@ def open_dealer(
         for rank in range(DEALER):
             with ending_within(HELLO_PATIENCE * deadline, gathering, f"the hello of party {rank}"):
                 shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
-            agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
+            try:
+                agree(channels[rank, 0], {}, hear, f"party {rank} gives up")
+            except InvalidInput as error:  # the other party is to hear of it too
+                refused.append(error)
+        if refused:
+            raise refused[0]
         ends = {rank: channels[rank, 0] for rank in range(DEALER)}
         engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed, kernels_for(settings.device))
         set_patience(gathering, deadline)
