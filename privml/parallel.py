@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a program's graph over the lanes of a session: independent nodes side by side, so that their rounds overlap.
 
-What runs where is decided by ``privml.schedule`` from a rehearsal: the graph on zeros, on an engine that only counts.
+What runs where is decided by ``privml.schedule`` from a rehearsal: the graph on shapes, on an engine that only counts.
 Both parties rehearse alike, so their lanes meet the same nodes in the same order. A node waits for its inputs and tells
 its lane's message clock how deep they are; depth therefore stays exact.
 """
@@ -21,6 +21,7 @@ from torch import fx
 
 from privml.context import Session, lane
 from privml.context import node as current
+from privml.engines.shape_tensor import zeros
 from privml.errors import PeerDisconnected
 from privml.execution import call_node, execute
 from privml.formats import Boolean
@@ -53,6 +54,8 @@ class Plan:
 
 
 Plans = dict[Any, Plan | None]
+# Neither a plan nor that there is none.
+_UNKNOWN: Any = object()
 # Plans that a program remembers.
 KEPT_PLANS = 256
 
@@ -70,9 +73,8 @@ def run_graph(
         return execute(graph, inputs, attributes, session)
     plans = {} if plans is None else plans
     key = (engine.lanes, engine.ot, tuple(_kind(value) for value in inputs))
-    if key in plans:
-        plan = plans[key]
-    else:
+    plan = plans.get(key, _UNKNOWN)  # sessions on other threads may clear them
+    if plan is _UNKNOWN:
         plan = _plan(graph, inputs, attributes, session)
         if len(plans) >= KEPT_PLANS:  # peers choose the shapes
             plans.clear()
@@ -166,8 +168,8 @@ def _zeros_like(value: Any, session: Session) -> Any:
     if not isinstance(value, SecretTensor):
         return value
     kind = torch.uint8 if isinstance(value.format, Boolean) else torch.int64
-    zeros = torch.zeros(tuple(value.shape), dtype=kind)
-    return SecretTensor((zeros,), value.format, value.placement, session, value.dtype)
+    nothing = zeros(value.shape, kind, session.engine.counts_only)
+    return SecretTensor((nothing,), value.format, value.placement, session, value.dtype)
 
 
 def _converted(value: SecretTensor) -> int:

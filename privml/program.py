@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,7 +63,6 @@ class Program:
         self._correlations: dict[tuple, Correlations] = {}
         self._demands: dict[tuple, dict[str, Any]] = {}
         self._plans: Plans = {}
-        self._counting = threading.Lock()  # one count on zeros at a time: clients choose how large they are
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
         if weights is not None:
             self.weights = dict(weights)
@@ -197,8 +195,7 @@ class Program:
         known = self._correlations.get(key)  # sessions on other threads may clear them
         if known is None:
             engine = _meter(0, ot, threads)
-            with self._counting:
-                self.metered(engine, *shapes)
+            self.metered(engine, *shapes)  # without a lock: no client waits for the count of another one
             counts = [engine.lane(index).counters() for index in range(threads)]
             first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
             known = Correlations(first.from0, first.from1, tuple(further))
@@ -239,12 +236,11 @@ class Program:
         if known is None:
             engine = _active_meter(INPUT_OWNER, OtChoice("ideal"), ring, truncation)
             session = self.session_meter(engine)
-            with self._counting:
+            session.query(shapes)
+            known = engine.drawn()
+            if further:
                 session.query(shapes)
-                known = engine.drawn()
-                if further:
-                    session.query(shapes)
-                    known = difference(engine.drawn(), known)
+                known = difference(engine.drawn(), known)
             if len(self._demands) >= KEPT_COUNTS:
                 self._demands.clear()
             self._demands[key] = known

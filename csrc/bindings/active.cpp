@@ -77,7 +77,7 @@ py::tuple input(ActiveSession& session, const std::optional<py::array>& value, c
 py::tuple input_bits(ActiveSession& session, const std::optional<py::array>& value,
                      const Shape& shape, int owner) {
   const auto mine = owned(session, value, owner, shape);
-  ShareResult out = bit_result(shape);
+  ShareResult out = bit_result(session, shape);
   session.run(
       [&]<class R>(Session<R>& s) {
         spdz2k::WordShares<R> share(out.size());
@@ -94,7 +94,7 @@ py::tuple input_bits(ActiveSession& session, const std::optional<py::array>& val
 py::object reveal(ActiveSession& session, const Components& a, int bits, int to) {
   const Numbers x(session, a, "a");
   const bool learns = to == spdz2k::kBothParties || to == session.rank();
-  Result<u64> out(learns ? x.shape : Shape{0});
+  Result<u64> out(session, learns ? x.shape : Shape{0});
   session.run(
       [&]<class R>(Session<R>& s) {
         const auto share = x.load<R>();
@@ -107,7 +107,7 @@ py::object reveal(ActiveSession& session, const Components& a, int bits, int to)
 py::object reveal_bits(ActiveSession& session, const Components& a, int to) {
   const Bits x(a, "a");
   const bool learns = to == spdz2k::kBothParties || to == session.rank();
-  Result<u8> out(learns ? x.shape : Shape{0});
+  Result<u8> out(session, learns ? x.shape : Shape{0});
   session.run(
       [&]<class R>(Session<R>& s) {
         const auto share = x.load<R>();
@@ -121,7 +121,7 @@ py::object reveal_bits(ActiveSession& session, const Components& a, int to) {
 // may leave the session.
 py::array open(ActiveSession& session, const Components& a, int bits) {
   const Numbers x(session, a, "a");
-  Result<u64> out(x.shape);
+  Result<u64> out(session, x.shape);
   session.run(
       [&]<class R>(Session<R>& s) {
         const auto share = x.load<R>();
@@ -161,7 +161,7 @@ py::tuple add_public_bits(ActiveSession& session, const Components& a, const py:
   const Bits x(a, "a");
   const auto values = view<u8>(constants, "constants");
   expect(shape_of(constants) == x.shape, "add_public_bits: shapes differ");
-  ShareResult out = bit_result(x.shape);
+  ShareResult out = bit_result(session, x.shape);
   session.run_locally([&]<class R>(Session<R>& s) {
     auto share = x.load<R>();
     spdz2k::add_public(s.rank, s.bit_alpha(), share, values, share);

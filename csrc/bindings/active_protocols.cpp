@@ -92,7 +92,7 @@ py::tuple bit_and(ActiveSession& session, const Components& a, const Components&
   const Bits x(a, "a"), y(b, "b");
   expect_alike(x, y);
   return mapped<ToBits>(
-      session, bit_result(x.shape),
+      session, bit_result(session, x.shape),
       []<class R>(Session<R>& s, auto out, const auto& left, const auto& right) {
         spdz2k::and_bits<R>(s, left, right, out);
       },
@@ -110,7 +110,7 @@ py::tuple bits_to_ring(ActiveSession& session, const Components& a) {
 py::tuple less_than_zero(ActiveSession& session, const Components& a, int bits) {
   const Numbers x(session, a, "a");
   return mapped<ToBits>(
-      session, bit_result(x.shape),
+      session, bit_result(session, x.shape),
       [&]<class R>(Session<R>& s, auto out, const auto& in) {
         spdz2k::most_significant_bit<R>(s, in, bits, out);
       },
@@ -123,7 +123,7 @@ py::tuple less_than_zero(ActiveSession& session, const Components& a, int bits) 
 py::tuple equal_zero(ActiveSession& session, const Components& a, int bits) {
   const Numbers x(session, a, "a");
   return mapped<ToBits>(
-      session, bit_result(x.shape),
+      session, bit_result(session, x.shape),
       [&]<class R>(Session<R>& s, auto out, const auto& in) {
         spdz2k::equal_zero_bits<R>(s, in, bits, out);
       },

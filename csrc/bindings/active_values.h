@@ -79,8 +79,8 @@ struct Bits : ShareArrays {
 struct ShareResult {
   std::vector<Result<u64>> arrays;
 
-  ShareResult(const Shape& shape, int components) {
-    for (int i = 0; i < components; ++i) arrays.emplace_back(shape);
+  ShareResult(const ActiveSession& session, const Shape& shape, int components) {
+    for (int i = 0; i < components; ++i) arrays.emplace_back(session, shape);
   }
   i64 size() const { return std::ssize(arrays[0].span); }
   template <class W>
@@ -100,8 +100,10 @@ struct ShareResult {
 };
 
 inline ShareResult number_result(const ActiveSession& session, const Shape& shape) {
-  return {shape, session.components()};
+  return {session, shape, session.components()};
 }
-inline ShareResult bit_result(const Shape& shape) { return {shape, 2}; }
+inline ShareResult bit_result(const ActiveSession& session, const Shape& shape) {
+  return {session, shape, 2};
+}
 
 }  // namespace privml::bindings

@@ -46,6 +46,13 @@ inline Shape shape_of(const py::array& array) {
   return {array.shape(), array.shape() + array.ndim()};
 }
 
+// Zeros that take no memory until they are written.
+template <class Element>
+py::array_t<Element> untouched(const Shape& shape) {
+  return py::module_::import("numpy").attr("zeros")(py::tuple(py::cast(shape)),
+                                                    py::dtype::of<Element>());
+}
+
 // A fresh array of zeros with its view; words come out as int64, which is what torch shares memory
 // with.
 template <class T>
@@ -54,6 +61,13 @@ struct Result {
   explicit Result(const Shape& shape)
       : array(shape), span(reinterpret_cast<T*>(array.mutable_data()), array.size()) {
     std::fill(span.begin(), span.end(), T{0});
+  }
+  // On a meter, which leaves them as they are, they take no memory.
+  template <class Session>
+  Result(const Session& session, const Shape& shape)
+      : array(session.metering() ? untouched<Element>(shape) : py::array_t<Element>(shape)),
+        span(reinterpret_cast<T*>(array.mutable_data()), array.size()) {
+    if (!session.metering()) std::fill(span.begin(), span.end(), T{0});
   }
   py::array_t<Element> array;
   std::span<T> span;

@@ -29,7 +29,7 @@ auto unary(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Pa
            void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
   return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
     const auto in = view<In>(x, "x");
-    Result<Out> out(shape_of(x));
+    Result<Out> out(session, shape_of(x));
     session.run_divided(
         size(in),
         [&](Party& party, LaneRange range) {
@@ -47,8 +47,8 @@ auto unary_pair(void (*protocol)(Party&, std::span<const In>, std::type_identity
                 void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
   return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
     const auto in = view<In>(x, "x");
-    Result<First> first(shape_of(x));
-    Result<Second> second(shape_of(x));
+    Result<First> first(session, shape_of(x));
+    Result<Second> second(session, shape_of(x));
     session.run_divided(
         size(in),
         [&](Party& party, LaneRange range) {
@@ -70,7 +70,7 @@ auto binary(void (*protocol)(Party&, std::span<const In>, std::span<const In>,
     const auto left = view<In>(a, "a");
     const auto right = view<In>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
-    Result<Out> out(shape_of(a));
+    Result<Out> out(session, shape_of(a));
     session.run_divided(
         size(left),
         [&](Party& party, LaneRange range) {

@@ -66,7 +66,7 @@ void define(py::module_& m, const FixedPointFunction& f) {
           int out_scale) {
         const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
         const auto words = view<u64>(x, "x");
-        Result<u64> y(shape_of(x));
+        Result<u64> y(session, shape_of(x));
         session.run_divided(
             size(words),
             [&](Party& party, LaneRange range) {

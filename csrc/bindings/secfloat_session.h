@@ -19,7 +19,7 @@ inline FloatVector unpacked(Party& party, std::span<const u64> words, LaneRange 
 // An array of what protocol(party, range, out) gives per lane; cost(meter, n).
 template <class Out, class Protocol, class Cost>
 auto run_float(TwoPartySession& session, const Shape& shape, Protocol protocol, Cost cost) {
-  Result<Out> out(shape);
+  Result<Out> out(session, shape);
   session.run_divided(
       size(out.span),
       [&](Party& party, LaneRange range) { protocol(party, range, part(out.span, range)); },

@@ -93,12 +93,14 @@ TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtCon
   join();
 }
 
-TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill)
+TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill,
+                                 bool counts_only)
     : shared_(std::make_shared<Shared>()), count_(lanes) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
   expect(lanes >= 1, "a session has at least one lane");
   shared_->rank = rank;
   shared_->metering = true;
+  shared_->counts_only = counts_only;
   shared_->config = without_secrets(config);
   const RcotCost rcot = rcot_cost(config);
   for (int lane = 0; lane < lanes; ++lane) {

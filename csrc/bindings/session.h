@@ -31,16 +31,18 @@ class TwoPartySession {
   // each lane's correlations are made on one of these.
   TwoPartySession(const Channels& channels, int rank, const OtConfig& config,
                   const Channels& refills = {});
-  // A meter.
-  TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill = false);
+  // A meter; `counts_only` tells whoever calls it that values, which are zeros, are not looked at.
+  TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill = false,
+                  bool counts_only = false);
 
   int rank() const { return shared_->rank; }
   bool metering() const { return shared_->metering; }
+  bool counts_only() const { return shared_->counts_only; }
   int lanes() const { return count_; }
   const OtConfig& config() const { return shared_->config; }  // without its secrets
   TwoPartySession lane(int index) const;
-  // A meter of one lane with the same choice of correlations, from party 0's side.
-  TwoPartySession twin() const { return {0, shared_->config, 1}; }
+  // A meter of one lane with the same choice of correlations, from party 0's side, for counts only.
+  TwoPartySession twin() const { return {0, shared_->config, 1, false, true}; }
 
   // protocol(party) on a connected session's first lane, cost(meter) on a meter's.
   void run(const std::function<void(Party&)>& protocol,
@@ -68,7 +70,7 @@ class TwoPartySession {
  private:
   struct Shared {
     int rank = 0;
-    bool metering = false;
+    bool metering = false, counts_only = false;
     OtConfig config;  // without its secrets
     std::vector<std::unique_ptr<Lane>> lanes;
     std::atomic<bool> closed = false;

@@ -102,15 +102,17 @@ void define_session(py::module_& m) {
       .def_static(
           "meter",
           [](int rank, const std::string& provider, int k, const std::string& security, int lanes,
-             bool refill) {
+             bool refill, bool counts_only) {
             return TwoPartySession(rank, ot_config(provider, k, security, std::nullopt), lanes,
-                                   refill);
+                                   refill, counts_only);
           },
           "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4, "security"_a = "semi_honest",
-          "lanes"_a = 1, "refill"_a = false,
-          "Protocols on a meter return zeros and book their exact cost.")
+          "lanes"_a = 1, "refill"_a = false, "counts_only"_a = false,
+          "Protocols on a meter return zeros and book their exact cost. `counts_only`: whoever "
+          "calls it looks at no values.")
       .def_property_readonly("rank", &TwoPartySession::rank)
       .def_property_readonly("metering", &TwoPartySession::metering)
+      .def_property_readonly("counts_only", &TwoPartySession::counts_only)
       .def_property_readonly("lanes", &TwoPartySession::lanes)
       .def_property_readonly("ot",
                              [](const TwoPartySession& session) {
@@ -120,7 +122,8 @@ void define_session(py::module_& m) {
       .def("lane", &TwoPartySession::lane, "index"_a,
            "One lane as a session of its own, for protocols that run beside those of other lanes.")
       .def("twin", &TwoPartySession::twin,
-           "A meter of one lane with the same choice of correlations, from party 0's side.")
+           "A meter of one lane with the same choice of correlations, from party 0's side, "
+           "for counts only.")
       .def(
           "clock", [](TwoPartySession& session) { return packed(session.clock()); }, Release(),
           "The longest path so far on these lanes, for `advance`.")

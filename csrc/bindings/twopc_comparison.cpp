@@ -31,7 +31,7 @@ void define_bits(py::module_& m) {
       [](TwoPartySession& session, const py::array& bits, const py::array& values, int width) {
         const auto b = view<u8>(bits, "bits");
         const auto v = view<u64>(values, "values");
-        Result<u64> out(shape_of(values));
+        Result<u64> out(session, shape_of(values));
         expect(b.size() == v.size(), "multiplex: bits and values must be equally many");
         session.run_divided(
             size(b),
@@ -49,7 +49,7 @@ void define_bits(py::module_& m) {
         const auto v = view<u64>(values, "values");
         expect(values.ndim() == bits.ndim() + 1, "values: needs one dimension more than bits");
         const i64 length = values.shape(values.ndim() - 1);
-        Result<u64> out(shape_of(values));
+        Result<u64> out(session, shape_of(values));
         expect(size(v) == size(b) * length, "multiplex_vectors: needs a vector for each bit");
         session.run_divided(
             size(b),
@@ -137,7 +137,7 @@ void define_maxima(py::module_& m) {
       [](TwoPartySession& session, const py::array& x, int bits) {
         const auto in = view<u64>(x, "x");
         const auto [leading, window] = windows_of(x);
-        Result<u64> out(leading);
+        Result<u64> out(session, leading);
         session.run_divided(
             size(out.span),
             [&, w = window](Party& party, LaneRange range) {
@@ -154,8 +154,8 @@ void define_maxima(py::module_& m) {
       [](TwoPartySession& session, const py::array& x, int bits) {
         const auto in = view<u64>(x, "x");
         const auto [leading, window] = windows_of(x);
-        Result<u64> out(leading);
-        Result<u8> one_hot(shape_of(x));
+        Result<u64> out(session, leading);
+        Result<u8> one_hot(session, shape_of(x));
         session.run_divided(
             size(out.span),
             [&, w = window](Party& party, LaneRange range) {
@@ -173,7 +173,7 @@ void define_maxima(py::module_& m) {
       [](TwoPartySession& session, const py::array& x, int bits) {
         const auto in = view<u64>(x, "x");
         const auto [leading, window] = windows_of(x);
-        Result<u64> index(leading);
+        Result<u64> index(session, leading);
         session.run_divided(
             size(index.span),
             [&, w = window](Party& party, LaneRange range) {
@@ -193,7 +193,7 @@ void define_opening(py::module_& m) {
       [](TwoPartySession& session, const py::array& x, int bits, int to) -> py::object {
         const auto in = view<u64>(x, "x");
         const bool learns = to == kBothParties || to == session.rank();
-        Result<u64> out(learns ? shape_of(x) : Shape{0});
+        Result<u64> out(session, learns ? shape_of(x) : Shape{0});
         session.run([&](Party& party) { open_ring(party, in, bits, to, out.span); },
                     [&](CostMeter& meter) { cost_open_ring(meter, size(in), bits, to); });
         return learns ? py::object(out.array) : py::none();
@@ -205,7 +205,7 @@ void define_opening(py::module_& m) {
       [](TwoPartySession& session, const py::array& x, int to) -> py::object {
         const auto in = view<u8>(x, "x");
         const bool learns = to == kBothParties || to == session.rank();
-        Result<u8> out(learns ? shape_of(x) : Shape{0});
+        Result<u8> out(session, learns ? shape_of(x) : Shape{0});
         session.run([&](Party& party) { open_bits(party, in, to, out.span); },
                     [&](CostMeter& meter) { cost_open_bits(meter, size(in), to); });
         return learns ? py::object(out.array) : py::none();

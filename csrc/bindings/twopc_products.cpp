@@ -82,7 +82,7 @@ void define_products(py::module_& m) {
         };
         const FactorFormat fx = factor(x_format), fy = factor(y_format);
         expect(shape_of(x) == shape_of(y), "x and y: shapes differ");
-        Result<u64> out(shape_of(x));
+        Result<u64> out(session, shape_of(x));
         session.run_divided(
             size(a),
             [&](Party& party, LaneRange range) {
@@ -106,7 +106,7 @@ void define_products(py::module_& m) {
         const i64 length = size(b) == 0 ? 0 : size(a) / size(b);
         const FactorFormat format{std::get<0>(x_format), std::get<1>(x_format),
                                   std::get<2>(x_format)};
-        Result<u64> out(shape_of(x));
+        Result<u64> out(session, shape_of(x));
         session.run_divided(
             size(b),
             [&](Party& party, LaneRange range) {
@@ -137,7 +137,7 @@ void define_products(py::module_& m) {
         expect(size(tables) == count * n * width,
                "entries: needs [terms, n, 2^(bits - place_bits)]");
         expect(size(words) == count * n, "factors: needs [terms, n]");
-        Result<u64> out(shape_of(x));
+        Result<u64> out(session, shape_of(x));
         const auto formula_of = [&](LaneRange range) {
           AdditionFormula formula = f;
           for (i64 k = 0; k < count; ++k) {
@@ -181,7 +181,7 @@ void define_products(py::module_& m) {
         const FactorFormat fx{std::get<0>(x_format), std::get<1>(x_format), std::get<2>(x_format)};
         const KnownFormat fy{y_format.first, y_format.second};
         check_length(b, {owner, fy.bits, fy.is_signed}, session.rank(), size(a), "y");
-        Result<u64> out(shape_of(x));
+        Result<u64> out(session, shape_of(x));
         session.run_divided(
             size(a),
             [&](Party& party, LaneRange range) {
@@ -201,7 +201,7 @@ void define_products(py::module_& m) {
          std::pair<int, bool> left, std::pair<int, bool> right, int ell) {
         const auto words = view<u64>(mine, "mine");
         const KnownFormat fl{left.first, left.second}, fr{right.first, right.second};
-        Result<u64> out(shape_of(mine));
+        Result<u64> out(session, shape_of(mine));
         session.run_divided(
             size(words),
             [&](Party& party, LaneRange range) {
@@ -226,7 +226,7 @@ void define_products(py::module_& m) {
         expect(rows >= 0 && inner >= 0 && columns >= 0, "matmul: negative dimension");
         check_length(a, fx, session.rank(), rows * inner, "x");
         check_length(b, fy, session.rank(), inner * columns, "y");
-        Result<u64> out({rows, columns});
+        Result<u64> out(session, {rows, columns});
         run_product(
             session, divide_matmul(fx, fy, shape, ell, session.lanes()), a, b, out.span,
             [&](Party& party, std::span<const u64> left, std::span<const u64> right,
@@ -275,7 +275,8 @@ void define_convolution(py::module_& m) {
             convolution_shape(x_shape, w_shape, stride, padding, dilation, groups);
         check_length(in, fx, session.rank(), shape.in_count(), "x");
         check_length(kernel, fw, session.rank(), shape.kernel_count(), "w");
-        Result<u64> out({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()});
+        Result<u64> out(session,
+                        {shape.batch, shape.out_channels, shape.out_height(), shape.out_width()});
         run_product(
             session, divide_convolution(fx, fw, shape, ell, session.lanes()), in, kernel, out.span,
             [&](Party& party, std::span<const u64> left, std::span<const u64> right,
@@ -299,7 +300,7 @@ void define_tables(py::module_& m) {
                    int index_bits, int width) {
           const auto entries = view<u64>(table, "table");
           const auto places = view<u64>(index, "index");
-          Result<u64> out(shape_of(index));
+          Result<u64> out(session, shape_of(index));
           session.run_divided(
               size(places),
               [&](Party& party, LaneRange range) {
@@ -323,7 +324,7 @@ void define_tables(py::module_& m) {
         const auto messages = sends ? view<u64>(mine, "mine") : std::span<const u64>{};
         const auto choices = sends ? std::span<const u8>{} : view<u8>(mine, "mine");
         const i64 count = sends ? size(messages) >> index_bits : size(choices);
-        Result<u64> out(sends ? Shape{0} : shape_of(mine));
+        Result<u64> out(session, sends ? Shape{0} : shape_of(mine));
         session.run(
             [&](Party& party) {
               if (sends) {
@@ -350,7 +351,7 @@ void define_digits(py::module_& m) {
                "digits: widths must be in 1..64");
         Shape shape = shape_of(x);
         shape.insert(shape.begin(), digit_count(ell, digit_bits));
-        Result<u64> out(shape);
+        Result<u64> out(session, shape);
         session.run([&](Party& party) { digits(party, in, ell, digit_bits, out.span); },
                     [&](CostMeter& meter) { cost_digits(meter, size(in), ell, digit_bits); });
         return out.array;
@@ -363,7 +364,7 @@ void define_digits(py::module_& m) {
         expect(ell >= 1 && ell <= 64, "most_significant_nonzero_bit: ell must be in 1..64");
         Shape shape = shape_of(x);
         shape.push_back(ell);
-        Result<u8> out(shape);
+        Result<u8> out(session, shape);
         session.run(
             [&](Party& party) { most_significant_nonzero_bit(party, in, ell, out.span); },
             [&](CostMeter& meter) { cost_most_significant_nonzero_bit(meter, size(in), ell); });

@@ -26,17 +26,18 @@ Roles roles(Operand choice, Operand correlation) {
   return roles;
 }
 
-// Calls visit(first, last) for runs of a plan whose operands stay bounded.
+// Calls visit(first, run) for runs of a plan's products, from its first on, whose operands stay
+// bounded.
 template <class Visit>
-void in_runs(const std::vector<IndexedProduct>& plan, Visit&& visit) {
+void in_runs(std::span<const ProductBlock> plan, Visit&& visit) {
   for (size_t first = 0; first < plan.size();) {
     size_t last = first;
     i64 words = 0;
     for (; last < plan.size() && words < kBatchWords; ++last) {
-      const IndexedProduct& p = plan[last];
-      words += p.rows() * p.inner + p.inner * p.columns() + p.rows() * p.columns();
+      const auto [rows, inner, columns] = plan[last];
+      words += rows * inner + inner * columns + rows * columns;
     }
-    visit(first, last);
+    visit(first, plan.subspan(first, last - first));
     first = last;
   }
 }
@@ -68,8 +69,8 @@ void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const
                     std::span<const u64> choices, std::span<const u64> correlations, int ell,
                     std::span<u64> out) {
   const bool chooses = roles.choosers[party.rank], sends = roles.choosers[1 - party.rank];
-  in_runs(plan, [&](size_t first, size_t last) {
-    const std::span<const IndexedProduct> run{plan.data() + first, last - first};
+  in_runs(blocks_of(plan), [&](size_t first, std::span<const ProductBlock> blocks) {
+    const auto run = std::span(plan).subspan(first, blocks.size());
     std::vector<u64> x, y;
     i64 size = 0;
     for (const IndexedProduct& p : run) {
@@ -78,8 +79,7 @@ void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const
       size += p.rows() * p.columns();
     }
     std::vector<u64> sums(size);
-    vector_products(party, blocks_of(run), {roles.choice.bits, roles.choice.is_signed, ell}, x, y,
-                    sums);
+    vector_products(party, blocks, {roles.choice.bits, roles.choice.is_signed, ell}, x, y, sums);
     const u64* next = sums.data();
     for (const IndexedProduct& p : run) next = scatter(p, next, low_mask(ell), out);
   });
@@ -130,10 +130,9 @@ void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format
   const Roles r =
       kernel_chooses ? roles(kernel_format, in_format) : roles(in_format, kernel_format);
   if (!r.choosers[0] && !r.choosers[1]) return;
-  const auto plan = kernel_chooses ? plan_by_kernel(shape) : plan_by_pixels(shape);
-  in_runs(plan, [&](size_t first, size_t last) {
-    cost_vector_products(meter, {r.choosers[1], r.choosers[0]},
-                         blocks_of({plan.data() + first, last - first}),
+  const auto plan = kernel_chooses ? blocks_by_kernel(shape) : blocks_by_pixels(shape);
+  in_runs(plan, [&](size_t, std::span<const ProductBlock> run) {
+    cost_vector_products(meter, {r.choosers[1], r.choosers[0]}, run,
                          {r.choice.bits, r.choice.is_signed, ell});
   });
 }

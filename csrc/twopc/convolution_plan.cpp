@@ -53,9 +53,17 @@ i64 output_place(const Axis& axis, i64 in, i64 tap) {
 }
 
 // Long messages are cut, so that one tile and one operand stay small.
+i64 most_columns(i64 inner) { return std::clamp<i64>(kMaxOperand / inner, 1, kMaxColumns); }
+
+void add_cut(std::vector<ProductBlock>& blocks, const ProductBlock& block) {
+  const i64 limit = most_columns(block.inner);
+  for (i64 first = 0; first < block.length; first += limit)
+    blocks.push_back({block.rows, block.inner, std::min(limit, block.length - first)});
+}
+
 void add_cut(std::vector<IndexedProduct>& plan, IndexedProduct product) {
   const i64 columns = product.columns();
-  const i64 limit = std::clamp<i64>(kMaxOperand / product.inner, 1, kMaxColumns);
+  const i64 limit = most_columns(product.inner);
   for (i64 first = 0; first < columns; first += limit) {
     const i64 last = std::min(first + limit, columns);
     IndexedProduct part = product;
@@ -142,6 +150,37 @@ std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& s) {
     }
   }
   return plan;
+}
+
+std::vector<ProductBlock> blocks_by_kernel(const ConvolutionShape& s) {
+  const Axis y = vertical(s), x = horizontal(s);
+  std::vector<ProductBlock> blocks;
+  for (i64 g = 0; g < s.groups; ++g) {
+    for (i64 ky = 0; ky < y.taps; ++ky) {
+      for (i64 kx = 0; kx < x.taps; ++kx) {
+        const i64 met = std::ssize(outputs_of_tap(y, ky)) * std::ssize(outputs_of_tap(x, kx));
+        if (met == 0) continue;
+        add_cut(blocks, {s.out_channels / s.groups, s.in_channels / s.groups, s.batch * met});
+      }
+    }
+  }
+  return blocks;
+}
+
+std::vector<ProductBlock> blocks_by_pixels(const ConvolutionShape& s) {
+  const auto y_classes = inputs_by_taps(vertical(s)), x_classes = inputs_by_taps(horizontal(s));
+  const i64 outer = s.out_channels / s.groups;
+  std::vector<ProductBlock> blocks;
+  for (i64 g = 0; g < s.groups; ++g) {
+    for (const auto& [y_taps, y_inputs] : y_classes) {
+      for (const auto& [x_taps, x_inputs] : x_classes) {
+        add_cut(blocks,
+                {s.batch * std::ssize(y_inputs) * std::ssize(x_inputs), s.in_channels / s.groups,
+                 outer * std::ssize(y_taps) * std::ssize(x_taps)});
+      }
+    }
+  }
+  return blocks;
 }
 
 PlanSize plan_size(const ConvolutionShape& s) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "twopc/convolution.h"
+#include "twopc/vector_products.h"
 
 namespace privml {
 
@@ -26,6 +27,10 @@ std::vector<IndexedProduct> plan_by_kernel(const ConvolutionShape& shape);
 // Per group and class of pixels that meet the same taps: pixels choose, those taps are
 // correlations.
 std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& shape);
+
+// The sizes of the products of either plan, in its order, without their places.
+std::vector<ProductBlock> blocks_by_kernel(const ConvolutionShape& shape);
+std::vector<ProductBlock> blocks_by_pixels(const ConvolutionShape& shape);
 
 // What cross_term_bits() needs to compare both plans: choice operands of each and products in
 // either.

@@ -111,6 +111,24 @@ TEST(Convolution, PlansSkipPaddingAndMeetEveryProductOnce) {
   }
 }
 
+TEST(Convolution, ProductsAreCountedWithoutTheirPlaces) {
+  const auto expect_alike = [](const std::vector<IndexedProduct>& plan,
+                               const std::vector<ProductBlock>& blocks) {
+    ASSERT_EQ(plan.size(), blocks.size());
+    for (size_t i = 0; i < plan.size(); ++i) {
+      EXPECT_EQ(plan[i].rows(), blocks[i].rows);
+      EXPECT_EQ(plan[i].inner, blocks[i].inner);
+      EXPECT_EQ(plan[i].columns(), blocks[i].length);
+    }
+  };
+  std::vector<ConvolutionShape> all = shapes();
+  all.push_back({3, 2, 130, 130, 4, 3, 3});  // whose messages are cut
+  for (const ConvolutionShape& s : all) {
+    expect_alike(plan_by_kernel(s), blocks_by_kernel(s));
+    expect_alike(plan_by_pixels(s), blocks_by_pixels(s));
+  }
+}
+
 TEST(Convolution, LongMessagesAreCut) {
   ConvolutionShape shape{1, 1, 130, 130, 1, 1, 1};
   expect_convolution({kShared, 10, true}, {0, 2, true}, shape, 10, ConvolutionChoice::kernel);

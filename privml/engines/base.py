@@ -56,6 +56,7 @@ class Engine(abc.ABC):
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
     composes: bool = False  # functions and maxima are made of other operations (see composed)
+    counts_only: bool = False  # a meter whose shares have no values (see shape_tensor)
 
     def lane(self, index: int) -> Engine:
         """The engine that computes on lane ``index`` alone; engines of different lanes may be used by different

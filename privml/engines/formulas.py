@@ -97,6 +97,12 @@ class Formula:
         u = self.numbers(share.reshape(-1, 1) + places)
         return np.stack([self.encoded(term.f(u)) for term in self.terms])
 
+    def no_entries(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """``entries`` and ``factors`` of so many words that nobody looks at: zeros that take no memory."""
+        return tuple(
+            np.zeros((len(self.terms), count, *more), np.int64) for more in ((1 << (self.bits - self.place_bits),), ())
+        )
+
     def factors(self, share: np.ndarray) -> np.ndarray:
         """Words of each g at the low part of the own share, [terms, n]."""
         b = np.ldexp((share.reshape(-1) & ((1 << self.place_bits) - 1)).astype(np.float64), -self.scale)

@@ -14,6 +14,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.plain import PlainEngine
+from privml.engines.shape_tensor import ShapeTensor
 from privml.formats import FixedPoint, Float, Integer
 
 
@@ -24,6 +25,7 @@ class OwnedEngine(Engine):
         self.base, self.owner = base, owner
         self.name = f"{base.name} (in clear at party {owner})"
         self.parties, self.rank, self.components = base.parties, base.rank, base.components
+        self.counts_only = base.counts_only
         self._clear = PlainEngine(check_overflow=False, parties=base.parties)
 
     def owned(self, party: int) -> Engine:
@@ -35,6 +37,8 @@ class OwnedEngine(Engine):
     def indicator(self, shape: Sequence[int]) -> Share:
         """Bits that are 1 at the owner and 0 elsewhere."""
         known = self.base.knows(self.owner)
+        if self.counts_only:
+            return (ShapeTensor(shape, torch.uint8),) * len(known)
         return tuple(torch.full(tuple(shape), int(k), dtype=torch.uint8) for k in known)
 
     def _masked(self, bits: Share) -> Share:
@@ -49,6 +53,8 @@ class OwnedEngine(Engine):
 
     def public(self, value: torch.Tensor, bits: int) -> Share:
         known = self.base.knows(self.owner)
+        if self.counts_only:
+            return (ShapeTensor(value.shape, value.dtype),) * len(known)
         return tuple(value.clone() if k else torch.zeros_like(value) for k in known)
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:

@@ -17,6 +17,7 @@ from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.catalogue import check_divisor
 from privml.engines.formulas import Formula
+from privml.engines.shape_tensor import elementwise
 from privml.errors import OverflowDetected
 from privml.formats import FixedPoint, Float, Integer
 
@@ -216,8 +217,8 @@ class PlainEngine(Engine):
 
             return function(PlainEngine(check_overflow=False, parties=self.parties), name, a, source, target)
         compute = getattr(_core().fixmath, f"clear_{name}")
-        value = self._fit(a[0], source.bits)[0].contiguous().numpy()
-        return (torch.from_numpy(compute(value, source.bits, source.scale, target.bits, target.scale)),)
+        settings = source.bits, source.scale, target.bits, target.scale
+        return (elementwise(compute, [self._fit(a[0], source.bits)[0]], *settings),)
 
     # ---- floating point
     def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
@@ -248,10 +249,10 @@ class PlainEngine(Engine):
 
     def _words(self, name: str, operands: Sequence[torch.Tensor], *settings: int) -> Share:
         compute = getattr(_core().secfloat, f"clear_{name}")
-        return (torch.from_numpy(compute(*(x.contiguous().numpy() for x in operands), *settings)),)
+        return (elementwise(compute, operands, *settings),)
 
     def formula(self, a: Share, formula: Formula) -> Share:
-        return self._fit(torch.from_numpy(formula.clear(a[0].numpy())), formula.result_bits)
+        return self._fit(elementwise(formula.clear, a), formula.result_bits)
 
     # ---- overflow
     def expect_bound(self, a: Share, bound: int) -> None:

@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 
 from privml.engines import limb_products
+from privml.engines.shape_tensor import ShapeTensor
 
 
 def _linear() -> Any:
@@ -53,6 +54,8 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bits: int = 64) -> torch.Tensor:
     above ``bits`` are unspecified. On the CPU up to torch.get_num_threads() threads."""
     leading = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     a, b = a.expand(*leading, *a.shape[-2:]), b.expand(*leading, *b.shape[-2:])
+    if isinstance(a, ShapeTensor) or isinstance(b, ShapeTensor):
+        return torch.matmul(a, b)
     if a.device.type != "cpu":
         return limb_products.matmul(a, b, bits)
     return torch.from_numpy(_linear().matmul(a.numpy(), b.numpy(), bits, torch.get_num_threads()))
@@ -68,6 +71,8 @@ def conv2d(
     bits: int = 64,
 ) -> torch.Tensor:
     """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^bits, zero padding; otherwise as matmul."""
+    if isinstance(x, ShapeTensor) or isinstance(w, ShapeTensor):
+        return convolution(stride, padding, dilation, groups)(x.double(), w.double()).long()
     if x.device.type != "cpu":
         return limb_products.conv2d(x, w, stride, padding, dilation, groups, bits)
     arrays = x.contiguous().numpy(), w.contiguous().numpy()

@@ -10,6 +10,7 @@ import torch
 from torch import fx
 
 from privml.context import Numerics, Session
+from privml.engines.shape_tensor import zeros
 from privml.execution import share_attributes, share_inputs
 from privml.graph import dtype_of, placeholders, shape_of
 from privml.parallel import Plans, run_graph
@@ -31,7 +32,7 @@ def predict(
     """The ledger, with an entry per layer, of one query of ``batch`` inputs, or of inputs of these ``shapes``, and of
     its results' opening.
 
-    ``meter``: an engine that computes on zeros and books what every protocol would send (for two parties
+    ``meter``: an engine that books what every protocol would send (for two parties
     ``privml.engines.twopc.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``;
     ``on_node``: see ``Ledger``.
     """
@@ -72,7 +73,7 @@ class SessionMeter:
         if on_node is not None:
             ledger.on_node.append(on_node)
         nodes = placeholders(graph)
-        inputs = [torch.zeros(tuple(shape), dtype=dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
+        inputs = [self._nothing(shape, dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
         shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
         if self._attributes is None:
             self._attributes = share_attributes(graph, session, self._zeros())
@@ -93,5 +94,8 @@ class SessionMeter:
         values = dict(self._constants)
         for node in self._graph.nodes:
             if node.op == "get_attr" and node.meta["secret"]:
-                values[node.target] = torch.zeros(shape_of(node), dtype=dtype_of(node))
+                values[node.target] = self._nothing(shape_of(node), dtype_of(node))
         return values
+
+    def _nothing(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        return zeros(shape, dtype, self.meter.counts_only)

@@ -41,7 +41,8 @@ class Offer:
     """``threat``: the strongest adversary it withstands; ``floats``: whether it computes with them; ``transfers``:
     whether it makes correlations by a provider that is chosen, of security ``security``; ``lanes``: whether it has
     several. ``demand``: (program, shapes, setting) to what a query
-    reserves. ``rings``: those it has a choice of. ``meter``: (setting, rank) to an engine that counts. ``assumes``: of
+    reserves. ``rings``: those it has a choice of. ``meter``: (setting, rank, counts_only) to an engine that
+    counts (see ``twopc.meter``). ``assumes``: of
     the parties and of mathematics, in words. ``by_kind``: whether it makes correlations of many kinds, each with a time
     of its own; ``greeting_hops``: one-way messages in sequence before a query's set-up."""
 
@@ -51,7 +52,7 @@ class Offer:
     floats: bool
     transfers: bool
     lanes: bool
-    meter: Callable[[Setting, int], Any]
+    meter: Callable[[Setting, int, bool], Any]
     assumes: str
     demand: Callable[[Any, Any, Setting], Any] | None = None
     security: str | None = None
@@ -79,7 +80,7 @@ OFFERS: dict[str, Offer] = {
             transfers=True,
             lanes=True,
             greeting_hops=4,  # hello, then what the query is about, asked and answered
-            meter=lambda setting, rank: twopc.meter(rank, setting.ot, setting.threads),
+            meter=lambda setting, rank, counts_only: twopc.meter(rank, setting.ot, setting.threads, counts_only),
             demand=lambda program, shapes, setting: (
                 program.correlations(*shapes, ot=setting.ot, threads=setting.threads).stock
             ),
@@ -94,7 +95,7 @@ OFFERS: dict[str, Offer] = {
             transfers=False,
             lanes=False,
             greeting_hops=9,  # the same, then with the dealer
-            meter=lambda setting, rank: threepc.meter(rank, setting.truncation),
+            meter=lambda setting, rank, counts_only: threepc.meter(rank, setting.truncation, counts_only),
             assumes="all three follow the protocol (semi-honest) and no two of them work together: the dealer with "
             "neither server nor client; ChaCha20, X25519",
         ),
@@ -107,7 +108,9 @@ OFFERS: dict[str, Offer] = {
             lanes=False,
             security="malicious",
             rings=active.RINGS,
-            meter=lambda setting, rank: Clocked(active.meter(rank, setting.ot, setting.ring, setting.truncation)),
+            meter=lambda setting, rank, counts_only: Clocked(
+                active.meter(rank, setting.ot, setting.ring, setting.truncation, counts_only)
+            ),
             demand=lambda program, shapes, setting: program.demand(
                 *shapes, ring=setting.ring, truncation=setting.truncation
             ),

@@ -40,14 +40,14 @@ class Times:
 
 def cost_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, rank: int) -> Ledger:
     """The ledger of party ``rank`` of one query, its correlations made ahead."""
-    engine = offer_of(setting.engine).meter(setting, rank)
+    engine = offer_of(setting.engine).meter(setting, rank, True)
     _reserve(program, shapes, setting, engine)
     return program.metered(engine, *shapes)
 
 
 def calls_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting) -> list[Call]:
     """The interactive calls of one query."""
-    watch, engine = Watch(), offer_of(setting.engine).meter(setting, 0)
+    watch, engine = Watch(), offer_of(setting.engine).meter(setting, 0, True)
     _reserve(program, shapes, setting, engine)
     program.metered(Watched(engine, watch), *shapes)
     return watch.calls
@@ -58,7 +58,7 @@ def times_of(
 ) -> Times:
     """``calibration`` knows all calls of the query (``reference.calibrate``)."""
     offer = offer_of(setting.engine)
-    engine = offer.meter(setting, 0)
+    engine = offer.meter(setting, 0, False)  # computes as the parties do
     making = calibration.seconds[correlation(setting)] if setting.ot is not None and not offer.by_kind else 0.0
     opening = calibration.seconds[setup(setting)] + _alone(Snapshot.of(engine.counters()).setup, link)
     beyond = calibration.seconds.get(hop(setting, link != LinkProfile()), 0.0)

@@ -9,6 +9,7 @@ import pytest
 from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError, SecurityAbort
 from privml.service.aborts import LIMITS, Aborts
 from privml.service.answering import answer
+from privml.service.query_limit import LARGEST_QUERY
 from privml.service.request import grant
 
 # A peer that has seen its attempt fail may leave, or send what is no message.
@@ -39,7 +40,9 @@ def service(ring):
     program = SimpleNamespace(inputs=[spec], demand=lambda *shapes, **settings: {})
     ot = SimpleNamespace(decided=True)
     settings = SimpleNamespace(ring=ring, active=ring is not None, dealt=False, ot=ot, truncation="auto")
-    return SimpleNamespace(program=program, settings=settings, preprocessing=None, aborts=Aborts())
+    return SimpleNamespace(
+        program=program, settings=settings, preprocessing=None, aborts=Aborts(), limit=LARGEST_QUERY
+    )
 
 
 def fail(served, client, error):

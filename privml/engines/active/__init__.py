@@ -40,9 +40,10 @@ def established(
     return ActiveEngine(core, truncation)
 
 
-def meter(rank: int, ot: OtChoice, ring: int = 64, truncation: str = "auto") -> ActiveEngine:
-    """An engine that computes on zeros and books what each protocol would cost, exactly."""
-    return ActiveEngine(_core.ActiveSession.meter(rank, checked_ring(ring), ot.provider, ot.k), truncation)
+def meter(rank: int, ot: OtChoice, ring: int = 64, truncation: str = "auto", counts_only: bool = True) -> ActiveEngine:
+    """An engine that books what each protocol would cost, exactly; ``counts_only`` as for two parties."""
+    core = _core.ActiveSession.meter(rank, checked_ring(ring), ot.provider, ot.k)
+    return ActiveEngine(core, truncation, counts_only)
 
 
 def create(

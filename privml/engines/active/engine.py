@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
 from privml import _core
@@ -23,6 +24,7 @@ from privml.engines.active.windows import Window, convolution
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
+from privml.engines.shape_tensor import ShapeTensor
 from privml.errors import ConfigError
 from privml.formats import FixedPoint
 
@@ -56,12 +58,12 @@ class ActiveEngine(Engine):
     stays_wide = True
     actively_secure = True
 
-    def __init__(self, session: _core.ActiveSession, truncation: str = "auto") -> None:
+    def __init__(self, session: _core.ActiveSession, truncation: str = "auto", counts_only: bool = False) -> None:
         if truncation not in TRUNCATIONS:
             raise ConfigError(f"truncation must be one of {', '.join(TRUNCATIONS)} here, got {truncation!r}")
         self.session, self.rank, self.truncation = session, session.rank, truncation
         self.ring, self.components = session.ring, session.components
-        self.floors = truncation == "exact"
+        self.floors, self.counts_only = truncation == "exact", counts_only
         self.failure = 0.0
 
     def close(self) -> None:
@@ -87,30 +89,32 @@ class ActiveEngine(Engine):
     def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
         if bits > self.ring:
             raise ConfigError(f"a value of {bits} bits does not fit the ring of {self.ring}: choose fewer, or ring=64")
-        return tensors(_protocols.input(self.session, self._mine(value, shape, owner), list(shape), owner))
+        return self._tensors(_protocols.input(self.session, self._mine(value, shape, owner), list(shape), owner))
 
     def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
-        return tensors(_protocols.input_bits(self.session, self._mine(value, shape, owner), list(shape), owner))
+        return self._tensors(_protocols.input_bits(self.session, self._mine(value, shape, owner), list(shape), owner))
 
     def _mine(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Any:
-        if self.rank != owner or value is None:
+        if self.rank != owner or value is None or self.counts_only:
             return None
         return array(value.to(torch.int64).expand(tuple(shape)))
 
     def public(self, value: torch.Tensor, bits: int) -> Share:
+        if self.counts_only:
+            return (ShapeTensor(value.shape),) * (self.components if value.dtype is not torch.uint8 else 2)
         if value.dtype is not torch.uint8:
-            return tensors(_protocols.public_numbers(self.session, array(value)))
+            return self._tensors(_protocols.public_numbers(self.session, array(value)))
         zeros = (torch.zeros(value.shape, dtype=torch.int64),) * 2
         return self._with_bits(zeros, value)
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
         bits = min(bits, self.ring)
         value = _protocols.reveal(self.session, arrays(a), bits, BOTH if to is None else to)
-        return None if value is None else ring.wrap(torch.from_numpy(value), bits)
+        return None if value is None else ring.wrap(self._tensors([value])[0], bits)
 
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
         value = _protocols.reveal_bits(self.session, arrays(a), BOTH if to is None else to)
-        return None if value is None else torch.from_numpy(value)
+        return None if value is None else self._tensors([value])[0]
 
     def assert_zero(self, a: Share, bits: int) -> None:
         opened = self.reveal(a, bits)  # which checks all that was opened before it, and itself
@@ -128,10 +132,13 @@ class ActiveEngine(Engine):
         return on_halves(numbers.subtract, a, b)
 
     def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        if self.counts_only:
+            shape = torch.broadcast_shapes(a[0].shape, torch.as_tensor(value).shape)
+            return tuple(c.expand(shape) for c in a)
         constants = torch.as_tensor(value, dtype=torch.int64)
         shape = torch.broadcast_shapes(a[0].shape, constants.shape)
         wide = tuple(c.expand(shape) for c in a)
-        return tensors(_protocols.add_public(self.session, arrays(wide), array(constants.expand(shape))))
+        return self._tensors(_protocols.add_public(self.session, arrays(wide), array(constants.expand(shape))))
 
     def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
         return on_halves(lambda x: numbers.multiply_public(x, factor), a)
@@ -224,7 +231,7 @@ class ActiveEngine(Engine):
 
     def _exact(self) -> ActiveEngine:
         """The same party, rounding down always."""
-        return self if self.floors else ActiveEngine(self.session, "exact")
+        return self if self.floors else ActiveEngine(self.session, "exact", self.counts_only)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         bits = min(bits, self.ring)
@@ -270,10 +277,12 @@ class ActiveEngine(Engine):
         return tuple(x + y for x, y in zip(a, b, strict=True))
 
     def logical_not(self, a: Share) -> Share:
-        return self._with_bits(a, torch.ones(a[0].shape, dtype=torch.uint8))
+        return self._with_bits(a, torch.ones((), dtype=torch.uint8).expand(a[0].shape))
 
     def _with_bits(self, a: Share, constants: torch.Tensor) -> Share:
-        return tensors(_protocols.add_public_bits(self.session, arrays(a), array(constants)))
+        if self.counts_only:
+            return a
+        return self._tensors(_protocols.add_public_bits(self.session, arrays(a), array(constants)))
 
     def logical_and(self, a: Share, b: Share) -> Share:
         return self._call("bit_and", a, b)
@@ -305,12 +314,15 @@ class ActiveEngine(Engine):
 
     def random_bits(self, shape: Sequence[int]) -> Share:
         """Bits that nobody knows, as numbers."""
-        return tensors(_protocols.random_bits(self.session, list(shape)))
+        return self._tensors(_protocols.random_bits(self.session, list(shape)))
 
     def open(self, a: Share, bits: int) -> torch.Tensor:
         """The low bits in clear, unchecked until something is revealed: for masked values inside protocols."""
-        return torch.from_numpy(_protocols.open(self.session, arrays(a), bits))
+        return self._tensors([_protocols.open(self.session, arrays(a), bits)])[0]
+
+    def _tensors(self, results: Sequence[np.ndarray]) -> Share:
+        return tensors(results, self.counts_only)
 
     def _call(self, name: str, *args: Any) -> Share:
         passed = (arrays(a) if isinstance(a, tuple) else a for a in args)
-        return tensors(getattr(_protocols, name)(self.session, *passed))
+        return self._tensors(getattr(_protocols, name)(self.session, *passed))

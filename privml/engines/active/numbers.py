@@ -17,6 +17,7 @@ import torch
 from privml import _core
 from privml.engines import ring
 from privml.engines.base import Share
+from privml.engines.shape_tensor import ShapeTensor, array_of, shape_of
 
 Number = tuple[torch.Tensor, ...]
 
@@ -33,18 +34,29 @@ def on_halves(function: Callable[..., Number], *shares: Share) -> Share:
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    return tensor.detach().contiguous().numpy()
+    return array_of(tensor)
 
 
 def arrays(tensors: Sequence[torch.Tensor]) -> tuple[np.ndarray, ...]:
     return tuple(array(t) for t in tensors)
 
 
-def tensors(results: Sequence[np.ndarray]) -> Share:
-    return tuple(torch.from_numpy(r) for r in results)
+def tensors(results: Sequence[np.ndarray], counts_only: bool = False) -> Share:
+    return tuple(shape_of(r) if counts_only else torch.from_numpy(r) for r in results)
+
+
+# What the core's operations on numbers modulo 2^128 do to shapes.
+_SHAPES: dict[str, Callable[..., torch.Tensor]] = {
+    "sum": lambda lines: lines.sum(1),
+    "matmul": lambda a, b, left: torch.matmul(b, a) if left else torch.matmul(a, b),
+}
 
 
 def _wide(name: str, a: Number, *args: Any) -> Number:
+    if isinstance(a[0], ShapeTensor):
+        shaped = _SHAPES.get(name, lambda a, *args: a)
+        return tuple(shaped(x, *args) for x in a)
+    args = tuple(arrays(x) if isinstance(x, tuple) else array(x) if isinstance(x, torch.Tensor) else x for x in args)
     return tensors(getattr(_core.linear, f"wide_{name}")(arrays(a), *args))
 
 
@@ -59,14 +71,14 @@ def add(a: Number, b: Number) -> Number:
     if len(a) == 1:
         return (a[0] + b[0],)
     a, b = _alike(a, b)
-    return _wide("add", a, arrays(b))
+    return _wide("add", a, b)
 
 
 def subtract(a: Number, b: Number) -> Number:
     if len(a) == 1:
         return (a[0] - b[0],)
     a, b = _alike(a, b)
-    return _wide("subtract", a, arrays(b))
+    return _wide("subtract", a, b)
 
 
 def negate(a: Number) -> Number:
@@ -83,7 +95,7 @@ def multiply_public(a: Number, factor: torch.Tensor | int) -> Number:
     if factor.dim():
         shape = torch.broadcast_shapes(a[0].shape, factor.shape)
         a, factor = tuple(x.expand(shape) for x in a), factor.expand(shape)
-    return _wide("multiply", a, array(factor))
+    return _wide("multiply", a, factor)
 
 
 def total(a: Number, dims: Sequence[int], keepdim: bool) -> Number:
@@ -123,4 +135,4 @@ def matmul_public(a: Number, b: torch.Tensor, left: bool = False) -> Number:
     count = math.prod(leading)
     flat = tuple(x.expand(*leading, *x.shape[-2:]).reshape(count, *x.shape[-2:]) for x in a)
     factor = b.expand(*leading, *b.shape[-2:]).reshape(count, *b.shape[-2:])
-    return tuple(x.view(*leading, *x.shape[-2:]) for x in _wide("matmul", flat, array(factor), left))
+    return tuple(x.view(*leading, *x.shape[-2:]) for x in _wide("matmul", flat, factor, left))

@@ -9,7 +9,7 @@ from typing import Any
 from privml import _core
 from privml.engines.base import Engine
 from privml.engines.joint import JointEngine, joined
-from privml.engines.threepc import kernels_cpu
+from privml.engines.threepc import kernels_cpu, kernels_shapes
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import ThreePartyEngine
 from privml.engines.threepc.keys import PAIRS, agree_on_keys, meter_keys
@@ -36,12 +36,14 @@ def established(
     return ThreePartyEngine(Party(links, streams, kernels), truncation)
 
 
-def meter(rank: int = 0, truncation: str = "auto") -> ThreePartyEngine:
-    """An engine that computes on zeros and books what each protocol would cost, exactly."""
+def meter(rank: int = 0, truncation: str = "auto", counts_only: bool = True) -> ThreePartyEngine:
+    """An engine that books what each protocol would cost, exactly; its shares have shapes alone (``counts_only``), or
+    are zeros, with which it computes as a party does."""
     links = Meter(rank)
     meter_keys(links)
-    silence = {peer: Silence() for peer in range(3) if peer != rank}
-    return ThreePartyEngine(Party(links, silence), truncation)
+    kernels = kernels_shapes if counts_only else kernels_cpu
+    silence = {peer: Silence(counts_only) for peer in range(3) if peer != rank}
+    return ThreePartyEngine(Party(links, silence, kernels), truncation)
 
 
 def create(

@@ -45,6 +45,7 @@ class ThreePartyEngine(Engine):
         if truncation not in TRUNCATIONS:
             raise ConfigError(f"numerics.truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}")
         self.party, self.rank, self.truncation = party, party.rank, truncation
+        self.counts_only = party.counts_only
         self.floors = truncation == "exact"
         self.opened_together = frozenset(opening.BEGINNINGS) | (set() if self.floors else {"truncate"})
         self.failure = 0.0
@@ -93,6 +94,8 @@ class ThreePartyEngine(Engine):
 
     def public(self, value: torch.Tensor, bits: int) -> Share:
         zeros = self.party.nothing(value.shape, value.dtype)
+        if self.counts_only:
+            return zeros, zeros
         if self.rank == DEALER:
             return zeros, self.party.nothing(value.shape, value.dtype)
         return self._here(value).clone(memory_format=torch.contiguous_format), zeros

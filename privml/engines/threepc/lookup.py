@@ -21,7 +21,7 @@ def lookup_begun(party: Party, tables: torch.Tensor, index: Share, in_bits: int,
     shape = (*r.shape, size)
     hot = None
     if party.deals:
-        hot = torch.zeros(shape, dtype=torch.int64, device=r.device).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
+        hot = r.new_zeros(shape).scatter_(-1, (r & (size - 1)).unsqueeze(-1), 1)
     dealt = party.deal(hot, shape, out_bits)
     part = None
     if not party.deals:

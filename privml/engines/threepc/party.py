@@ -18,7 +18,8 @@ import numpy as np
 import torch
 
 from privml.engines.base import Share
-from privml.engines.threepc import kernels_cpu
+from privml.engines.shape_tensor import ShapeTensor
+from privml.engines.threepc import kernels_cpu, kernels_shapes
 from privml.engines.threepc.links import DEALER, Links, Message, Meter
 from privml.engines.threepc.randomness import Stream
 from privml.errors import PeerDisconnected
@@ -37,6 +38,7 @@ class Party:
         self.streams, self.kernels = dict(streams), kernels
         self.device = kernels.device
         self.metering = isinstance(links, Meter)
+        self.counts_only = kernels is kernels_shapes
         self.deals = self.rank == DEALER
         self._worker = ThreadPoolExecutor(1, "dealer") if self.deals and not self.metering else None
         self._queued: list[Future[Any]] = []
@@ -52,6 +54,8 @@ class Party:
     # ---- shapes and sizes
     def nothing(self, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
         """Zeros, of which large ones take no memory until they are written."""
+        if self.counts_only:
+            return ShapeTensor(shape, dtype)
         if self.device.type != "cpu":
             return torch.zeros(tuple(shape), dtype=dtype, device=self.device)
         return torch.from_numpy(np.zeros(tuple(shape), np.uint8 if dtype is torch.uint8 else np.int64))
@@ -125,7 +129,7 @@ class Party:
                 self.talk(messages, {}, phase)
             return [None] * len(parts)
         packed = [self.kernels.pack(part, bits) for part, (_, bits, _) in zip(parts, kinds, strict=True)]
-        payload = packed[0] if len(packed) == 1 else np.concatenate(packed)
+        payload = packed[0] if len(packed) == 1 or self.metering else np.concatenate(packed)
         received = self.talk(messages, {1 - self.rank: payload}, phase)[1 - self.rank]
         theirs = np.split(received, list(accumulate(sizes))[:-1])
         return [

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from privml.engines.shape_tensor import zeros
 from privml.engines.threepc import kernels_cpu
 
 KEY_BYTES = 32
@@ -54,19 +55,20 @@ class Stream:
 
 
 class Silence(Stream):
-    """The stream of a meter: zeros, which cost nothing to make."""
+    """The stream of a meter: zeros, which cost nothing to make, or their shapes alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts_only: bool = False) -> None:
         super().__init__(bytes(KEY_BYTES))
+        self._counts_only = counts_only
 
     def words(self, shape: Sequence[int], bits: int) -> torch.Tensor:
-        return torch.zeros(tuple(shape), dtype=torch.int64)
+        return zeros(shape, torch.int64, self._counts_only)
 
     def deal(self, value: torch.Tensor, bits: int) -> torch.Tensor:
         return value
 
     def bits(self, shape: Sequence[int]) -> torch.Tensor:
-        return torch.zeros(tuple(shape), dtype=torch.uint8)
+        return zeros(shape, torch.uint8, self._counts_only)
 
     def numbers(self, shape: Sequence[int], modulus: int) -> torch.Tensor:
-        return torch.zeros(tuple(shape), dtype=torch.uint8)
+        return zeros(shape, torch.uint8, self._counts_only)

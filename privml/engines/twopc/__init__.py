@@ -16,10 +16,11 @@ __all__ = ["MOST_THREADS", "TwoPartyEngine", "checked_threads", "connected", "co
 MOST_THREADS = 64
 
 
-def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1) -> TwoPartyEngine:
-    """An engine that computes on zeros and books what each protocol would cost, exactly, in its session."""
+def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1, counts_only: bool = True) -> TwoPartyEngine:
+    """An engine that books what each protocol would cost, exactly, in its session; its shares have shapes alone
+    (``counts_only``), or are zeros, with which it computes as a party does."""
     lanes = checked_threads(threads)
-    core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background)
+    core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background, counts_only)
     return TwoPartyEngine(core)
 
 

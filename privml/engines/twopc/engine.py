@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from privml import _core
@@ -13,6 +14,7 @@ from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
+from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.twopc import products
 from privml.engines.twopc.operands import SHARED, array, call, tensor
 from privml.float_words import add_words
@@ -35,7 +37,7 @@ class TwoPartyEngine(Engine):
     def __init__(self, session: _core.TwoPartySession) -> None:
         self.session = session
         self.rank = session.rank
-        self.ot, self.lanes = session.ot, session.lanes
+        self.ot, self.lanes, self.counts_only = session.ot, session.lanes, session.counts_only
 
     def lane(self, index: int) -> TwoPartyEngine:
         return TwoPartyEngine(self.session.lane(index))
@@ -86,19 +88,21 @@ class TwoPartyEngine(Engine):
 
     def _mine(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, dtype: torch.dtype) -> torch.Tensor:
         if self.rank != owner:
-            return torch.zeros(tuple(shape), dtype=dtype)
+            return zeros(shape, dtype, self.counts_only)
         if value is None:
             raise ValueError(f"party {owner} owns this input and must pass its value")
         return value.to(dtype).expand(tuple(shape)).clone(memory_format=torch.contiguous_format)
 
     def public(self, value: torch.Tensor, bits: int) -> Share:
+        if self.counts_only:
+            return (ShapeTensor(value.shape, value.dtype),)
         return (value.clone() if self.rank == 0 else torch.zeros_like(value),)
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
-        return tensor(_protocols.open_ring(self.session, array(a), bits, SHARED if to is None else to))
+        return tensor(self.session, _protocols.open_ring(self.session, array(a), bits, SHARED if to is None else to))
 
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
-        return tensor(_protocols.open_bits(self.session, array(a), SHARED if to is None else to))
+        return tensor(self.session, _protocols.open_bits(self.session, array(a), SHARED if to is None else to))
 
     # ---- linear, local
     def add(self, a: Share, b: Share, bits: int) -> Share:
@@ -209,7 +213,7 @@ class TwoPartyEngine(Engine):
     # ---- what the core does better than the default compositions
     def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
         value, positive = _protocols.relu(self.session, array(a), bits)
-        return (tensor(value),), (tensor(positive),)
+        return (tensor(self.session, value),), (tensor(self.session, positive),)
 
     def maximum(self, a: Share, b: Share, bits: int) -> Share:
         return self._call("maximum", array(a), array(b), bits)
@@ -218,7 +222,7 @@ class TwoPartyEngine(Engine):
         if not one_hot:
             return self._call("maximum_last", array(a), bits), None
         value, position = _protocols.maximum_last_one_hot(self.session, array(a), bits)
-        return (tensor(value),), (tensor(position),)
+        return (tensor(self.session, value),), (tensor(self.session, position),)
 
     def argmax_last(self, a: Share, bits: int) -> Share:
         needed = a[0].shape[-1].bit_length() + 1
@@ -229,10 +233,14 @@ class TwoPartyEngine(Engine):
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         protocol = getattr(_core.fixmath, name)
-        return (tensor(protocol(self.session, array(a), source.bits, source.scale, target.bits, target.scale)),)
+        return (
+            tensor(
+                self.session, protocol(self.session, array(a), source.bits, source.scale, target.bits, target.scale)
+            ),
+        )
 
     def formula(self, a: Share, formula: Formula) -> Share:
-        x = a[0].numpy()
+        x = array(a)
         bits, guard = formula.result_bits + formula.guard_bits, formula.guard_bits
         total = self._call(
             "addition_formula",
@@ -240,12 +248,16 @@ class TwoPartyEngine(Engine):
             (formula.bits, formula.place_bits),
             (formula.value_bits, False),
             (formula.ring_bits, formula.dropped),
-            formula.entries(x),
-            formula.factors(x),
+            *self._terms(formula, x),
             formula.factor_formats(),
         )
         half = 1 << (guard - 1) if guard else 0
         return self.truncate_reduce(self.add_public(total, half, bits), bits, guard)
+
+    def _terms(self, formula: Formula, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if self.counts_only:
+            return formula.no_entries(x.size)
+        return formula.entries(x), formula.factors(x)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
         return self._call("lookup", array((table,)), array(index), in_bits, out_bits)
@@ -283,7 +295,7 @@ class TwoPartyEngine(Engine):
 
     def _words(self, name: str, operands: Sequence[Share], *settings: int) -> Share:
         protocol = getattr(_core.secfloat, name)
-        return (tensor(protocol(self.session, *(array(a) for a in operands), *settings)),)
+        return (tensor(self.session, protocol(self.session, *(array(a) for a in operands), *settings)),)
 
     def _call(self, name: str, *args: Any) -> Share:
         return call(self.session, name, *args)

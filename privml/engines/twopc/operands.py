@@ -12,6 +12,7 @@ import torch
 from privml import _core
 from privml.engines import ring
 from privml.engines.base import Operand
+from privml.engines.shape_tensor import array_of, shape_of
 from privml.engines.shares import Share
 
 if TYPE_CHECKING:
@@ -21,16 +22,18 @@ SHARED = -1
 
 
 def array(share: Share) -> np.ndarray:
-    return share[0].detach().contiguous().numpy()
+    return array_of(share[0])
 
 
-def tensor(array: np.ndarray | None) -> torch.Tensor | None:
-    return None if array is None else torch.from_numpy(array)
+def tensor(session: _core.TwoPartySession, array: np.ndarray | None) -> torch.Tensor | None:
+    if array is None:
+        return None
+    return shape_of(array) if session.counts_only else torch.from_numpy(array)
 
 
 def call(session: _core.TwoPartySession, name: str, *args: Any) -> Share:
     """A protocol of one result."""
-    return (tensor(getattr(_core.twopc, name)(session, *args)),)
+    return (tensor(session, getattr(_core.twopc, name)(session, *args)),)
 
 
 def factor(a: Operand) -> tuple[int, bool, bool]:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of which only shape and dtype exist: what engines that only count compute on.
+
+A cost depends on shapes alone, which whoever asks chooses; so counting takes no memory and no time of the data's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+_NUMPY = {torch.int64: np.int64, torch.uint8: np.uint8}
+_aten = torch.ops.aten
+
+
+class ShapeTensor(torch.Tensor):
+    """Stands for zeros of this shape and dtype. Whatever is computed of it has the shape and the dtype that torch gives
+    it and is such a tensor again, also where other operands are ordinary tensors; as a Python number it is 0."""
+
+    @staticmethod
+    def __new__(cls, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> ShapeTensor:
+        return torch.Tensor._make_wrapper_subclass(cls, tuple(shape), dtype=dtype, device="cpu")
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if not all(kind in (torch.Tensor, torch.nn.Parameter, cls) for kind in types):
+            return NotImplemented
+        if func is _aten._local_scalar_dense.default:
+            return torch.zeros((), dtype=args[0].dtype).item()
+        if func is _aten.index.Tensor:
+            args = (args[0], _places(args[1]))
+        kwargs = {name: _meta(value) for name, value in (kwargs or {}).items()}
+        if kwargs.get("device") is not None:
+            kwargs["device"] = torch.device("meta")
+        result = func(*_meta(args), **kwargs)
+        return args[0] if func._schema.is_mutable else _outlined(result)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return f"ShapeTensor({list(self.shape)}, {self.dtype})"
+
+
+def _places(index: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
+    """Public masks as the places that they select, whose number is a matter of values."""
+    places: list[torch.Tensor | None] = []
+    for each in index:
+        if each is None or each.dtype not in (torch.bool, torch.uint8):
+            places.append(each)
+        else:
+            places.extend(each.nonzero(as_tuple=True))
+    return places
+
+
+def _meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return torch.empty(value.shape, dtype=value.dtype, device="meta")
+    if isinstance(value, (list, tuple)):
+        return type(value)(_meta(each) for each in value)
+    return value
+
+
+def _outlined(result: Any) -> Any:
+    if isinstance(result, torch.Tensor):
+        return ShapeTensor(result.shape, result.dtype)
+    if isinstance(result, (list, tuple)):
+        return type(result)(_outlined(each) for each in result)
+    return result
+
+
+def array_of(tensor: torch.Tensor) -> np.ndarray:
+    """What the compiled core takes for a tensor of int64 or uint8: its words, or zeros that take no memory while nobody
+    looks at them."""
+    if isinstance(tensor, ShapeTensor):
+        return np.zeros(tensor.shape, _NUMPY[tensor.dtype])
+    return tensor.detach().contiguous().numpy()
+
+
+def shape_of(array: np.ndarray) -> ShapeTensor:
+    """What a meter has returned, without its zeros."""
+    return ShapeTensor(array.shape, torch.uint8 if array.dtype == np.uint8 else torch.int64)
+
+
+def elementwise(function: Callable[..., np.ndarray], operands: Sequence[torch.Tensor], *settings: int) -> torch.Tensor:
+    """``function(*arrays, *settings)``, an array of the operands' shape; of shapes alone its dtype."""
+    if not any(isinstance(x, ShapeTensor) for x in operands):
+        return torch.from_numpy(function(*(x.contiguous().numpy() for x in operands), *settings))
+    like = function(*(np.zeros(1, _NUMPY[x.dtype]) for x in operands), *settings)
+    return ShapeTensor(operands[0].shape, shape_of(like).dtype)
+
+
+def zeros(shape: Sequence[int], dtype: torch.dtype, counts_only: bool) -> torch.Tensor:
+    """Zeros, of which only the shape exists where nothing but counts matters."""
+    return ShapeTensor(shape, dtype) if counts_only else torch.zeros(tuple(shape), dtype=dtype)
