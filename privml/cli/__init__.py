@@ -72,8 +72,11 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     import hydra
     from omegaconf import DictConfig
 
+    from privml.cli import overrides as written
     from privml.cli import settings
 
+    with console.clean_errors():
+        written.check(verb, overrides)
     action = importlib.import_module(f"privml.cli.{verb}").run
 
     def application(config: DictConfig) -> None:

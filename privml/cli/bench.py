@@ -28,6 +28,7 @@ def run(config: DictConfig) -> None:
             raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(operators)}")
         operators = {op: operators[op] for op in chosen}
     kind = kind_of(config, operators)
+    refuse_ignored(config, kind)
     records = []
     with console.progress("bench", config.quiet) as step:
         for index, (name, row) in enumerate(operators.items()):
@@ -39,23 +40,37 @@ def run(config: DictConfig) -> None:
 
 
 class Kind(NamedTuple):
-    """A kind of suite: the JSON line of one row, and the table of all lines."""
+    """A kind of suite: the JSON line of one row, the table of all lines, and which settings of ``_SOME_READ`` count."""
 
     record_of: Callable[[DictConfig, str, dict[str, Any]], dict[str, Any]]
     summary: Callable[[DictConfig, list[dict[str, Any]]], Any]
+    reads: tuple[str, ...] = ()
+
+
+# Settings that count for some suites alone, with what they are where nobody has chosen them.
+_SOME_READ = {"engine": "twopc", "bits": 64, "device": "cpu", "truncation": None, "k": 64, "bound": None}
+
+
+def refuse_ignored(config: DictConfig, kind: Kind) -> None:
+    """ConfigError for a setting that the suite does not read."""
+    for name, neutral in _SOME_READ.items():
+        value = config.engine.name if name == "engine" else config[name]
+        if name not in kind.reads and value != neutral:
+            raise ConfigError(f"{name}={value}: suite {config.suite.name} does not read it; leave it out")
 
 
 def kind_of(config: DictConfig, operators: dict[str, Any]) -> Kind:
     if config.suite.get("engine") == "threepc":
         threepc.check(config)
-        return Kind(threepc.record_of, threepc.summary)
+        return Kind(threepc.record_of, threepc.summary, ("bits", "device", "truncation"))
     if classical.are_classical(operators):
-        return Kind(classical.record_of, classical.summary)
+        classical.check(config)
+        return Kind(classical.record_of, classical.summary, ("engine", "bits"))
     if config.suite.get("engine") == "active":
-        return Kind(spdz2k.record_of, spdz2k.summary)
+        return Kind(spdz2k.record_of, spdz2k.summary, ("k",))
     if networks.are_networks(operators):
         return Kind(networks.record_of, networks.summary)
-    return Kind(record_of, summary)
+    return Kind(record_of, summary, ("bound",))
 
 
 def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:

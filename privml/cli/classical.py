@@ -12,6 +12,7 @@ from privml.bench import classical
 from privml.cli import console
 from privml.cli.settings import ot_of
 from privml.engines.correlations import OtChoice
+from privml.errors import ConfigError
 from privml.service.launch import launch
 
 COLUMNS = ["model", "batch", "query ms", "per sample", "published", "protocols ms", "online", "preprocess", "depth"]
@@ -54,14 +55,22 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
     }
 
 
+def check(config: DictConfig) -> None:
+    """ConfigError for what contradicts the suite, whose rings are ``bits``."""
+    if config.engine.name == "active" and config.engine.ring not in (64, config.bits):
+        raise ConfigError(f"engine.ring={config.engine.ring}, but bits={config.bits}: the ring of this suite is bits")
+
+
 def settings_of(config: DictConfig, shape: dict[str, Any]) -> dict[str, Any]:
     """Of an engine whose parties are threads of this process; with ot=ideal its correlations cost nothing, so that the
     online phase alone is seen."""
     if config.engine.name == "plain":
         return {}
     if config.engine.name == "threepc":
-        return shape
-    ring = {"ring": config.bits} if config.engine.name == "active" else {}
+        return {**shape, "truncation": config.engine.truncation, "device": config.engine.device}
+    ring = {}
+    if config.engine.name == "active":
+        ring = {"ring": config.bits, "truncation": config.engine.truncation}
     return {**shape, **ring, "ot": config.ot.provider}
 
 
@@ -83,6 +92,8 @@ def between_processes(config: DictConfig, converted: Any, values: Any, shape: di
             deadline=600.0,
             threads=config.threads,
             dealer=config.engine.name == "threepc",
+            truncation=config.engine.get("truncation", "auto"),
+            device=config.engine.get("device", "cpu"),
             ring=config.bits if config.engine.name == "active" else None,
         )
         runs.append(made.client)

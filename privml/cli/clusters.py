@@ -8,8 +8,9 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from privml.cli.engines import parties_of
 from privml.cli.serving import capacity_of, logging_of, until_stopped
-from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
+from privml.cli.settings import identity_of, ot_of
 from privml.errors import ConfigError
 from privml.program import Program
 from privml.service.answering import Limits
@@ -31,10 +32,10 @@ def run_cluster(config: DictConfig, program: Program) -> None:
     for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0)):
         if config[name] != neutral:
             raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
-    ot, truncation, ring = ot_of(config), truncation_of(config), ring_of(config)
-    if ring is not None:
+    ot, parties = ot_of(config), parties_of(config)
+    if parties.pop("ring") is not None:
         raise ConfigError("engine=active goes with one process, which counts the failed sessions of each client")
-    settings = settings_of(program, ot, config.threads, None, config.dealer, truncation, config.device)
+    settings = settings_of(program, ot, config.threads, **parties)
     capacity, identity = capacity_of(config), identity_of(config)
     task = task_of(
         config.program,
@@ -44,9 +45,7 @@ def run_cluster(config: DictConfig, program: Program) -> None:
         link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
         deadline=config.deadline,
         threads=config.threads,
-        dealer=config.dealer,
-        truncation=truncation,
-        device=config.device,
+        **parties,
         limits=Limits(config.session_queries, config.idle),
         **identity,
     )

@@ -14,6 +14,7 @@ from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.errors import ConfigError
 from privml.planning import reference
 from privml.planning.calibration import Calibration
 from privml.planning.engines import Setting, offer_of
@@ -26,6 +27,8 @@ from privml.session.ledger import Ledger
 
 def run(config: DictConfig) -> None:
     offer = offer_of(config.engine.name)
+    if config.engine.get("device", "cpu") != "cpu":
+        raise ConfigError(f"engine.device={config.engine.device}: costs and times are those of the CPU; leave it out")
     calibration = calibration_of(config)
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
     ot, truncation, drawn = DEFAULT_OT, config.engine.get("truncation", "auto"), DEALT

@@ -97,6 +97,7 @@ def settings_of(config: DictConfig) -> Settings:
         patience=config.patience,
         threads=config.threads,
         truncation=config.engine.get("truncation", "auto"),
+        device=config.engine.get("device", "cpu"),
         ring=ring_of(config),
         deadline=config.deadline,
     )

@@ -165,6 +165,8 @@ def session_settings(config: DictConfig) -> dict[str, Any]:
         found.update(ot=ot.provider, k=ot.k or 4, security=ot.security, threads=config.threads)
     if config.engine.name in ("threepc", "active"):
         found["truncation"] = config.engine.get("truncation", "auto")
+    if config.engine.name == "threepc":
+        found["device"] = config.engine.get("device", "cpu")
     if config.engine.name == "active":
         found.update(ring=config.engine.ring, ot=config.ot.provider, k=config.ot.k or 4)
     return found

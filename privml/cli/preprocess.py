@@ -9,8 +9,9 @@ from dataclasses import replace
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.engines import preprocessing_engine_of
 from privml.cli.query import Waiting
-from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
+from privml.cli.settings import identity_of, ot_of
 from privml.program import Program
 from privml.service.choose_ot import LinkProfile
 from privml.service.preprocess import Made, Order, preprocess
@@ -18,13 +19,14 @@ from privml.store.key import default_key_file
 
 
 def run(config: DictConfig) -> None:
+    engine = preprocessing_engine_of(config)
     key_file = config.store_key or default_key_file()
     program = Program.load(config.program)
     link = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
     ot = replace(ot_of(config), refill="none")  # which is for sessions that compute meanwhile
     order = Order(
         program, config.store, config.count, config.batch, ot, config.threads, key_file, link,
-        ring=ring_of(config), truncation=truncation_of(config),
+        **engine,
     )  # fmt: skip
 
     def on_listening(port: int) -> None:

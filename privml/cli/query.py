@@ -12,8 +12,9 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.engines import parties_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
-from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
+from privml.cli.settings import identity_of, ot_of
 from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of
 from privml.errors import ConfigError
@@ -23,6 +24,7 @@ from privml.service.query import Answer, query
 
 def run(config: DictConfig) -> None:
     check_writable(config.out, config.ledger)
+    parties = parties_of(config)
     program = Program.load(config.program)
     value = read_array(config.input)
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
@@ -40,10 +42,7 @@ def run(config: DictConfig) -> None:
             retries=config.retries,
             backoff=config.backoff,
             preprocessing=preprocessing,
-            dealer=config.dealer,
-            truncation=truncation_of(config),
-            device=config.device,
-            ring=ring_of(config),
+            **parties,
             **identity_of(config),
         )
     save(program.decode(answer.outputs), config.out)

@@ -9,8 +9,9 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.clusters import run_cluster
+from privml.cli.engines import parties_of
 from privml.cli.serving import capacity_of, logging_of, until_stopped
-from privml.cli.settings import identity_of, ot_of, ring_of, truncation_of
+from privml.cli.settings import identity_of, ot_of
 from privml.cli.stores import preprocessing_of
 from privml.program import WEIGHTS_OWNER, Program
 from privml.service.answering import Limits
@@ -19,7 +20,7 @@ from privml.service.serve import serve
 
 
 def run(config: DictConfig) -> None:
-    capacity, logging = capacity_of(config), logging_of(config)
+    capacity, logging, parties = capacity_of(config), logging_of(config), parties_of(config)
     program = Program.load(config.program, config.weights)
     if config.cluster is not None:
         run_cluster(config, program)
@@ -41,10 +42,7 @@ def run(config: DictConfig) -> None:
             limits=Limits(config.session_queries, config.idle),
             progress=step,
             preprocessing=preprocessing,
-            dealer=config.dealer,
-            truncation=truncation_of(config),
-            device=config.device,
-            ring=ring_of(config),
+            **parties,
             **identity_of(config),
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
             capacity=capacity,

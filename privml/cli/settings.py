@@ -108,11 +108,6 @@ def ring_of(config: DictConfig) -> int | None:
     return config.engine.ring
 
 
-def truncation_of(config: DictConfig) -> str:
-    """Of engine=active its own setting, else that for three parties."""
-    return config.engine.truncation if config.engine.name == "active" else config.get("truncation", "auto")
-
-
 def identity_of(config: DictConfig) -> dict[str, Any]:
     """``tls`` and ``insecure`` as the services take them."""
     chosen = config.network.tls

@@ -52,6 +52,7 @@ class Settings:
     patience: float = 150.0
     threads: int = 1
     truncation: str = "auto"
+    device: str = "cpu"
     ring: int | None = None
     deadline: float = 300.0
 
@@ -176,6 +177,7 @@ def _launch(prepared: Prepared, settings: Settings, rows: int, progress: Progres
         progress=progress,
         dealer=settings.engine == "threepc",
         truncation=settings.truncation,
+        device=settings.device,
         ring=settings.ring,
     )
 

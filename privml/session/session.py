@@ -19,6 +19,7 @@ from privml.engines.base import Engine
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.engines.threepc import established
 from privml.engines.threepc.device import kernels_for
+from privml.engines.threepc.engine import TRUNCATIONS
 from privml.engines.twopc import TwoPartyEngine, checked_threads, connected, connections
 from privml.errors import ConfigError
 from privml.session.agreement import Words
@@ -69,10 +70,22 @@ class Settings:
             raise ConfigError(f"engine '{self.engine}' cannot run between processes; choose from {', '.join(ENGINES)}")
         checked_threads(self.threads)
         kernels_for(self.device)  # says what is missing before anybody waits
+        self._check_truncation()
+        if self.device != "cpu" and not self.dealt:
+            raise ConfigError(f"device={self.device} is about three parties: name the dealer, or leave it out")
         if self.dealt and (self.threads > 1 or self.store is not None):
             raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
         if self.active:
             self._check_active()
+
+    def _check_truncation(self) -> None:
+        if self.truncation not in TRUNCATIONS:
+            raise ConfigError(f"truncation={self.truncation} must be one of {', '.join(TRUNCATIONS)}")
+        if self.truncation != "auto" and not (self.dealt or self.active):
+            raise ConfigError(
+                f"truncation={self.truncation} is about engines that have a choice: name the dealer of three parties, or "
+                "the ring of actively secure ones, or leave it out"
+            )
 
     def _check_active(self) -> None:
         ring = checked_ring(self.ring)

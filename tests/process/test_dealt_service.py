@@ -118,7 +118,7 @@ def test_launch_with_a_dealer_costs_what_was_foretold(program):
 
 
 def test_a_device_that_is_not_there_is_refused_at_once(program):
-    with pytest.raises(ConfigError, match="engine.device"):
+    with pytest.raises(ConfigError, match="device"):
         launch(program, torch.tensor(INPUT), dealer=True, device="tpu")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no CUDA device"):

@@ -65,7 +65,7 @@ def test_parties_of_either_kind_work_together(launcher, where):
 
 
 def test_devices_are_checked():
-    with pytest.raises(ConfigError, match="engine.device"):
+    with pytest.raises(ConfigError, match="device"):
         kernels_for("tpu")
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no CUDA device"):

@@ -40,9 +40,7 @@ def service(ring):
     program = SimpleNamespace(inputs=[spec], demand=lambda *shapes, **settings: {})
     ot = SimpleNamespace(decided=True)
     settings = SimpleNamespace(ring=ring, active=ring is not None, dealt=False, ot=ot, truncation="auto")
-    return SimpleNamespace(
-        program=program, settings=settings, preprocessing=None, aborts=Aborts(), limit=LARGEST_QUERY
-    )
+    return SimpleNamespace(program=program, settings=settings, preprocessing=None, aborts=Aborts(), limit=LARGEST_QUERY)
 
 
 def fail(served, client, error):

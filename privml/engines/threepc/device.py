@@ -27,13 +27,13 @@ def kernels_for(device: str) -> Any:
     """The kernels of ``privml.engines.threepc`` on "cpu" or "cuda". ConfigError for anything else, and for cuda where
     torch has no device or CuPy is missing."""
     if device not in DEVICES:
-        raise ConfigError(f"engine.device must be one of {', '.join(DEVICES)}, got {device!r}")
+        raise ConfigError(f"device must be one of {', '.join(DEVICES)}, got {device!r}")
     if device == "cpu":
         return kernels_cpu
     if not torch.cuda.is_available():
-        raise ConfigError("engine.device=cuda: torch sees no CUDA device")
+        raise ConfigError("device=cuda: torch sees no CUDA device")
     if importlib.util.find_spec("cupy") is None:
-        raise ConfigError("engine.device=cuda needs CuPy: pip install 'privml[gpu]'")
+        raise ConfigError("device=cuda needs CuPy: pip install 'privml[gpu]'")
     from privml.engines.threepc.kernels_cuda import CudaKernels
 
     staging = Staging(torch.device("cuda", torch.cuda.current_device()))

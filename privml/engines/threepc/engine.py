@@ -43,7 +43,7 @@ class ThreePartyEngine(Engine):
 
     def __init__(self, party: Party, truncation: str = "auto") -> None:
         if truncation not in TRUNCATIONS:
-            raise ConfigError(f"numerics.truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}")
+            raise ConfigError(f"truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}")
         self.party, self.rank, self.truncation = party, party.rank, truncation
         self.counts_only = party.counts_only
         self.floors = truncation == "exact"

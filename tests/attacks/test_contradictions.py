@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings that contradict each other, or that a verb would not read, end before anything is revealed, with an error
+that names them as they were written."""
+
+import pytest
+from small_network import converted
+
+import privml
+from privml.cli import main
+from privml.engines.correlations import OtChoice
+from privml.errors import ConfigError
+from privml.service.deal import deal
+from privml.service.serve import serve
+
+SERVE = ["serve", "program=program", "weights=weights"]
+QUERY = ["query", "program=program", "server=127.0.0.1:1", "input=x.npy"]
+DEAL = ["deal", "program=program"]
+DEALER = "dealer=127.0.0.1:2"
+PREPROCESS = ["preprocess", "program=program"]
+REFUSED = {
+    "threepc without dealer, serve": ([*SERVE, "engine=threepc"], "dealer=host:port"),
+    "threepc without dealer, query": ([*QUERY, "engine=threepc"], "dealer=host:port"),
+    "plain": ([*SERVE, "engine=plain"], "engine=plain"),
+    "plain, query": ([*QUERY, "engine=plain"], "engine=plain"),
+    "twopc with dealer": ([*SERVE, "engine=twopc", DEALER], "engine=twopc has no dealer"),
+    "active with dealer": ([*QUERY, "engine=active", DEALER], "engine=active has no dealer"),
+    "a cluster": ([*SERVE, "cluster=local", "engine=threepc"], "dealer=host:port"),
+    "a dealer of two": ([*DEAL, "engine=twopc"], "engine=twopc has no dealer"),
+    "correlations of three": ([*PREPROCESS, "engine=threepc"], "engine=threepc needs no correlations"),
+    "truncation of two": ([*SERVE, "engine.truncation=exact"], "engine.truncation=exact"),
+    "device of two": ([*QUERY, "engine.device=cuda"], "engine.device=cuda"),
+    "no such truncation": ([*DEAL, "engine.truncation=sloppy"], "engine.truncation=sloppy"),
+    "no such device": ([*DEAL, "engine.device=tpu"], "engine.device=tpu"),
+    "truncation beside the engine": ([*SERVE, DEALER, "truncation=exact"], "engine.truncation="),
+    "truncation added": ([*QUERY, DEALER, "+truncation=exact"], "engine.truncation="),
+    "device beside the engine": ([*DEAL, "device=cuda"], "engine.device="),
+    "a link of a server": ([*SERVE, "network.delay_ms=40"], "link.delay_ms"),
+    "a link of a server, added": ([*SERVE, "+network.delay_ms=40"], "link.delay_ms"),
+    "a network of a server": ([*SERVE, "network=wan"], "network@link"),
+    "a network of a client": ([*QUERY, "+network=wan"], "network.tls"),
+    "certificates where all is here": (["run", "model=mlp", "+network.tls.key=key.pem"], "network.tls.key"),
+    "without TLS where all is here": (["cost", "model=mlp", "network.insecure=true"], "network.insecure"),
+    "a foreign setting": (["run", "model=mlp", "+dealer=127.0.0.1:2"], "+dealer=127.0.0.1:2"),
+    "a misspelt one, forced": (["run", "model=mlp", "++cuont=2"], "++cuont=2"),
+    "a device that is not predicted": (["cost", "model=mlp", "engine=threepc", "engine.device=cuda"], "engine.device"),
+    "an engine that a suite does not read": (["bench", "suite=twopc", "engine=threepc"], "engine=threepc"),
+    "a ring that a suite does not read": (["bench", "suite=twopc", "bits=32"], "bits=32"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_the_command_line(case, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command, named = REFUSED[case]
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    told = capsys.readouterr().err
+    assert ended.value.code == 1 and "ConfigError" in told and named in told, told
+
+
+def test_what_does_not_contradict_itself_is_read(capsys, tmp_path, monkeypatch):
+    """These get as far as their files."""
+    monkeypatch.chdir(tmp_path)
+    for command in (
+        [*SERVE, DEALER, "engine.truncation=exact"],
+        [*SERVE, "engine=threepc", DEALER, "engine.truncation=exact"],
+        [*QUERY, "engine=active", "engine.truncation=exact"],
+        [*DEAL, "engine.truncation=exact"],
+    ):
+        with pytest.raises(SystemExit):
+            main(command)
+        assert "FileNotFoundError" in (told := capsys.readouterr().err), told
+
+
+@pytest.fixture(scope="module")
+def program():
+    return converted()
+
+
+@pytest.mark.parametrize("wrong", [{"truncation": "exact"}, {"device": "cuda"}, {"truncation": "sloppy", "ring": 64}])
+def test_python(program, wrong):
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        serve(program, "127.0.0.1:0", ot=OtChoice("ideal"), **wrong)
+    with pytest.raises(ConfigError, match=next(iter(wrong))):
+        privml.Client(program, "127.0.0.1:1", **wrong)
+
+
+def test_python_dealers(program):
+    for wrong in ({"truncation": "sloppy"}, {"device": "tpu"}):
+        with pytest.raises(ConfigError, match=f"^{next(iter(wrong))}"):
+            deal(program, "127.0.0.1:0", **wrong)
