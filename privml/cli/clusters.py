@@ -29,7 +29,7 @@ def run_cluster(config: DictConfig, program: Program) -> None:
     """Until it is stopped. ConfigError for what does not go with a cluster."""
     if config.cluster not in CLUSTERS:
         raise ConfigError(f"cluster={config.cluster}: choose from {', '.join(CLUSTERS)}")
-    for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0)):
+    for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0), ("aborts", None)):
         if config[name] != neutral:
             raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
     ot, parties = ot_of(config), parties_of(config)

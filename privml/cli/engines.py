@@ -17,8 +17,8 @@ _DEALT = {"auto": None, "twopc": False, "active": False, "threepc": True}
 
 
 def parties_of(config: DictConfig) -> dict[str, Any]:
-    """``dealer``, ``truncation``, ``device`` and ``ring`` as ``serve`` and ``query`` take them. ConfigError, which names
-    the settings, where they contradict each other."""
+    """``dealer``, ``truncation``, ``device`` and ``ring`` as ``serve`` and ``query`` take them. ConfigError, which
+    names the settings, where they contradict each other."""
     name, dealer = config.engine.name, config.dealer
     if name not in _DEALT:
         raise ConfigError(f"engine={name} has no parties that serve or query: choose from {', '.join(_DEALT)}")

@@ -41,8 +41,8 @@ def _check_place(verb: str, key: str) -> None:
         )
     if verb in TOGETHER and (key.startswith("network.tls") or key == "network.insecure"):
         raise ConfigError(
-            f"{key} is about parties on machines of their own ({', '.join(APART)}); `privml {verb}` has network.delay_ms "
-            "and network.bandwidth_mbps"
+            f"{key} is about parties on machines of their own ({', '.join(APART)}); `privml {verb}` has "
+            "network.delay_ms and network.bandwidth_mbps"
         )
 
 

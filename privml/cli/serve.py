@@ -45,6 +45,7 @@ def run(config: DictConfig) -> None:
             **parties,
             **identity_of(config),
             link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
+            aborts=config.aborts,
             capacity=capacity,
             monitor=config.monitor,
             stop=stop,

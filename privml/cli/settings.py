@@ -51,6 +51,7 @@ SETTINGS: dict[str, tuple[str, int]] = {
     "drain_seconds": (_DURATION, 0),
     "answer_seconds": (_DURATION, 0),
     "monitor": (_TEXT, 0),
+    "aborts": (_TEXT, 0),
     "log": (_TEXT, 0),
     "queries": (_WHOLE, 0),
     "session_queries": (_WHOLE, 1),

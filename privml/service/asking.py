@@ -16,6 +16,7 @@ from privml import _core
 from privml.context import Session
 from privml.errors import PeerDisconnected
 from privml.program import INPUT_OWNER
+from privml.service.aborts import HARMLESS
 from privml.service.answering import AGAIN
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Elsewhere, Room, Service, ask
@@ -80,6 +81,7 @@ class Conversation:
         self._untold: BaseException | None = None  # what ended it while nothing was asked
         self._current: _Request | None = None
         self.idle = threading.Event()  # nothing is asked, made or run
+        self.failed = False  # it ended while something was, and not before anything was computed
         self._room = Room(1)
         self._idle_since = float("inf")
         self._thread = threading.Thread(target=self._run, name="session", daemon=True)
@@ -144,6 +146,7 @@ class Conversation:
     def _end(self, error: BaseException) -> None:
         with self._changing:
             self._over = error
+            self.failed = not self.idle.is_set() and not isinstance(error, (SessionOver, *HARMLESS))
             self.idle.set()
             waiting = [self._current] if self._current is not None else []
             while not self._requests.empty():

@@ -14,8 +14,9 @@ from typing import Any
 import torch
 
 from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.errors import ConfigError, InvalidInput, PeerDisconnected, ServiceBusy
+from privml.errors import ConfigError, IdentityError, InvalidInput, PeerDisconnected, ServiceBusy
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
+from privml.service.aborts import LIMITS
 from privml.service.asking import Answer, Conversation, SessionOver
 from privml.service.inputs import checked_input
 from privml.service.progress import Progress
@@ -85,6 +86,7 @@ class Client:
         self._admit(server, dealer)
         self._dealer_away = {} if dealer is None else dialling(network, tls, DEALER)
         self._one = threading.Lock()  # a session takes one query at a time
+        self._failures = 0  # actively secure sessions that failed
         self._closed = threading.Event()
         self._conversation: Conversation | None = None
 
@@ -92,8 +94,10 @@ class Client:
         """The outputs for ``inputs``: an array or tensor, or a tuple or list with one of them per input of the program.
 
         Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large
-        values, which leaves the session as it is; ServiceBusy and PeerDisconnected when all attempts have failed; and
-        at once HandshakeMismatch, StoreError (too few correlations left), ProtocolError, SecurityAbort.
+        values, which leaves the session as it is; IdentityError when so many actively secure sessions of this client
+        have failed that the server may have succeeded with one (``privml.service.aborts``); ServiceBusy and
+        PeerDisconnected when all attempts have failed; and at once HandshakeMismatch, StoreError (too few correlations
+        left), ProtocolError, SecurityAbort.
         """
         checked = checked_inputs(self.program, list(inputs) if isinstance(inputs, (tuple, list)) else [inputs])
         with self._one:
@@ -136,6 +140,7 @@ class Client:
         self, inputs: list[torch.Tensor], progress: Progress | None, server: str, away: Mapping[str, Any]
     ) -> Answer:
         self._forget()
+        self._require_trust(server)
         self._conversation = fresh = self._connect(server, away)
         try:
             if self._closed.is_set():  # just now
@@ -162,7 +167,16 @@ class Client:
         kept, self._conversation = self._conversation, None
         if kept is not None:
             kept.close()
+            self._failures += kept.failed and self._service.settings.active
             kept.tell()
+
+    def _require_trust(self, server: str) -> None:
+        """See ``privml.service.aborts``: each session is an attempt for a dishonest server as it is for a client."""
+        ring = self._service.settings.ring
+        if ring is not None and self._failures >= LIMITS[ring]:
+            raise IdentityError(
+                f"{server}: {self._failures} sessions with it failed a check or broke off, so this client opens none"
+            )
 
     def _pause(self, attempt: int, error: Exception) -> float:
         """Seconds until the next attempt; no two clients that fail together come again together."""

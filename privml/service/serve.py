@@ -6,10 +6,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
+from privml.service.aborts import Aborts, default_aborts_file
 from privml.service.answering import Answered, Limits
 from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
@@ -51,6 +53,7 @@ def serve(
     tls: Tls | None = None,
     insecure: bool = False,
     limits: Limits | None = None,
+    aborts: str | Path | None = None,
     capacity: Capacity = DEFAULT_CAPACITY,
     monitor: str | None = None,
     stop: Stop | None = None,
@@ -71,14 +74,17 @@ def serve(
     ``privml.service.deal``), which makes it three parties; ``truncation``: see ``ThreePartyEngine``; ``device``: where
     this party of three computes, "cpu" or "cuda". ``ring`` (64 or 32 bits) takes the engine ``active``, secure against
     clients who deviate from the protocol. ``limits``: how many queries a session may have, and how long it may be idle
-    between two of them, as long as nobody waits.
-    Raises ConfigError for a port in use, wrong settings or missing weights, and what a callback raises.
+    between two of them, as long as nobody waits. ``aborts``: the file that counts, by the names of their certificates,
+    how many actively secure sessions of each client have failed (None: ``privml.service.aborts.default_aborts_file``).
+    Raises ConfigError for a port in use, wrong settings or missing weights, CorruptFile and StoreError for
+    ``aborts``, and what a callback raises.
     """
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring)
     link = link_profile or LinkProfile(**(network or {}))
-    service = Service(program, settings, preprocessing, link, limit=capacity.query_limit)
+    counts = aborts_of(settings, tls, aborts)
+    service = Service(program, settings, preprocessing, link, counts, capacity.query_limit)
     refuse_insecure(settings, None, listen, dealer)
     refuse_open(tls, insecure, listen, dealer)
     load_torch()
@@ -112,6 +118,15 @@ def serve(
         text = f"listening on port {listener.port}, program {program.hash[:12]}"
         events.tell("listening", text=text, port=listener.port, program=program.hash)
         return server.run()
+
+
+def aborts_of(settings: Settings, tls: Tls | None, file: str | Path | None) -> Aborts:
+    """Where failed sessions are counted: in memory, which nobody is counted in, where clients have no names."""
+    if settings.active and tls is not None:
+        return Aborts(default_aborts_file() if file is None else Path(file))
+    if file is not None:
+        raise ConfigError(f"aborts={file} counts actively secure sessions by certificates: it needs ring and tls")
+    return Aborts()
 
 
 def settings_of(

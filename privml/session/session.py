@@ -83,8 +83,8 @@ class Settings:
             raise ConfigError(f"truncation={self.truncation} must be one of {', '.join(TRUNCATIONS)}")
         if self.truncation != "auto" and not (self.dealt or self.active):
             raise ConfigError(
-                f"truncation={self.truncation} is about engines that have a choice: name the dealer of three parties, or "
-                "the ring of actively secure ones, or leave it out"
+                f"truncation={self.truncation} is about engines that have a choice: name the dealer of three parties, "
+                "or the ring of actively secure ones, or leave it out"
             )
 
     def _check_active(self) -> None:

@@ -38,6 +38,7 @@ class Failing:
     """A conversation that raises what comes next, or answers."""
 
     has_room = True
+    failed = False
 
     def __init__(self, outcomes):
         self.outcomes = outcomes
