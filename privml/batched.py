@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +24,8 @@ from torch import fx
 from privml.context import Session, in_front
 from privml.context import node as current
 from privml.engines.batching import BatchingEngine, Call, answer
+from privml.graph import source_line
+from privml.transcript import as_one_step
 
 Compute = Callable[[fx.Node, Any, Any], Any]
 # More nodes than this never wait at once: the threads of those that wait are kept.
@@ -62,6 +66,8 @@ class _Run:
     def __init__(self, graph: fx.Graph, session: Session, compute: Compute) -> None:
         self._graph, self._session, self._compute = graph, session, compute
         self._engine = session.engine
+        self._line = "" if session.transcript is None else session.transcript.line()
+        self._numbers = {node: number for number, node in enumerate(graph.nodes)}
         self._front = BatchingEngine(self._engine, self._ask)
         self._values: dict[fx.Node, Any] = {}
         self._missing = {node: len(node.all_input_nodes) for node in graph.nodes}
@@ -147,7 +153,9 @@ class _Run:
         ledger = self._session.ledger
         name = first.node.meta.get("layer", first.node.name)
         entry = contextlib.nullcontext() if ledger is None else ledger.node(name, first.call.name)
-        with entry, current(name):
+        numbers = [self._numbers[task.node] for task in chosen]
+        self._session.step(f"{first.call.name} for {first.node.target}", numbers, where=_line(first.node, self._line))
+        with entry, current(name), as_one_step():
             results = answer(self._engine, [task.call for task in chosen])
         for task, result in zip(chosen, results, strict=True):
             task.answer, task.call = result, None
@@ -158,7 +166,11 @@ class _Run:
         self._here.task = task
         try:
             args, kwargs = fx.map_arg((task.node.args, task.node.kwargs), self._values.__getitem__)
-            with torch.no_grad(), in_front(self._session, self._front):
+            node = task.node
+            self._session.step(
+                str(node.target), self._numbers[node], repr((node.args, node.kwargs)), where=_line(node, self._line)
+            )
+            with torch.no_grad(), in_front(self._session, self._front), as_one_step():
                 task.answer = self._compute(task.node, args, kwargs)
         except BaseException as error:
             task.error = error
@@ -176,6 +188,12 @@ class _Run:
         if task.error is not None:
             raise task.error
         return task.answer
+
+
+def _line(node: fx.Node, otherwise: str) -> str:
+    """File and line of the program that a node comes from, as errors name them."""
+    found = re.match(r'File "(.*)", line (\d+)', source_line(node) or "")
+    return f"{os.path.basename(found[1])}:{found[2]}" if found else otherwise
 
 
 def _joins(call: Call | None, first: Call | None) -> bool:

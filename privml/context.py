@@ -7,6 +7,7 @@ other's.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -14,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from privml.differences import GENERATORS
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Format, Owned, Placement
+from privml.transcript import Transcript, within_step
 
 if TYPE_CHECKING:
     from privml.engines.base import Engine
     from privml.engines.correlations import Correlations
+    from privml.generators import CommonGenerators
 
 
 # Forms of e^x for x <= 0 (docs/functions.md); "auto" takes the one of the first three with the fewest bits on the wire.
@@ -128,8 +132,11 @@ class Session:
     ``ledger`` is for whoever records costs per node and may be None. Used as a context manager it becomes the current
     session and is closed at the end; a block that ends well waits first until the others have all that this party owes
     them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of theirs.
+    ``transcript``: the hash of what is computed, which the parties of a real run have alike; ``generators``: what seeds
+    the global generators while the session is entered. Both are set by whoever connects the parties.
 
-    What is computed in a session raises PeerDisconnected, ProtocolError or SecurityAbort where another party fails.
+    What is computed in a session raises PeerDisconnected, ProtocolError or SecurityAbort where another party fails, and
+    ProgramsDiffer where it computes something else.
     """
 
     def __init__(
@@ -146,6 +153,8 @@ class Session:
         self.real = self.numerics.real
         self.ledger = ledger
         self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
+        self.transcript: Transcript | None = None
+        self.generators: CommonGenerators | None = None
         self.kept: dict[Any, Any] = {}
         self._on_close = on_close
         self._generator: torch.Generator | None = None
@@ -183,10 +192,32 @@ class Session:
             self._generator = torch.Generator().manual_seed(self.common_seed % 2**63)
         return self._generator
 
+    def private_generator(self) -> torch.Generator:
+        """A fresh source of randomness that this party alone knows, for noise, keys and whatever else the others must
+        not predict."""
+        return torch.Generator().manual_seed(secrets.randbits(63))
+
+    def step(self, text: str, *public: Any, where: str | None = None, draws: bool = False) -> None:
+        """Takes a step of the transcript: an operation, called ``text`` in errors, on ``public`` arguments and secret
+        tensors. All parties take the same ones. ``where``: the line of the program, if it is not the caller's;
+        ``draws``: that the global generators are alike is part of it. Nothing happens within another step."""
+        transcript = self.transcript
+        if transcript is None or within_step():
+            return
+        if draws and self.generators is not None:
+            self.engine.set_tags(transcript.step(GENERATORS, self.generators.digest(), where))
+        self.engine.set_tags(transcript.step(text, transcript.describe(*public), where))
+
+    def name(self, result: Any) -> None:
+        """Tells the secret tensors in the result of a step from all others."""
+        if self.transcript is not None and not within_step():
+            self.transcript.chain.name(result)
+
     def reserve(self, correlations: Correlations) -> None:
         """Makes the correlations of what is to come (``Program.correlations``) ahead of it, as preprocessing.
 
         All parties call it with the same numbers; what is in stock already counts."""
+        self.step("reserve", repr(correlations))
         self.engine.reserve(correlations)
 
     def close(self) -> None:
@@ -197,6 +228,8 @@ class Session:
             on_close()
 
     def __enter__(self) -> Session:
+        if self.generators is not None and not self._tokens:
+            self.generators.enter()
         self._tokens.append(_session.set(self))
         return self
 
@@ -208,6 +241,8 @@ class Session:
             if exception[0] is None and self._on_close is not None:
                 self.engines.whole.finish()
         finally:
+            if self.generators is not None:
+                self.generators.leave()
             self.close()
 
     def __deepcopy__(self, memo: dict) -> Session:

@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 from privml.context import current_node
 from privml.errors import OverflowDetected, UnsupportedOperator
 from privml.formats import FixedPoint, Float
+from privml.transcript import as_one_step, within_step
 
 Rule = Callable[..., Any]
 Resolver = Callable[[OpOverload], Rule | None]
@@ -135,7 +136,40 @@ def supported_operators() -> list[str]:
 
 
 def dispatch(operator: OpOverload, args: tuple, kwargs: dict) -> Any:
-    """Runs the rule of ``operator``; raises UnsupportedOperator when there is none for these arguments."""
+    """Runs the rule of ``operator``, as a step of the session's transcript; raises UnsupportedOperator when there is
+    none for these arguments."""
+    if within_step():
+        return _ruled(operator, args, kwargs)
+    return as_step(str(operator), _ruled, operator, args, kwargs)
+
+
+def as_step(text: str, function: Callable[..., Any], *given: Any) -> Any:
+    """``function(*given)``, whose last two arguments are those of an operation, as a step of the transcript of the
+    session that a secret tensor among them belongs to."""
+    session = _session_of(given[-2:])
+    if session is None or session.transcript is None:
+        return function(*given)
+    session.step(text, *given[-2:])
+    with as_one_step():
+        result = function(*given)
+    session.name(result)
+    return result
+
+
+def _session_of(values: Iterable[Any]) -> Any:
+    for value in values:
+        if isinstance(value, torch.Tensor):
+            session = getattr(value, "session", None)
+        elif isinstance(value, (list, tuple)):
+            session = _session_of(value)
+        else:
+            session = _session_of(value.values()) if isinstance(value, dict) else None
+        if session is not None:
+            return session
+    return None
+
+
+def _ruled(operator: OpOverload, args: tuple, kwargs: dict) -> Any:
     rule = rule_for(operator, args, kwargs)
     if rule is None:
         raise unsupported(operator, args, kwargs)

@@ -38,6 +38,10 @@ class HandshakeMismatch(PrivmlError, RuntimeError):
     """The parties disagree; names the field and both values."""
 
 
+class ProgramsDiffer(PrivmlError, RuntimeError):
+    """The parties compute different things; names the first operation that differs at each. The session is over."""
+
+
 class PeerDisconnected(PrivmlError, ConnectionError):
     """The other party closed the connection, died, or did not answer within the deadline."""
 

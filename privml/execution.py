@@ -21,6 +21,7 @@ from privml.ops.values import engine_of, like
 from privml.ops.words import reformatted
 from privml.sharing import share
 from privml.tensor import SecretTensor
+from privml.transcript import as_one_step
 
 Observer = Callable[[fx.Node, Any], None]
 
@@ -81,7 +82,8 @@ def call_node(node: fx.Node, args: Any, kwargs: Any, session: Session | None) ->
     name = node.meta.get("layer", node.name)
     ledger = session.ledger
     entry = contextlib.nullcontext() if ledger is None else ledger.node(name, str(node.target))
-    with entry, current(name, node.meta.get("request"), node.meta.get("working")):
+    session.step(f"{node.target} in layer {name}", node.name, where="")
+    with entry, current(name, node.meta.get("request"), node.meta.get("working")), as_one_step():
         try:
             if node.target in TABLE and any(isinstance(a, SecretTensor) for a in tree_leaves((args, kwargs))):
                 return dispatch(node.target, args, kwargs)  # torch would take apart what has a rule of its own

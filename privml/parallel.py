@@ -30,6 +30,7 @@ from privml.ops.values import ring_operand
 from privml.schedule import Cost, Stage, schedule
 from privml.session.ledger import Snapshot
 from privml.tensor import SecretTensor
+from privml.transcript import Chain, along, as_one_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +208,11 @@ class _Run:
         self._stage: set[int] = set()
         self._clocks: dict[int, Any] = {}  # of finished tasks of the stage: their lane's message clock
         self._error: BaseException | None = None
+        transcript = session.transcript
+        self._chain = None if transcript is None else transcript.chain
+        self._branches: list[Chain | None] = [
+            None if self._chain is None else self._chain.branch(number) for number in range(len(plan.tasks))
+        ]
 
     def _outputs(self) -> Sequence[fx.Node]:
         return next(node for node in reversed(self.graph.nodes) if node.op == "output").args[0]
@@ -223,6 +229,8 @@ class _Run:
                 else:
                     for number in stage.lanes[0]:
                         self._compute(number)
+        if self._chain is not None:
+            self._chain.joined(branch for branch in self._branches if branch is not None)
         return [self.values[node] for node in self._outputs()]
 
     def _overlap(self, stage: Stage) -> None:
@@ -280,11 +288,12 @@ class _Run:
 
     def _compute(self, number: int) -> None:
         task = self.plan.tasks[number]
-        if task.operand is None:
-            args, kwargs = fx.map_arg((task.node.args, task.node.kwargs), self.values.__getitem__)
-            self.values[task.node] = call_node(task.node, args, kwargs, self.session)
-        else:
-            self._convert(task.node, self.values[task.operand])
+        with along(self._branches[number]):
+            if task.operand is None:
+                args, kwargs = fx.map_arg((task.node.args, task.node.kwargs), self.values.__getitem__)
+                self.values[task.node] = call_node(task.node, args, kwargs, self.session)
+            else:
+                self._convert(task.node, self.values[task.operand])
         with self._changed:
             for node in task.reads:
                 self._uses[node] -= 1
@@ -295,5 +304,6 @@ class _Run:
         ledger = self.session.ledger
         name = node.meta.get("layer", node.name)
         entry = contextlib.nullcontext() if ledger is None else ledger.node(name, str(node.target), part=True)
-        with entry:
+        self.session.step(f"an operand of {node.target} in layer {name}", node.name, where="")
+        with entry, as_one_step():
             _convert(node, value, self.session)

@@ -170,7 +170,11 @@ class Program:
     def results(self, session: Session, *inputs: Any) -> tuple[SecretTensor, ...]:
         """``run``, with one output as a tuple too."""
         shared = share_inputs(self.graph, session, inputs, INPUT_OWNER)
-        return tuple(run_graph(self.graph, shared, self.prepare(session), session, self._plans))
+        attributes = self.prepare(session)
+        session.step(f"program {self.hash[:12]}", self.hash, shared)
+        results = tuple(run_graph(self.graph, shared, attributes, session, self._plans))
+        session.name(results)
+        return results
 
     def prepare(self, session: Session) -> dict[str, Any]:
         """Weights as secrets of ``session``, and the constants; done by ``run`` when it was not done before."""

@@ -16,6 +16,7 @@ from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint, Float, Format, Owned
 from privml.ops.creation import filled
 from privml.tensor import SHARED, SecretTensor
+from privml.transcript import as_one_step
 
 
 def share(
@@ -66,13 +67,17 @@ def share(
     if wide and engine.stays_wide and isinstance(fmt, FixedPoint) and fmt.bits < session.working.bits:
         bound = 1 << (fmt.bits - 1) if fmt.bound is None else fmt.bound
         fmt = replace(fmt, bits=session.working.bits, bound=bound)
-    if isinstance(fmt, Boolean):
-        components = engine.input_bits(ring, tuple(shape), owner)
-    else:
-        components = engine.input(ring, tuple(shape), owner, 64 if isinstance(fmt, Float) else fmt.bits)
+    session.step("share", owner, tuple(shape), repr(fmt), draws=True)
+    with as_one_step():
+        if isinstance(fmt, Boolean):
+            components = engine.input_bits(ring, tuple(shape), owner)
+        else:
+            components = engine.input(ring, tuple(shape), owner, 64 if isinstance(fmt, Float) else fmt.bits)
     placement = Owned(owner) if engine.trivial_inputs else SHARED
     wants_gradient = isinstance(x, torch.Tensor) and x.requires_grad
-    return SecretTensor(components, fmt, placement, session, dtype, requires_grad=wants_gradient)
+    shared = SecretTensor(components, fmt, placement, session, dtype, requires_grad=wants_gradient)
+    session.name(shared)
+    return shared
 
 
 def _check_kind(fmt: Format, dtype: torch.dtype) -> None:
@@ -100,12 +105,14 @@ def _open(x: SecretTensor, to: int | None) -> torch.Tensor | None:
     engine = x.session.engine
     if to is not None and not 0 <= to < x.session.parties:
         raise InvalidInput(f"to must be None or in [0, {x.session.parties}), got {to}")
-    if isinstance(x.format, Boolean):
-        value = engine.reveal_bits(x.share, to)
-    elif isinstance(x.format, Float):
-        value = engine.reveal_words(x.share, x.format, to)
-    else:
-        value = engine.reveal(x.share, x.format.bits, to)
+    x.session.step("reveal", x, to, draws=True)
+    with as_one_step():
+        if isinstance(x.format, Boolean):
+            value = engine.reveal_bits(x.share, to)
+        elif isinstance(x.format, Float):
+            value = engine.reveal_words(x.share, x.format, to)
+        else:
+            value = engine.reveal(x.share, x.format.bits, to)
     return None if value is None else decode(value, x.format, x.dtype)
 
 

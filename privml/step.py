@@ -52,7 +52,10 @@ class CompiledStep:
         if secret is None:
             results = self.module(*values)
         else:
-            results = run_batched(self.graph, values, self._attributes, secret.session, _compute)
+            session = secret.session
+            session.step("compiled step", values, self._attributes)
+            results = run_batched(self.graph, values, self._attributes, session, _compute)
+            session.name(results)
         return tree_unflatten(list(results), self._outputs)
 
     def cost(self, meter: Engine, *example: Any, numerics: Numerics | None = None) -> Snapshot:

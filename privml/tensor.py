@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import torch
 
 from privml.context import Session
-from privml.dispatch import FUNCTIONS, dispatch
+from privml.dispatch import FUNCTIONS, as_step, dispatch
 from privml.errors import SecretLeakError, UnsupportedOperator
 from privml.formats import Format, Owned, Placement, Shared
 
@@ -38,12 +38,13 @@ class SecretTensor(torch.Tensor):
     """What ``privml.share`` gives and operators compute with, of the value's shape and dtype.
 
     ``share``: the engine's tensors; ``format``, ``placement``, ``session``: see ``privml.formats`` and
-    ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator.
+    ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator; ``mark``: its
+    name in the session's transcript.
     Raises SecretLeakError for whatever would show the value (``numpy()``, ``item()``, ``if x:``, pickling), and
     UnsupportedOperator for an operator without a secure implementation.
     """
 
-    __slots__ = ("_aux", "_operand", "_share", "cell", "session")
+    __slots__ = ("_aux", "_operand", "_share", "cell", "mark", "session")
 
     @staticmethod
     def __new__(
@@ -71,7 +72,7 @@ class SecretTensor(torch.Tensor):
         else:
             self = _new_wrapper(cls, tuple(shape), dtype=dtype, device="cpu", requires_grad=requires_grad)
         self._share = share
-        self._aux = self._operand = None
+        self._aux = self._operand = self.mark = None
         self.cell = Cell(format, placement) if cell is None else cell
         self.session = session
         return self
@@ -111,7 +112,7 @@ class SecretTensor(torch.Tensor):
         function = FUNCTIONS.get(func)
         with torch._C.DisableTorchFunctionSubclass():
             if function is not None:
-                result = function(*args, **(kwargs or {}))
+                result = as_step(func.__name__, _applied, function, args, kwargs or {})
                 if result is not NotImplemented:
                     return result
             return func(*args, **(kwargs or {}))
@@ -202,6 +203,10 @@ def _untraceable() -> UnsupportedOperator:
             return UnsupportedOperator(text)
 
     return Untraceable(text)
+
+
+def _applied(function: Callable, args: tuple, kwargs: dict) -> Any:
+    return function(*args, **kwargs)
 
 
 def _short(fmt: Format) -> str:

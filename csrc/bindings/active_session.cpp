@@ -202,6 +202,16 @@ void ActiveSession::book(const std::function<void(spdz2k::CostMeter&)>& cost) {
   drawn_ = drawn;
 }
 
+void ActiveSession::set_account(std::shared_ptr<const Account> account) {
+  const Occupied occupied(*this);
+  if (!metering()) lane_->set_account(std::move(account));
+}
+
+void ActiveSession::set_tag(u64 tag) {
+  const Occupied occupied(*this);
+  if (!metering() && !closed_) lane_->set_tag(tag);
+}
+
 void ActiveSession::reserve(const Demand& demand) {
   with_ring([&]<class R>() {
     if (metering()) return book_reserve<R>(demand);

@@ -51,6 +51,10 @@ class ActiveSession {
     with_ring([&]<class R>() { call([&] { work.template operator()<R>(session<R>()); }); });
   }
 
+  // What it computes from here on (net/tagged.h); nothing on a meter or a closed session.
+  void set_account(std::shared_ptr<const Account> account);
+  void set_tag(u64 tag);
+
   // Makes what is missing of a demand now.
   void reserve(const spdz2k::Demand& demand);
   // Everything drawn so far.

@@ -57,6 +57,7 @@ Lane::Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_cha
            const OtConfig& config, const Refill::OnFailure& on_failure)
     : rank_(rank), channel_(std::move(channel)), refill_channel_(std::move(refill_channel)) {
   expect(channel_ != nullptr, "a lane needs a channel");
+  tagged_ = tagged(channel_.get());
   channel_->set_depth(0);
   opened_ = channel_->traffic();
   // Whatever makes correlations later works on the channel of its set-up.
@@ -81,6 +82,14 @@ Lane::Lane(int rank, const RcotCost& rcot, bool refill) : rank_(rank) {
   setup_bytes_ = meter_->bytes;
   setup_depth_ = meter_->depth;
   finish(0);
+}
+
+void Lane::set_account(std::shared_ptr<const Account> account) {
+  if (tagged_ != nullptr) tagged_->set_account(std::move(account), true);
+}
+
+void Lane::set_tag(u64 tag) {
+  if (tagged_ != nullptr) tagged_->set_tag(tag);
 }
 
 LaneClock Lane::clock() const {

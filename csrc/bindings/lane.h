@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 
+#include "net/tagged.h"
 #include "ot/cost.h"
 #include "ot/party.h"
 #include "ot/refill.h"
@@ -49,6 +50,9 @@ class Lane {
   Party& party() { return *party_; }
   CostMeter& meter() { return *meter_; }
   Channel& channel() { return *channel_; }
+  // Tags of what the lane's own channel carries (net/tagged.h); a meter has none.
+  void set_account(std::shared_ptr<const Account> account);
+  void set_tag(u64 tag);
 
   LaneClock clock() const;
   // Lets the clock go on from `at_least` where that is a longer path.
@@ -71,6 +75,7 @@ class Lane {
 
   int rank_;
   std::shared_ptr<Channel> channel_;
+  Tagged* tagged_ = nullptr;  // the same
   Traffic opened_;  // what crossed the channel before the session
   std::shared_ptr<Channel> refill_channel_;
   std::unique_ptr<PartyResources> resources_;

@@ -10,6 +10,7 @@
 #include "net/memory.h"
 #include "net/sealed.h"
 #include "net/shaped.h"
+#include "net/tagged.h"
 #include "net/tcp.h"
 #include "net/traced.h"
 
@@ -31,6 +32,22 @@ std::unique_ptr<Channel> shaped(std::unique_ptr<Channel> channel, double delay_m
          "delay and bandwidth must be finite");
   const std::chrono::nanoseconds delay{static_cast<i64>(delay_ms * 1e6)};
   return make_shaped(std::move(channel), delay, bandwidth_mbps * 1e6);
+}
+
+Tagged& tags_of(Channel& channel) {
+  Tagged* tags = tagged(&channel);
+  expect(tags != nullptr, "this channel knows no tags");
+  return *tags;
+}
+
+void define_account(py::module_& m) {
+  py::class_<Account, std::shared_ptr<Account>>(
+      m, "Account",
+      "What a party has computed lately, one line for each step, as its peer hears it where the two "
+      "differ.")
+      .def(py::init<int, int>(), "rank"_a, "peer"_a)
+      .def("add", &Account::add, "line"_a, "At most 256 bytes; the oldest lines give way.")
+      .def("text", &Account::text);
 }
 
 void define_channel(py::module_& m) {
@@ -93,6 +110,26 @@ void define_channel(py::module_& m) {
                              "it sent before may still be there to be read.")
       .def("set_depth", &Channel::set_depth, Release(), "depth"_a,
            "Sends what is queued and sets the depth clock, for sessions of several channels.")
+      .def(
+          "set_account",
+          [](Channel& channel, std::shared_ptr<Account> account, bool hears) {
+            tags_of(channel).set_account(std::move(account), hears);
+          },
+          Release(), "account"_a, "hears"_a = true,
+          "Frames carry tags from here on; both ends say so at the same place of the stream. "
+          "`hears`: whether the peer ever reads from this channel.")
+      .def(
+          "set_tag", [](Channel& channel, u64 tag) { tags_of(channel).set_tag(tag); }, Release(),
+          "tag"_a,
+          "Sends what is queued; what comes next belongs to the computation of this tag. Reading "
+          "a frame of another one raises ProgramsDiffer.")
+      .def(
+          "differ", [](Channel& channel) { tags_of(channel).differ(); }, Release(),
+          "Tells the peer that the two differ, and raises ProgramsDiffer with what it answers.")
+      .def(
+          "report",
+          [](Channel& channel, const std::string& cause) { tags_of(channel).report(cause); },
+          Release(), "cause"_a, "Tells the peer in one line how this party and a third one differ.")
       .def("flush", &Channel::flush, Release())
       .def("close", &Channel::close, Release())
       .def(
@@ -190,6 +227,7 @@ void define_listener(py::module_& m) {
 }  // namespace
 
 void define_network(py::module_& m) {
+  define_account(m);
   define_channel(m);
   define_traced(m);
   define_sealed(m);

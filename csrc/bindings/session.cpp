@@ -21,6 +21,16 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+bool says_why(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const ProgramsDiffer&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 // Every lane's randomness differs, also in tests.
 OtConfig of_lane(OtConfig config, i64 lane) {
   if (config.test_seed) config.test_seed->hi ^= static_cast<u64>(lane) << 32;
@@ -180,6 +190,17 @@ void TwoPartySession::call(const std::vector<LaneRange>& parts,
   for (i64 i = 0; i < count; ++i) at(i).finish(seconds);
 }
 
+void TwoPartySession::set_account(const std::shared_ptr<const Account>& account) {
+  const Occupied occupied(*this, count_);
+  for (int i = 0; i < count_; ++i) at(i).set_account(account);
+}
+
+void TwoPartySession::set_tag(u64 tag) {
+  const Occupied occupied(*this, count_);
+  if (shared_->closed) return;
+  for (int i = 0; i < count_; ++i) at(i).set_tag(tag);
+}
+
 LaneClock TwoPartySession::clock() {
   const Occupied occupied(*this, count_);
   LaneClock longest;
@@ -235,7 +256,8 @@ void TwoPartySession::Shared::expect_sound() {
 void TwoPartySession::Shared::fail(const std::exception_ptr& error) {
   {
     const std::lock_guard lock(mutex);
-    if (!first && !closed) first = error;
+    // That a connection was closed is a consequence where the peer has said why.
+    if ((!first && !closed) || says_why(error)) first = error;
   }
   close();
 }

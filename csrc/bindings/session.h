@@ -55,6 +55,10 @@ class TwoPartySession {
                  const std::function<void(Party&, LaneRange)>& protocol,
                  const std::function<void(CostMeter&, LaneRange)>& cost);
 
+  // What these lanes compute from here on (net/tagged.h); nothing on a meter or a closed session.
+  void set_account(const std::shared_ptr<const Account>& account);
+  void set_tag(u64 tag);
+
   // The longest path so far on these lanes; what comes next on them starts at `at_least` or later.
   LaneClock clock();
   void advance(const LaneClock& at_least);

@@ -151,6 +151,10 @@ void define_session(py::module_& m) {
             on_meters(session, [&](CostMeter& meter) { meter.link.compute(seconds); });
           },
           "seconds"_a, "Both parties of a meter compute for so long.")
+      .def("set_account", &TwoPartySession::set_account, "account"_a,
+           "What the peer hears of this party where the two differ, on all of these lanes.")
+      .def("set_tag", &TwoPartySession::set_tag, "tag"_a,
+           "The tag of what these lanes compute from here on.")
       .def("close", &TwoPartySession::close, Release())
       .def("counters", &TwoPartySession::counters,
            "Per phase seconds, sent, received, depth; and the correlations drawn.")

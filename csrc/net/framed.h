@@ -2,12 +2,18 @@
 // A Channel over any byte transport: buffering, frames, byte counts, the depth clock, deadlines
 // and, on request, a simulated delay and bandwidth.
 //
-// Frame: u32 payload length in [1, 65536], u32 sender's depth, u64 sender's monotonic clock in
-// nanoseconds, payload; all little-endian.
+// Frame: u32 payload length in [1, 65536], u32 sender's depth, u64 sender's tag (tagged.h), payload;
+// all little-endian. A sender whose link is shaped adds 2^31 to the length and puts its monotonic
+// clock in nanoseconds, a u64, before the payload. A frame with 2^30 added to its length tells an
+// account: "differs", "stalled" (its sender has waited until its deadline) or a cause, a newline,
+// and the lines of the account.
 #pragma once
+
+#include <string>
 
 #include "base/buffer.h"
 #include "net/channel.h"
+#include "net/tagged.h"
 
 namespace privml {
 
@@ -34,7 +40,7 @@ class Transport {
   virtual bool peer_closed() const { return false; }
 };
 
-class FramedChannel final : public Channel {
+class FramedChannel final : public Channel, public Tagged {
  public:
   explicit FramedChannel(std::unique_ptr<Transport> transport);
   ~FramedChannel() override;
@@ -50,13 +56,27 @@ class FramedChannel final : public Channel {
   CertifiedNames names() const override { return transport_->names(); }
   bool peer_closed() const override { return transport_->peer_closed(); }
 
+  void set_account(std::shared_ptr<const Account> account, bool hears) override;
+  void set_tag(u64 tag) override;
+  [[noreturn]] void differ() override;
+  void report(const std::string& cause) override;
+
   // Incoming frames arrive `delay` after the link has carried them at `bits_per_second` (0:
-  // unlimited). Both parties must run on one machine, since the clocks are compared.
+  // unlimited). Both parties must run on one machine, since the clocks are compared; frames of a
+  // peer whose end is not shaped count from when they are read.
   void shape(std::chrono::nanoseconds delay, double bits_per_second);
 
  private:
-  void send_frame(Bytes payload);
+  struct Header;
+
+  void send_frame(Bytes payload, u32 kind = 0);
   size_t receive_frame(MutableBytes bytes);
+  Header receive_header(std::chrono::milliseconds deadline);
+  void receive_first_header(Header& header);
+  void tell(const std::string& cause);
+  [[noreturn]] void hear_account(const Header& header);
+  std::string receive_account(const Header& header, std::chrono::milliseconds deadline);
+  std::string await_account(std::chrono::milliseconds patience);
   void wait_for_link(u64 sent_at, i64 bytes);
 
   std::unique_ptr<Transport> transport_;
@@ -70,6 +90,10 @@ class FramedChannel final : public Channel {
   double delay_ns_ = 0;
   double ns_per_byte_ = 0;
   double link_free_ns_ = 0;
+  std::shared_ptr<const Account> account_;
+  bool hears_ = true;
+  u64 tag_ = 0;
+  u64 arrived_tag_ = 0;  // of what incoming_ holds
 };
 
 }  // namespace privml

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/traced.h"
 
+#include "base/error.h"
+
 namespace privml {
 
 void TracedChannel::write(Bytes bytes) {
@@ -23,6 +25,17 @@ void TracedChannel::flush() {
 void TracedChannel::set_depth(i64 depth) {
   finish_message();
   inner_->set_depth(depth);
+}
+
+void TracedChannel::set_tag(u64 tag) {
+  finish_message();
+  tags().set_tag(tag);
+}
+
+Tagged& TracedChannel::tags() {
+  Tagged* inner = tagged(inner_.get());
+  expect(inner != nullptr, "the traced channel knows no tags");
+  return *inner;
 }
 
 void TracedChannel::finish_message() {

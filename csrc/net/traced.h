@@ -4,9 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "net/channel.h"
+#include "net/tagged.h"
 
 namespace privml {
 
@@ -17,7 +20,7 @@ struct Passage {
   friend bool operator==(const Passage&, const Passage&) = default;
 };
 
-class TracedChannel final : public Channel {
+class TracedChannel final : public Channel, public Tagged {
  public:
   explicit TracedChannel(std::shared_ptr<Channel> inner, bool keep_bytes = false)
       : inner_(std::move(inner)), keep_bytes_(keep_bytes) {}
@@ -33,6 +36,13 @@ class TracedChannel final : public Channel {
   CertifiedNames names() const override { return inner_->names(); }
   bool peer_closed() const override { return inner_->peer_closed(); }
 
+  void set_account(std::shared_ptr<const Account> account, bool hears) override {
+    tags().set_account(std::move(account), hears);
+  }
+  void set_tag(u64 tag) override;
+  void differ() override { tags().differ(); }
+  void report(const std::string& cause) override { tags().report(cause); }
+
   // For the thread that uses the channel, or once it has ended.
   const std::vector<Passage>& passages() const { return passages_; }
   // Empty unless they are kept.
@@ -40,6 +50,7 @@ class TracedChannel final : public Channel {
 
  private:
   void finish_message();
+  Tagged& tags();
 
   std::shared_ptr<Channel> inner_;
   bool keep_bytes_;

@@ -11,7 +11,7 @@ Structural operators (view, permute, cat, ...) act on each component and never r
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +55,8 @@ class Engine(abc.ABC):
     floors: bool = True  # truncations round down; False: to a neighbour at random, without bias
     lanes: int = 1  # how many operations can run side by side, each on an engine of its own (see lane)
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
+    transcript: Any = None  # a privml.transcript.Transcript, of real parties
+    transcript_keys: Mapping[int, bytes] | None = None  # by peer, of engines that agree on keys themselves
     composes: bool = False  # functions and maxima are made of other operations (see composed)
     counts_only: bool = False  # a meter whose shares have no values (see shape_tensor)
 
@@ -102,6 +104,14 @@ class Engine(abc.ABC):
 
     def reserve(self, correlations: Correlations) -> None:  # noqa: B027 - most engines need none
         """Makes correlations available ahead of their use, in the preprocess phase; all parties call it alike."""
+
+    def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
+        """From here on frames carry the tags of ``transcript``, and what is opened is masked by its pads; ``accounts``:
+        peer -> the ``_core.Account`` that it hears."""
+        self.transcript = transcript
+
+    def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:  # noqa: B027 - most engines talk to nobody
+        """(peer, tag) of what is computed from here on."""
 
     def refresh(self) -> None:  # noqa: B027 - most engines count protocols alone
         """Lets ``counters()`` show what crossed the channels since the last protocol, apart from any."""

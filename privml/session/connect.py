@@ -12,6 +12,7 @@ from privml import _core
 from privml.context import Numerics, Session
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
+from privml.generators import CommonGenerators
 from privml.session.address import parse_address
 from privml.session.callers import first_caller
 from privml.session.dealer import reach_dealer
@@ -89,20 +90,31 @@ def connect(
         from privml.session.deal import as_dealer
 
         with listening(listen) as listener:
-            return as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed, tls=tls)
+            session = as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed, tls=tls)
+            return of_program(session)
     join = None if dealer is None else reaching_dealer(dealer, rank, deadline, dialling(network, tls, DEALER))
     if listen is not None:
         link = link_to(network, tls, 1 - rank)
         with listening(listen) as listener:
             channel, greeting = first_caller(listener, partial(settings.hello, rank, "party"), deadline, on_wait, link)
             join = join or joining(listener, channel, deadline, link)
-            return open_session(
+            session = open_session(
                 channel, rank, settings, deadline=deadline, join=join, greeting=greeting, test_seed=test_seed
             )
+            return of_program(session)
     link = dialling(network, tls, 1 - rank)
     channel = reach(connect, deadline, on_wait, link)
     join = join or reaching(connect, deadline, link)
-    return open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed)
+    return of_program(open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed))
+
+
+def of_program(session: Session) -> Session:
+    """A session of a program of the user's own: while it is entered the parties' global generators are alike, and
+    errors name the program's lines."""
+    assert session.common_seed is not None and session.transcript is not None
+    session.generators = CommonGenerators(session.common_seed)
+    session.transcript.names_lines = True
+    return session
 
 
 def joining(

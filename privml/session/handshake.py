@@ -17,13 +17,14 @@ import secrets
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
+from privml import _core
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
 from privml.session.address import parse_address
 
 MAGIC = b"privml\x00\x01"
 LENGTH_LIMIT = 4096
 TEXT_LIMIT = 128
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 # What a server may answer instead of its hello, and the longest that it may ask a client to stay away.
 BUSY, MOVED = "busy", "moved"
 LONGEST_BREAK = 86_400.0
@@ -68,7 +69,8 @@ class ByteChannel(Protocol):
 class Hello:
     """What one party says about itself. ``program`` and ``formats`` are hashes in hex, or None where no
     program is fixed beforehand; ``store`` is the id of the store that both have a half of; ``nonce`` is this party's
-    half of the randomness both may know."""
+    half of the randomness both may know, ``keys`` its (secret, public) keys of X25519, of which the public one is said:
+    in hex, as ``key``."""
 
     version: str
     rank: int
@@ -88,6 +90,7 @@ class Hello:
     ring: int | None = None
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
+    keys: tuple[bytes, bytes] = field(default_factory=_core.key_pair, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +174,9 @@ def _is_address(text: str) -> bool:
 
 def _words(hello: Hello) -> dict[str, Any]:
     """What is sent of a hello."""
-    return {**asdict(hello), "store": store_mark(hello.store, hello.rank, hello.nonce)}
+    words = {**asdict(hello), "store": store_mark(hello.store, hello.rank, hello.nonce), "key": hello.keys[1].hex()}
+    del words["keys"]
+    return words
 
 
 def store_mark(store: str | None, rank: object, nonce: object) -> str | None:
@@ -212,10 +217,11 @@ def _fitting(ours: Hello, theirs: dict[str, Any], peer: int | None) -> Hello:
 
 
 def _as_hello(words: dict[str, Any]) -> Hello:
-    missing = [f.name for f in fields(Hello) if f.name not in words]
+    names = [f.name for f in fields(Hello) if f.name != "keys"]
+    missing = [name for name in names if name not in words]
     if missing:
         raise ProtocolError(f"the peer's hello says nothing of {missing[0]}")
-    return Hello(**{f.name: words[f.name] for f in fields(Hello)})
+    return Hello(**{name: words[name] for name in names}, keys=(b"", bytes.fromhex(words["key"])))
 
 
 def _plain(value: object) -> bool:
@@ -241,9 +247,10 @@ def _compare(ours: dict[str, Any], theirs: dict[str, Any], peer: int) -> None:
             raise HandshakeMismatch(
                 f"the parties do not fit together: {name} is {mine!r} here and {peers!r} at the peer; {hint}"
             )
-    nonce = theirs.get("nonce")
-    if not isinstance(nonce, str) or len(nonce) != 32 or any(c not in "0123456789abcdef" for c in nonce):
-        raise ProtocolError("the peer's hello has no valid nonce")
+    for name, digits in (("nonce", 32), ("key", 64)):
+        value = theirs.get(name)
+        if not isinstance(value, str) or len(value) != digits or any(c not in "0123456789abcdef" for c in value):
+            raise ProtocolError(f"the peer's hello has no valid {name}")
 
 
 def _same_store(mine: str | None, theirs: dict[str, Any]) -> bool:

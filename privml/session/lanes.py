@@ -45,6 +45,14 @@ def session_token(ours: Hello, theirs: Hello) -> bytes:
     return hashlib.sha256(f"privml lanes {first.nonce} {second.nonce}".encode()).digest()
 
 
+def session_key(ours: Hello, theirs: Hello) -> bytes:
+    """32 bytes that both parties of a handshake know and nobody who listens. Raises ProtocolError for a public key that
+    is none."""
+    first, second = (ours, theirs) if ours.rank < theirs.rank else (theirs, ours)
+    key = _core.common_key(ours.keys[0], first.keys[1], second.keys[1], second is theirs)
+    return hashlib.blake2b(f"privml session {first.nonce} {second.nonce}".encode(), key=key, digest_size=32).digest()
+
+
 def session_name(token: bytes) -> str:
     """12 hexadecimal digits that both parties know a session by, for logs; they tell nothing about the token."""
     return hashlib.sha256(b"privml session " + token).hexdigest()[:12]

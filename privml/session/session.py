@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -28,8 +29,9 @@ from privml.session.cutoff import ending_within
 from privml.session.dealer import dealer_connections
 from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
 from privml.session.identity import expect_same_party, refuse_shared_names
-from privml.session.lanes import Joiner, Link, public_seed, session_token
+from privml.session.lanes import Joiner, Link, public_seed, session_key, session_token
 from privml.session.ledger import Ledger, Snapshot
+from privml.transcript import Transcript
 from privml.version import VERSION
 
 ENGINES = ("twopc", "threepc", "active")
@@ -175,19 +177,33 @@ def open_session(
         elif opener is None:
             ordinary = partial(make_engine, settings.ot, settings.threads)
             opener = partial(dealt_engine, settings, {}) if settings.dealt else ordinary
+        key = session_key(greeting.ours, greeting.theirs) if test_seed is None else seeded_key(test_seed)
         engine = opener(link.channels, rank, test_seed)
     except BaseException:
         link.close()
         raise
-    return session_on(engine, settings, common)
+    return session_on(engine, settings, common, key)
 
 
-def session_on(engine: Engine, settings: Settings, common: int) -> Session:
-    """A session that closes ``engine`` at its end and counts what it costs."""
+def seeded_key(test_seed: int) -> bytes:
+    """What stands for the session's key where all randomness is deterministic."""
+    return hashlib.blake2b(f"privml session {test_seed}".encode(), digest_size=32).digest()
+
+
+def session_on(engine: Engine, settings: Settings, common: int, key: bytes = b"") -> Session:
+    """A session that closes ``engine`` at its end, counts what it costs and has a transcript: under ``key``, which both
+    of two parties know, or those that the engine has agreed on with several."""
     session = Session(engine, settings.numerics, on_close=engine.close)
     engines = session.engines  # not the session: it would live until a collection of cycles, and so would its sockets
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
     session.common_seed = common
+    rank = engine.rank
+    assert rank is not None
+    keys = engine.transcript_keys or {1 - rank: key}
+    accounts = {peer: _core.Account(rank, peer) for peer in keys}
+    session.transcript = Transcript(keys, lambda peer, line: accounts[peer].add(line))
+    engine.follow(session.transcript, accounts)
+    session.step("start")
     return session
 
 

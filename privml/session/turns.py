@@ -19,6 +19,8 @@ from privml.session.ledger import Ledger, Snapshot
 def aside(channels: Sequence[_core.Channel]) -> Iterator[None]:
     """What crosses ``channels`` inside is no message of a protocol. All parties say so alike."""
     depths = [channel.traffic()["depth"] for channel in channels]
+    for channel in channels:
+        channel.set_tag(0)
     yield
     for channel, depth in zip(channels, depths, strict=True):
         channel.set_depth(depth)

@@ -8,7 +8,7 @@ low bits; what their high bits are is unknown and looked at by nobody.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from privml.engines.active.windows import Window, convolution
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
+from privml.engines.pads import zero_share
 from privml.engines.shape_tensor import ShapeTensor
 from privml.errors import ConfigError
 from privml.formats import FixedPoint
@@ -74,6 +75,13 @@ class ActiveEngine(Engine):
         went wrong, at most."""
         return {**self.session.counters(), "truncation_failure": self.failure}
 
+    def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
+        super().follow(transcript, accounts)
+        self.session.set_account(accounts[1 - self.rank])
+
+    def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:
+        self.session.set_tag(tags[0][1])
+
     def drawn(self) -> dict[str, Any]:
         """Numbers of correlations drawn so far, by kind."""
         return self.session.drawn()
@@ -109,12 +117,20 @@ class ActiveEngine(Engine):
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
         bits = min(bits, self.ring)
-        value = _protocols.reveal(self.session, arrays(a), bits, BOTH if to is None else to)
+        value = _protocols.reveal(self.session, arrays(self._masked(a)), bits, BOTH if to is None else to)
         return None if value is None else ring.wrap(self._tensors([value])[0], bits)
 
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
-        value = _protocols.reveal_bits(self.session, arrays(a), BOTH if to is None else to)
+        value = _protocols.reveal_bits(self.session, arrays(self._masked(a)), BOTH if to is None else to)
         return None if value is None else self._tensors([value])[0]
+
+    def _masked(self, a: Share) -> Share:
+        """The same value and MAC: the parts of the value are hidden from a peer that computes something else."""
+        pads = zero_share(self, a[0].shape, len(a) // 2)
+        if pads is None:
+            return a
+        value, mac = numbers.halves(a)
+        return (*numbers.add(value, pads), *mac)
 
     def assert_zero(self, a: Share, bits: int) -> None:
         opened = self.reveal(a, bits)  # which checks all that was opened before it, and itself

@@ -12,7 +12,7 @@ from privml.engines.joint import JointEngine, joined
 from privml.engines.threepc import kernels_cpu, kernels_shapes
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import ThreePartyEngine
-from privml.engines.threepc.keys import PAIRS, agree_on_keys, meter_keys
+from privml.engines.threepc.keys import PAIRS, agree_on_keys, derived, meter_keys
 from privml.engines.threepc.links import DEALER, Links, Meter
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.randomness import Silence, Stream
@@ -32,8 +32,11 @@ def established(
     keys are agreed first, and all channels proved to belong to their owners. ``kernels``: see ``device.kernels_for``;
     each party has its own. ``test_seed`` makes all keys deterministic (tests only)."""
     links = Links(rank, channels, dealing)
-    streams = {peer: Stream(key, kernels) for peer, key in agree_on_keys(links, test_seed).items()}
-    return ThreePartyEngine(Party(links, streams, kernels), truncation)
+    keys = agree_on_keys(links, test_seed)
+    streams = {peer: Stream(key, kernels) for peer, key in keys.items()}
+    engine = ThreePartyEngine(Party(links, streams, kernels), truncation)
+    engine.transcript_keys = {peer: derived(key, b"transcript") for peer, key in keys.items()}
+    return engine
 
 
 def meter(rank: int = 0, truncation: str = "auto", counts_only: bool = True) -> ThreePartyEngine:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,7 @@ from privml.engines.base import Engine, Operand
 from privml.engines.composed import maxima
 from privml.engines.shares import Share, part
 from privml.engines.threepc import opening, products, width
-from privml.engines.threepc.links import DEALER
+from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import equal_zero, sign
 from privml.errors import ConfigError
@@ -52,6 +52,14 @@ class ThreePartyEngine(Engine):
 
     def finish(self) -> None:
         self.party.drain()
+
+    def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
+        super().follow(transcript, accounts)
+        self.party.transcript = transcript
+        self.party.links.set_accounts(accounts)
+
+    def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:
+        set_tags(tags)
 
     def close(self) -> None:
         self.party.close()

@@ -8,17 +8,29 @@ it is encrypted there, so that nobody else can read it, whoever has the connecti
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from privml import _core
+from privml.errors import PeerDisconnected, PrivmlError, ProgramsDiffer
 
 PHASES = ("setup", "preprocess", "online")
 DEALER = 2
 Result = TypeVar("Result")
+
+
+# Peer -> tag of what is computed; the dealer's second thread computes what was begun under another one than the first.
+_tags: ContextVar[Mapping[int, int] | None] = ContextVar("privml_threepc_tags", default=None)
+
+
+def set_tags(tags: Sequence[tuple[int, int]]) -> None:
+    """(peer, tag) of what this thread computes from here on."""
+    _tags.set(dict(tags))
 
 
 class Message(NamedTuple):
@@ -52,16 +64,25 @@ class Links:
         self.counts = Counts()
         self._channels, self._dealing = dict(channels), dealing
         self._dealt: Any = None  # see seal_dealing
-        self._clock = 0
+        self._clock, self._tagged = 0, False
         for channel in (*self._channels.values(), dealing):
             if channel is not None:
                 channel.set_depth(0)  # what was said before does not count
+
+    def set_accounts(self, accounts: Mapping[int, Any]) -> None:
+        """Messages carry tags from here on, and each peer hears its account where they differ."""
+        self._tagged = True
+        for peer, channel in self._channels.items():
+            channel.set_account(accounts[peer])
+        if self._dealing is not None:
+            self._dealing.set_account(accounts[0 if self.rank == DEALER else DEALER], hears=False)
 
     def round(
         self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
     ) -> dict[int, np.ndarray]:
         """Sends ``payloads`` (target -> uint8 array), then returns what the others sent here (source -> array).
-        Raises PeerDisconnected when one of them is gone; all connections are closed then, and the third learns it."""
+        Raises PeerDisconnected when one of them is gone, ProgramsDiffer when it computes something else; all
+        connections are closed then, and the third learns it."""
         return self._guarded(self._round, messages, payloads, phase, self._channels)
 
     def round_dealing(
@@ -83,6 +104,14 @@ class Links:
     def _guarded(self, step: Callable[..., Result], *arguments: Any) -> Result:
         try:
             return step(*arguments)
+        except (ProgramsDiffer, PeerDisconnected) as error:
+            told = self._heard(error) if step == self._deal else error
+            if isinstance(told, ProgramsDiffer):
+                self._report(told)
+            self.close()
+            if told is error:
+                raise
+            raise told from None
         except BaseException:
             self.close()
             raise
@@ -95,6 +124,8 @@ class Links:
         channels: Mapping[int, Any],
     ) -> dict[int, np.ndarray]:
         book, start, clock = self.counts.phases[phase], time.perf_counter(), self._clock
+        if self._tagged:
+            self._tag(messages)
         for message in messages:
             if message.source == self.rank and message.size:
                 payload, channel = payloads[message.target], channels[message.target]
@@ -118,6 +149,19 @@ class Links:
         book["seconds"] += time.perf_counter() - start
         return received
 
+    def _tag(self, messages: Sequence[Message]) -> None:
+        tags = _tags.get() or {}
+        for message in messages:
+            if message.size and self.rank in message[:2]:
+                peer = message.target if message.source == self.rank else message.source
+                self._channels[peer].set_tag(tags.get(peer, 0))
+
+    def _report(self, error: ProgramsDiffer) -> None:
+        """Says to the others what this party has found out; who knows it already has closed."""
+        for channel in self._channels.values():
+            with contextlib.suppress(PrivmlError):
+                channel.report(str(error))
+
     def advance(self, clock: int) -> None:
         """What comes next depends on a chain of ``clock`` messages; parties that say so alike count from there."""
         self._clock = max(self._clock, clock)
@@ -132,6 +176,8 @@ class Links:
             return np.empty(0, np.uint8) if self.rank == 0 else None
         book, start = self.counts.phases["preprocess"], time.perf_counter()
         result = None
+        if self._tagged and self._dealing is not None:
+            self._dealing.set_tag((_tags.get() or {}).get(0 if self.rank == DEALER else DEALER, 0))
         if self.rank == DEALER:
             assert payload is not None and payload.nbytes == size
             self._dealt.send(payload)
@@ -142,6 +188,14 @@ class Links:
             book["depth"] = self._dealing.traffic()["depth"]
         book["seconds"] += time.perf_counter() - start
         return result
+
+    def _heard(self, error: ProgramsDiffer) -> ProgramsDiffer:
+        """The same with what the dealer says, who hears nothing where it deals."""
+        try:
+            self._channels[DEALER].differ()
+        except ProgramsDiffer as told:
+            return told
+        return error
 
     def close(self) -> None:
         for channel in (*self._channels.values(), self._dealing):

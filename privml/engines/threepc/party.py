@@ -8,6 +8,7 @@ Source: MIZAR, Section 2.2 (masked secret sharing with a dealer).
 
 from __future__ import annotations
 
+import contextvars
 import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -40,6 +41,7 @@ class Party:
         self.metering = isinstance(links, Meter)
         self.counts_only = kernels is kernels_shapes
         self.deals = self.rank == DEALER
+        self.transcript: Any = None  # see Engine
         self._worker = ThreadPoolExecutor(1, "dealer") if self.deals and not self.metering else None
         self._queued: list[Future[Any]] = []
 
@@ -148,7 +150,7 @@ class Party:
         if len(self._queued) >= _QUEUED:
             self._queued[0].result()
         try:
-            future = self._worker.submit(self._guarded, step)
+            future = self._worker.submit(contextvars.copy_context().run, self._guarded, step)
         except RuntimeError:
             raise PeerDisconnected("this session ended: it was closed; open a new one") from None
         self._queued.append(future)

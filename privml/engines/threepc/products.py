@@ -13,10 +13,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
 from privml.engines.base import Share
+from privml.engines.pads import message_pad
 from privml.engines.threepc.links import DEALER, Message
 from privml.engines.threepc.party import Party, packed_bytes
 
@@ -115,10 +117,13 @@ def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None
     needed = [Message(1, 0, size), Message(0, 1, size), Message(0, DEALER, size)]
     messages = [message for message in needed if to is None or message.target == to]
     payloads = {message.target: m if message.target == DEALER else r for message in messages}
+    pads = _pads(party, messages)
 
     def talk() -> dict[int, torch.Tensor]:
-        mine = {message.target for message in messages if message.source == party.rank}
-        received = party.talk(messages, {target: party.kernels.pack(payloads[target], bits) for target in mine})
+        mine = [message for message in messages if message.source == party.rank]
+        packed = {message.target: party.kernels.pack(payloads[message.target], bits) for message in mine}
+        received = party.talk(messages, {to: data ^ pads[party.rank, to] for to, data in packed.items()})
+        received = {source: data ^ pads[source, party.rank] for source, data in received.items()}
         open_ = (
             party.kernels.unpack_bits
             if m.dtype is torch.uint8
@@ -133,6 +138,17 @@ def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None
     else:
         return None
     return received if to in (None, party.rank) else None
+
+
+def _pads(party: Party, messages: Sequence[Message]) -> dict[tuple[int, int], Any]:
+    """What hides each message of this party from one that computes something else, and its peer's: by source and
+    target."""
+    pads: dict[tuple[int, int], Any] = {}
+    for source, target, size in messages:
+        if party.rank in (source, target):
+            peer = target if source == party.rank else source
+            pads[source, target] = 0 if party.transcript is None else message_pad(party.transcript, peer, size)
+    return pads
 
 
 # ---- products

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
+from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.twopc import products
 from privml.engines.twopc.operands import SHARED, array, call, tensor
@@ -40,7 +41,9 @@ class TwoPartyEngine(Engine):
         self.ot, self.lanes, self.counts_only = session.ot, session.lanes, session.counts_only
 
     def lane(self, index: int) -> TwoPartyEngine:
-        return TwoPartyEngine(self.session.lane(index))
+        engine = TwoPartyEngine(self.session.lane(index))
+        engine.transcript = self.transcript
+        return engine
 
     def twin(self) -> TwoPartyEngine:
         return TwoPartyEngine(self.session.twin())
@@ -71,6 +74,13 @@ class TwoPartyEngine(Engine):
         """Seconds, bytes and depth per phase, and correlations; see ``privml.session.ledger.Snapshot``."""
         return self.session.counters()
 
+    def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
+        super().follow(transcript, accounts)
+        self.session.set_account(accounts[1 - self.rank])
+
+    def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:
+        self.session.set_tag(tags[0][1])
+
     def refresh(self) -> None:
         for index in range(self.lanes):
             lane = self.session.lane(index)
@@ -99,9 +109,11 @@ class TwoPartyEngine(Engine):
         return (value.clone() if self.rank == 0 else torch.zeros_like(value),)
 
     def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
+        a = masked(self, a)
         return tensor(self.session, _protocols.open_ring(self.session, array(a), bits, SHARED if to is None else to))
 
     def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
+        a = masked_bits(self, a)
         return tensor(self.session, _protocols.open_bits(self.session, array(a), SHARED if to is None else to))
 
     # ---- linear, local

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a party tells the others of its computation where theirs differ, and what it makes of their telling.
+
+An account is a first line, the cause, and one line for each step, the oldest first: its place in the computation
+(numbers joined by points), its tag, the line of the user's program and the operation. It holds no values. What a peer
+tells is cut to what fits a terminal.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+
+import torch
+
+from privml.errors import PeerDisconnected, PrivmlError, ProgramsDiffer
+
+# The operation that stands for the state of the global generators.
+GENERATORS = "generators"
+_STALLED = "stalled"
+_LONGEST_TEXT, _LONGEST_PLACE, _LONGEST_LINE = 120, 80, 256
+_MOST_LINES = 600
+_NOWHERE = "-"
+_NOT_THE_USERS = tuple(
+    os.path.join(folder, "")
+    for folder in (
+        os.path.dirname(os.path.abspath(__file__)),
+        os.path.dirname(os.path.abspath(torch.__file__)),
+        sysconfig.get_path("stdlib"),
+    )
+)
+
+Place = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One line of an account."""
+
+    tag: str
+    where: str
+    text: str
+
+    def __str__(self) -> str:
+        return self.text if self.where == _NOWHERE else f"{self.text} at {self.where}"
+
+
+@lru_cache(maxsize=4096)
+def _is_the_users(code: CodeType) -> bool:
+    name = code.co_filename
+    if "site-packages" not in name and not name.startswith("<"):
+        return not name.startswith(_NOT_THE_USERS)
+    return not name.startswith((*_NOT_THE_USERS, "<frozen"))
+
+
+def users_line() -> str:
+    """File and line of the program that called privml, without its folder; "" where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if _is_the_users(frame.f_code):
+            return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def line_of(place: str, tag: int, where: str, text: str) -> str:
+    """One line of an account, of printable ASCII."""
+    where = _printable(where, _LONGEST_PLACE).replace(" ", "_") or _NOWHERE
+    return f"{place} {tag:016x} {where} {_printable(text, _LONGEST_TEXT)}"
+
+
+@lru_cache(maxsize=4096)
+def _printable(text: str, longest: int) -> str:
+    return "".join(c if " " <= c <= "~" else "?" for c in text[:longest])
+
+
+def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
+    """The error at party ``rank``, from its own account's lines and what party ``peer`` has told: cause and lines, or
+    nothing."""
+    cause, _, told = theirs.decode("ascii", "replace").partition("\n")
+    mine, others = _steps(ours.decode("ascii", "replace")), _steps(told)
+    common = sorted(set(mine) & set(others))
+    first = next((place for place in common if mine[place].tag != others[place].tag), None)
+    if first is not None:
+        return ProgramsDiffer(_told(rank, mine[first], peer, others[first], first == common[0]))
+    if not theirs:
+        return ProgramsDiffer(
+            f"the parties compute different things: party {peer} sent what belongs to another operation than "
+            f"party {rank}'s {_last(mine)}, and did not say which"
+        )
+    if cause == _STALLED:
+        return PeerDisconnected(
+            f"the parties {rank} and {peer} waited for each other until the deadline: party {rank} after "
+            f"{_last(mine)}, party {peer} after {_last(others)}"
+        )
+    if cause != "differs":
+        return ProgramsDiffer(f"party {peer} ended the session: {_printable(cause, 600)}")
+    return ProgramsDiffer(
+        f"the parties compute different things: the last operation of party {rank} is {_last(mine)}, that of "
+        f"party {peer} is {_last(others)}"
+    )
+
+
+def _told(rank: int, mine: Step, peer: int, theirs: Step, oldest: bool) -> str:
+    if mine.text == theirs.text == GENERATORS:
+        return (
+            f"the parties have drawn differently from the global generators of torch, Python or numpy: before "
+            f"{mine.where} at party {rank}, before {theirs.where} at party {peer}. What only one party draws has to "
+            "come from session.private_generator()"
+        )
+    same = ", with other arguments" if mine.text == theirs.text else ""
+    since = "; they may differ since an earlier one, which is no longer known" if oldest else ""
+    first, second = sorted(((rank, mine), (peer, theirs)), key=lambda pair: pair[0])
+    return (
+        f"the parties compute different things: party {first[0]}: {first[1]}; party {second[0]}: {second[1]}"
+        f"{same}{since}. Run the same program, on the same public values, at all parties"
+    )
+
+
+def _last(steps: dict[Place, Step]) -> str:
+    return str(steps[max(steps)]) if steps else "start"
+
+
+def _steps(text: str) -> dict[Place, Step]:
+    """The steps of an account by place; what is no line of one is left out."""
+    steps: dict[Place, Step] = {}
+    for line in text.split("\n")[:_MOST_LINES]:
+        parts = _printable(line, _LONGEST_LINE).split(" ", 3)
+        numbers = parts[0].split(".")
+        if len(parts) == 4 and len(numbers) <= 8 and all(n.isdigit() and len(n) <= 12 for n in numbers):
+            steps[tuple(map(int, numbers))] = Step(parts[1], parts[2][:_LONGEST_PLACE], parts[3][:_LONGEST_TEXT])
+    return steps

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A running hash of what a session computes, which all parties must have alike.
+
+Every step (an operator, a sharing, an opening, a node of a graph) enters it with its public arguments: names, numbers,
+formats, shapes, which earlier secret tensors it takes, and public tensors by value. Towards each peer the hash is under
+a key that only this party and the peer know, so that a tag, of which the network sees 8 bytes, tells nobody else
+whether a guess of a public value is right. Each frame carries the tag in force (csrc/net/tagged.h), and what is opened
+is masked by a pad from the whole hash.
+
+Where steps run side by side, each branch goes on from the hash and its own number, so that no order among them counts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from contextvars import ContextVar
+from functools import lru_cache
+from types import TracebackType
+from typing import Any
+
+import torch
+
+from privml.differences import line_of, users_line
+from privml.formats import Format
+
+STATE_BYTES = 32
+# (peer, line): adds a step to what the peer hears where the two differ
+Tell = Callable[[int, str], None]
+# (peer, tag) of each peer
+Tags = list[tuple[int, int]]
+
+
+class Chain:
+    """The hash along one thread of the computation: of the whole session, or of a branch."""
+
+    __slots__ = ("number", "pads", "place", "results", "states", "transcript")
+
+    def __init__(self, transcript: Transcript, states: list[bytes], place: str = "") -> None:
+        self.transcript, self.states, self.place = transcript, states, place
+        self.number = self.results = 0
+        self.pads = [0] * len(states)
+
+    def step(self, text: str, description: bytes, where: str) -> Tags:
+        """Takes a step; returns the tags in force from here on."""
+        transcript = self.transcript
+        self.number += 1
+        self.results = 0
+        self.pads = [0] * len(self.pads)
+        place = f"{self.place}{self.number}"
+        content = b"\0".join((place.encode(), text.encode(), description))
+        tags: Tags = []
+        for index, (peer, key) in enumerate(transcript.keys):
+            state = hashlib.blake2b(self.states[index] + content, key=key, digest_size=STATE_BYTES).digest()
+            self.states[index] = state
+            # 0 stands for no tag
+            tag = int.from_bytes(state[:8], "little") or 1
+            tags.append((peer, tag))
+            transcript.tell(peer, line_of(place, tag, where, text))
+        return tags
+
+    def branch(self, number: int) -> Chain:
+        """What task ``number`` of the step taken last goes on from."""
+        mark = b"branch %d" % number
+        pairs = zip(self.transcript.keys, self.states, strict=True)
+        states = [hashlib.blake2b(state + mark, key=key, digest_size=STATE_BYTES).digest() for (_, key), state in pairs]
+        return Chain(self.transcript, states, f"{self.place}{self.number}.{number}.")
+
+    def joined(self, branches: Iterable[Chain]) -> None:
+        """Goes on with all that ``branches`` have done, in their order."""
+        columns = zip(*(branch.states for branch in branches), strict=True)
+        for index, ((_, key), column) in enumerate(zip(self.transcript.keys, columns, strict=True)):
+            content = self.states[index] + b"".join(column)
+            self.states[index] = hashlib.blake2b(content, key=key, digest_size=STATE_BYTES).digest()
+
+    def name(self, value: Any) -> None:
+        """Gives the secret tensors of a result a name, by which later steps tell them from others."""
+        if isinstance(value, (list, tuple)):
+            for part in value:
+                self.name(part)
+        elif isinstance(value, torch.Tensor) and hasattr(value, "cell"):
+            self.results += 1
+            value.mark = f"{self.place}{self.number}:{self.results}"  # type: ignore[attr-defined]
+
+    def pad_key(self, peer: int) -> bytes:
+        """A fresh key of the pads that mask what this party and ``peer`` send each other to open a value."""
+        index = next(i for i, (other, _) in enumerate(self.transcript.keys) if other == peer)
+        self.pads[index] += 1
+        content = self.states[index] + b"%d" % self.pads[index]
+        key = self.transcript.keys[index][1]
+        return hashlib.blake2b(content, key=key, digest_size=STATE_BYTES, person=b"privml pad").digest()
+
+
+class Transcript:
+    """``keys``: peer -> the key that only it and this party know; ``tell``: see Tell. ``names_lines``: whether steps
+    are told with the line of the user's program."""
+
+    def __init__(self, keys: Mapping[int, bytes], tell: Tell, names_lines: bool = False) -> None:
+        self.keys = tuple(sorted(keys.items()))
+        self.tell, self.names_lines = tell, names_lines
+        self.main = Chain(self, [hashlib.blake2b(b"privml transcript", key=key).digest()[:32] for _, key in self.keys])
+
+    @property
+    def chain(self) -> Chain:
+        """That of the branch which this thread computes, or the session's."""
+        chain = _chain.get()
+        return chain if chain is not None and chain.transcript is self else self.main
+
+    def step(self, text: str, description: bytes = b"", where: str | None = None) -> Tags:
+        """Takes a step of the current chain, at the user's line unless ``where`` says it."""
+        return self.chain.step(text, description, self.line() if where is None else where)
+
+    def line(self) -> str:
+        """The line of the user's program that is run, where steps are told with it."""
+        return users_line() if self.names_lines else ""
+
+    def pad_key(self, peer: int) -> bytes:
+        """See ``Chain.pad_key``."""
+        return self.chain.pad_key(peer)
+
+    def describe(self, *values: Any) -> bytes:
+        """Public arguments, and which secrets, in bytes that are the same at all parties."""
+        parts: list[str] = []
+        self._describe(values, parts)
+        return " ".join(parts).encode(errors="replace")
+
+    def _describe(self, value: Any, parts: list[str]) -> None:
+        if isinstance(value, torch.Tensor):
+            parts.append(self._secret(value) if hasattr(value, "cell") else _public(value))
+        elif isinstance(value, (list, tuple)):
+            parts.append("[")
+            for part in value:
+                self._describe(part, parts)
+            parts.append("]")
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                parts.append(str(key))
+                self._describe(part, parts)
+        else:
+            parts.append(_plain(value))
+
+    def _secret(self, value: Any) -> str:
+        if value.mark is None:  # made by no step, and named where it is first used
+            chain = self.chain
+            chain.results += 1
+            value.mark = f"{chain.place}{chain.number}?{chain.results}"
+        return f"{value.mark}{tuple(value.shape)}{text_of(value.format)}"
+
+
+@lru_cache(maxsize=4096)
+def text_of(fmt: Format) -> str:
+    """A format in words."""
+    return repr(fmt)
+
+
+def _plain(value: Any) -> str:
+    if value is None or isinstance(value, (bool, int, float, complex, str, torch.dtype, torch.memory_format)):
+        return repr(value)
+    return type(value).__name__  # a device, a generator: what stands behind it is each party's own
+
+
+def _public(value: torch.Tensor) -> str:
+    kind = f"{value.dtype}{tuple(value.shape)}"
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
+        return kind
+    return kind + value_digest(value)
+
+
+def value_digest(value: torch.Tensor) -> str:
+    """A hash of the elements of a public tensor; without a key, so it must not leave this party."""
+    data = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy() if value.numel() else b""
+    return hashlib.blake2b(data, digest_size=STATE_BYTES).hexdigest()
+
+
+_chain: ContextVar[Chain | None] = ContextVar("privml_chain", default=None)
+# Whether a step is under way, whose parts are no steps of their own.
+_within: ContextVar[bool] = ContextVar("privml_within_step", default=False)
+within_step = _within.get
+
+
+class along:
+    """``with along(chain)``: what this thread computes belongs to a branch."""
+
+    __slots__ = ("_chain", "_token")
+
+    def __init__(self, chain: Chain | None) -> None:
+        self._chain = chain
+
+    def __enter__(self) -> None:
+        self._token = _chain.set(self._chain)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _chain.reset(self._token)
+
+
+class as_one_step:
+    """``with as_one_step()``: what is computed inside are parts of the step taken last."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> None:
+        self._token = _within.set(True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _within.reset(self._token)
