@@ -76,7 +76,7 @@ class Lane {
   int rank_;
   std::shared_ptr<Channel> channel_;
   Tagged* tagged_ = nullptr;  // the same
-  Traffic opened_;  // what crossed the channel before the session
+  Traffic opened_;            // what crossed the channel before the session
   std::shared_ptr<Channel> refill_channel_;
   std::unique_ptr<PartyResources> resources_;
   std::unique_ptr<Refill> refill_;

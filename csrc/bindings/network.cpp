@@ -41,10 +41,10 @@ Tagged& tags_of(Channel& channel) {
 }
 
 void define_account(py::module_& m) {
-  py::class_<Account, std::shared_ptr<Account>>(
-      m, "Account",
-      "What a party has computed lately, one line for each step, as its peer hears it where the two "
-      "differ.")
+  py::class_<Account, std::shared_ptr<Account>>(m, "Account",
+                                                "What a party has computed lately, one line for "
+                                                "each step, as its peer hears it where the two "
+                                                "differ.")
       .def(py::init<int, int>(), "rank"_a, "peer"_a)
       .def("add", &Account::add, "line"_a, "At most 256 bytes; the oldest lines give way.")
       .def("text", &Account::text);
@@ -126,6 +126,10 @@ void define_channel(py::module_& m) {
       .def(
           "differ", [](Channel& channel) { tags_of(channel).differ(); }, Release(),
           "Tells the peer that the two differ, and raises ProgramsDiffer with what it answers.")
+      .def(
+          "stalled", [](Channel& channel) { tags_of(channel).stalled(); }, Release(),
+          "After a wait until the deadline: asks the peer whether it waits, too, and raises "
+          "ProgramsDiffer when it answers.")
       .def(
           "report",
           [](Channel& channel, const std::string& cause) { tags_of(channel).report(cause); },

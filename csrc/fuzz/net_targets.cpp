@@ -22,6 +22,7 @@ constexpr size_t kPlan = 8;  // bytes of an input that say what the reader asks 
 constexpr std::array<size_t, 8> kReads{1, 2, 7, 16, 255, 4096, 65536, 100'000};
 constexpr size_t kHeader = 16;
 constexpr size_t kLargestFrame = 65536;
+constexpr u32 kHasClock = u32{1} << 31;  // of a length: 8 bytes precede the payload
 
 void demand(bool holds, const char* what) {
   if (!holds) throw std::logic_error(what);
@@ -34,7 +35,10 @@ std::vector<u8> payload_of(Bytes bytes) {
     u32 length;
     std::memcpy(&length, bytes.data(), sizeof length);
     bytes = bytes.subspan(kHeader);
-    if (length == 0 || length > kLargestFrame) break;
+    const bool clock = (length & kHasClock) != 0;
+    length &= ~kHasClock;
+    if (length == 0 || length > kLargestFrame || (clock && bytes.size() < sizeof(u64))) break;
+    if (clock) bytes = bytes.subspan(sizeof(u64));
     const Bytes part = bytes.first(std::min<size_t>(length, bytes.size()));
     payload.insert(payload.end(), part.begin(), part.end());
     bytes = bytes.subspan(part.size());

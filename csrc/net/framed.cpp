@@ -19,7 +19,7 @@ constexpr u32 kHasClock = u32{1} << 31;
 constexpr u32 kAccount = u32{1} << 30;
 // How long the peer may take to send its account.
 constexpr Milliseconds kAccountPatience{10'000};
-constexpr Milliseconds kStalledPatience{2'000};
+constexpr Milliseconds kStalledPatience{5'000};
 const std::string kDiffers = "differs", kStalled = "stalled";
 
 struct WireHeader {
@@ -32,8 +32,7 @@ constexpr size_t kHeaderBytes = 16;
 static_assert(sizeof(WireHeader) == kHeaderBytes + sizeof(u64));
 
 u64 now_ns() {
-  return static_cast<u64>(Clock::now().time_since_epoch() /
-                          std::chrono::nanoseconds{1});
+  return static_cast<u64>(Clock::now().time_since_epoch() / std::chrono::nanoseconds{1});
 }
 
 // Whether the first bytes are those of a handshake or an alert of TLS.
@@ -167,21 +166,12 @@ FramedChannel::Header FramedChannel::receive_header(Milliseconds deadline) {
   return {length, wire.depth, wire.tag, has_clock ? wire.sent_at : now_ns(), account};
 }
 
-// Within a protocol, a peer that sends nothing until the deadline may wait for this party because
-// it computes something else.
 void FramedChannel::receive_first_header(Header& header) {
   try {
     header = receive_header(deadline_);
   } catch (const PeerDisconnected&) {
-    if (!account_ || tag_ == 0 || !hears_ || transport_->peer_closed()) throw;
-    std::string theirs;
-    try {
-      tell(kStalled);
-      theirs = await_account(kStalledPatience);
-    } catch (const std::exception&) {  // that there was no answer is what went wrong
-    }
-    if (theirs.empty()) throw;
-    throw ProgramsDiffer(*account_, theirs);
+    if (tag_ != 0 && hears_) stalled();
+    throw;
   }
 }
 
@@ -207,6 +197,17 @@ void FramedChannel::differ() {
     }
   }
   throw ProgramsDiffer(*account_, theirs);
+}
+
+void FramedChannel::stalled() {
+  if (!account_ || transport_->peer_closed()) return;
+  std::string theirs;
+  try {
+    tell(kStalled);
+    theirs = await_account(kStalledPatience);
+  } catch (const std::exception&) {  // that there was no answer is what went wrong
+  }
+  if (!theirs.empty()) throw ProgramsDiffer(*account_, theirs);
 }
 
 void FramedChannel::report(const std::string& cause) {

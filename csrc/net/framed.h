@@ -2,11 +2,11 @@
 // A Channel over any byte transport: buffering, frames, byte counts, the depth clock, deadlines
 // and, on request, a simulated delay and bandwidth.
 //
-// Frame: u32 payload length in [1, 65536], u32 sender's depth, u64 sender's tag (tagged.h), payload;
-// all little-endian. A sender whose link is shaped adds 2^31 to the length and puts its monotonic
-// clock in nanoseconds, a u64, before the payload. A frame with 2^30 added to its length tells an
-// account: "differs", "stalled" (its sender has waited until its deadline) or a cause, a newline,
-// and the lines of the account.
+// Frame: u32 payload length in [1, 65536], u32 sender's depth, u64 sender's tag (tagged.h),
+// payload; all little-endian. A sender whose link is shaped adds 2^31 to the length and puts its
+// monotonic clock in nanoseconds, a u64, before the payload. A frame with 2^30 added to its length
+// tells an account: "differs", "stalled" (its sender has waited until its deadline) or a cause, a
+// newline, and the lines of the account.
 #pragma once
 
 #include <string>
@@ -59,6 +59,7 @@ class FramedChannel final : public Channel, public Tagged {
   void set_account(std::shared_ptr<const Account> account, bool hears) override;
   void set_tag(u64 tag) override;
   [[noreturn]] void differ() override;
+  void stalled() override;
   void report(const std::string& cause) override;
 
   // Incoming frames arrive `delay` after the link has carried them at `bits_per_second` (0:

@@ -54,6 +54,9 @@ class Tagged {
   virtual void set_tag(u64 tag) = 0;
   // Tells the peer that the parties differ, hears what it has computed, and throws ProgramsDiffer.
   [[noreturn]] virtual void differ() = 0;
+  // After a wait until the deadline: a peer that computes something else may wait for this party.
+  // Throws ProgramsDiffer when it answers, and returns when it does not.
+  virtual void stalled() = 0;
   // Tells the peer that this party and a third one differ: a `cause` of one line.
   virtual void report(const std::string& cause) = 0;
 };

@@ -104,8 +104,8 @@ struct RawPeer {
     EXPECT_EQ(connect(socket, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
   }
   ~RawPeer() { close(socket); }
-  void frame(u32 length, const std::vector<u8>& payload, u64 sent_at = 0) const {
-    const u64 header[2] = {length, sent_at};
+  void frame(u32 length, const std::vector<u8>& payload) const {
+    const u64 header[2] = {length, 0};
     EXPECT_EQ(write(socket, header, sizeof header), static_cast<ssize_t>(sizeof header));
     EXPECT_EQ(write(socket, payload.data(), payload.size()), std::ssize(payload));
   }
@@ -155,7 +155,9 @@ TEST(Tcp, AFrameFromTheFutureDelaysNothing) {
   TcpListener listener("127.0.0.1", 0);
   const RawPeer peer(listener.port());
   const auto channel = make_shaped(listener.accept(kPatience), 1ms, 1e9);
-  peer.frame(1, {7}, ~u64{0});
+  std::vector<u8> payload(sizeof(u64), 0xff);  // the clock
+  payload.push_back(7);
+  peer.frame(u32{1} << 31 | 1, payload);
   u8 x = 0;
   channel->read({&x, 1});
   EXPECT_EQ(x, 7);

@@ -41,6 +41,7 @@ class TracedChannel final : public Channel, public Tagged {
   }
   void set_tag(u64 tag) override;
   void differ() override { tags().differ(); }
+  void stalled() override { tags().stalled(); }
   void report(const std::string& cause) override { tags().report(cause); }
 
   // For the thread that uses the channel, or once it has ended.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from privml.engines.correlations import Correlations
 from privml.errors import InvalidInput, PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER, Program
 from privml.service.query_limit import LARGEST_QUERY, QueryLimit
@@ -60,6 +61,7 @@ def deal_session(
     with open_dealer(gathering, settings, check, deadline=deadline) as session:
         while told:
             shapes = checked_shapes(told[-1], program, limit)
+            session.reserve(Correlations())  # as the others do: all parties take the same steps
             for output in program.results(session, *shapes):
                 reveal(output, to=INPUT_OWNER)
             session.engine.finish()

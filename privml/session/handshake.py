@@ -90,7 +90,7 @@ class Hello:
     ring: int | None = None
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
-    keys: tuple[bytes, bytes] = field(default_factory=_core.key_pair, repr=False)
+    keys: tuple[bytes, bytes] = field(default_factory=_core.key_pair, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,12 +25,123 @@ def assert_differ(outcomes, *told):
 
 @pytest.mark.parametrize("options", ENGINES)
 def test_other_operators(tmp_path, options):
-    outcomes = run_programs(
-        tmp_path, f"{SHARE}\ny = x + 1\n{OPENED}", f"{SHARE}\n\ny = x * x\n{OPENED}", **options
-    )
+    outcomes = run_programs(tmp_path, f"{SHARE}\ny = x + 1\n{OPENED}", f"{SHARE}\n\ny = x * x\n{OPENED}", **options)
     assert_differ(outcomes, "party 0: aten.add.Tensor at party0.py:9", "party 1: aten.mul.Tensor at party1.py:10")
 
 
 def test_the_same_program_runs(tmp_path):
     for outcome in run_programs(tmp_path, *[f"{SHARE}\ny = x * x + 1\n{OPENED}"] * 2):
         assert (outcome.status, outcome.said) == (0, "revealed tensor([10.,  5.])\n"), outcome.errors
+
+
+@pytest.mark.parametrize("options", ENGINES)
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ("y = x * torch.tensor([1.0, 2.0])", "y = x * torch.tensor([1.0, 2.5])"),
+        ("y = x * 0.5", "y = x * 0.25"),
+        ("z = x + 1; y = x + 2; y = z * x", "z = x + 1; y = x + 2; y = y * x"),
+        ("y = x.sum(0, keepdim=True)", "y = x[:1]"),
+    ],
+    ids=["a public tensor", "a number", "another operand", "local operators"],
+)
+def test_other_arguments(tmp_path, options, first, second):
+    outcomes = run_programs(tmp_path, f"{SHARE}\n{first}\n{OPENED}", f"{SHARE}\n{second}\n{OPENED}", **options)
+    assert_differ(outcomes, "at party0.py:9", "at party1.py:9")
+
+
+def test_an_operator_more(tmp_path):
+    outcomes = run_programs(tmp_path, f"{SHARE}\ny = x.clone()\ny = x * 2\n{OPENED}", f"{SHARE}\n\ny = x * 2\n{OPENED}")
+    assert_differ(outcomes, "party 0: aten.clone.default at party0.py:9", "party 1: aten.mul.Tensor at party1.py:10")
+
+
+def test_an_opening_to_another_party(tmp_path):
+    outcomes = run_programs(
+        tmp_path, f"{SHARE}\nprint('revealed', privml.reveal(x, to=0))", f"{SHARE}\nprint('revealed', privml.reveal(x))"
+    )
+    assert_differ(outcomes, "party 0: reveal at party0.py:9", "with other arguments")
+
+
+@pytest.mark.parametrize("deviates", range(3))
+def test_three_parties(tmp_path, deviates):
+    bodies = [f"{SHARE}\ny = x * x\n{OPENED}"] * 3
+    bodies[deviates] = f"{SHARE}\n\ny = x + 1\n{OPENED}"
+    outcomes = run_programs(tmp_path, *bodies, deadline=30.0)  # the dealer and party 0 may wait for each other
+    assert_differ(outcomes, f"party {deviates}: aten.add.Tensor at party{deviates}.py:10", "aten.mul.Tensor")
+
+
+TRAINING = """
+torch.manual_seed(1)
+model = privml.secret(torch.nn.Linear(4, 1), owner=0)
+optimizer = torch.optim.SGD(model.parameters(), lr={rate})
+x = privml.share(torch.ones(8, 4), 1)
+for _ in range(2):
+    optimizer.zero_grad()
+    (model(x) ** 2).mean().backward()
+    optimizer.step()
+print('revealed', privml.reveal(model.weight))
+"""
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_learning_rates(tmp_path, options):
+    outcomes = run_programs(tmp_path, TRAINING.format(rate=0.1), TRAINING.format(rate=0.2), **options)
+    assert_differ(outcomes, "at party0.py:15", "at party1.py:15", "with other arguments")
+
+
+STEP = """
+def step(w, x):
+    def loss(w):
+        return ((x @ w) ** 2).mean()
+    return w - {rate} * torch.func.grad(loss)(w)
+w = privml.share(torch.ones(4, 1), 0)
+x = privml.share(torch.ones(8, 4), 1)
+compiled = privml.compile_step(step, w, x)
+w = compiled(w, x)
+print('revealed', privml.reveal(w))
+"""
+
+
+@pytest.mark.parametrize("options", ENGINES)
+def test_learning_rates_of_a_compiled_step(tmp_path, options):
+    outcomes = run_programs(tmp_path, STEP.format(rate=0.1), STEP.format(rate=0.2), **options)
+    assert_differ(outcomes, "party 0: aten.mul.Tensor at party0.py:1", "party 1: aten.mul.Tensor at party1.py:1")
+
+
+SHUFFLED = """
+rows = torch.arange(32.0)
+x, y = (rows if rank == owner else torch.zeros(32) for owner in (0, 1))
+total = 0.0
+for a, b in DataLoader(TensorDataset(x, y), 8, shuffle=True):
+    # rows of the same number belong together
+    total = total + ((privml.share(a, 0) - privml.share(b, 1)) ** 2).sum()
+print('revealed', privml.reveal(total).item(), random.random(), np.random.rand(), torch.rand(1).item())
+"""
+
+
+def test_a_loader_that_shuffles_joins_the_right_rows(tmp_path):
+    outcomes = run_programs(tmp_path, SHUFFLED, SHUFFLED)
+    assert all(outcome.status == 0 for outcome in outcomes), outcomes
+    assert outcomes[0].said == outcomes[1].said and outcomes[0].said.startswith("revealed 0.0 ")
+
+
+@pytest.mark.parametrize("draw", ["torch.rand(1)", "random.random()", "np.random.rand()"])
+def test_a_party_that_draws_once_more(tmp_path, draw):
+    outcomes = run_programs(tmp_path, f"{draw}\n{SHARE}\ny = x\n{OPENED}", f"\n{SHARE}\ny = x\n{OPENED}")
+    assert_differ(outcomes, "drawn differently", "party0.py:9", "party1.py:8", "session.private_generator()")
+
+
+def test_private_draws_are_nobody_elses(tmp_path):
+    body = f"torch.rand(rank + 1, generator=session.private_generator())\n{SHARE}\ny = x\n{OPENED}"
+    for outcome in run_programs(tmp_path, body, body):
+        assert outcome.status == 0, outcome.errors
+
+
+def test_parties_that_wait_for_each_other(tmp_path):
+    """One opens to the other, each taking the other for the sender: both wait until the deadline."""
+    bodies = (
+        f"{SHARE}\nprint('revealed', privml.reveal(x, to=0))",
+        f"{SHARE}\nprint('revealed', privml.reveal(x, to=1))",
+    )
+    outcomes = run_programs(tmp_path, *bodies, deadline=3.0)
+    assert_differ(outcomes, "party 0: reveal at party0.py:9", "party 1: reveal at party1.py:9")

@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 _CHUNK = 1 << 18
 _HELD = 1 << 22  # bytes under way in one direction, more are not read
-_HEADER = struct.Struct("<IIQ")  # of a frame: payload length, depth, clock
+_HEADER = struct.Struct("<IIQ")  # of a frame: payload length, depth, tag
 _LARGEST_FRAME = 1 << 16
 _RESET = struct.pack("ii", 1, 0)
 

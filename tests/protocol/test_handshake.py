@@ -42,6 +42,11 @@ BASE = Hello(
 FACING = replace(BASE, rank=1, role="client", nonce="0" * 32)
 
 
+def words(hello: Hello) -> dict:
+    """What is sent of a hello of a party without a store."""
+    return {**{name: value for name, value in asdict(hello).items() if name != "keys"}, "key": hello.keys[1].hex()}
+
+
 def frame(body: bytes, magic: bytes = MAGIC, length: int | None = None) -> bytes:
     return magic + (len(body) if length is None else length).to_bytes(4, "little") + body
 
@@ -59,7 +64,7 @@ def test_agreement_returns_the_peers_hello_and_one_token():
     "field, value",
     [
         ("version", "1.1"),
-        ("protocol", 2),
+        ("protocol", 1),
         ("rank", 0),
         ("engine", "plain"),
         ("ot", "ideal"),
@@ -93,8 +98,10 @@ def test_mismatch_names_the_field_and_both_values_at_both_sides(field, value):
         frame(b'"text"'),
         frame(b'{"version": [1]}'),
         frame(json.dumps({"version": "x" * 200}).encode()),
-        frame(json.dumps(asdict(replace(FACING, nonce="zz" * 16))).encode()),
-        frame(json.dumps({**asdict(FACING), "nonce": 7}).encode()),
+        frame(json.dumps({**words(FACING), "nonce": "zz" * 16}).encode()),
+        frame(json.dumps({**words(FACING), "nonce": 7}).encode()),
+        frame(json.dumps({**words(FACING), "key": "00"}).encode()),
+        frame(json.dumps({**words(FACING), "key": None}).encode()),
     ],
 )
 def test_garbage_is_a_protocol_error(sent):
@@ -161,7 +168,7 @@ def test_who_has_another_store_learns_nothing_of_this_one(named):
     def party(rank, channel):
         if rank == 0:
             return hear_hello(channel, replace(BASE, store=STORE))
-        body = json.dumps({**asdict(FACING), "store": store_mark(named, 1, FACING.nonce)}).encode()
+        body = json.dumps({**words(FACING), "store": store_mark(named, 1, FACING.nonce)}).encode()
         channel.write(frame(body))
         channel.flush()
         head = channel.read(len(MAGIC) + 4)
@@ -190,7 +197,7 @@ def test_a_mark_is_its_senders_own(mark):
     def party(rank, channel):
         if rank == 0:
             return hear_hello(channel, replace(BASE, store=STORE))
-        channel.write(frame(json.dumps({**asdict(FACING), "store": mark}).encode()))
+        channel.write(frame(json.dumps({**words(FACING), "store": mark}).encode()))
         channel.flush()
 
     assert isinstance(run_both(party)[0], HandshakeMismatch)
@@ -344,12 +351,12 @@ def test_a_client_is_not_sent_where_it_does_not_go():
 
 @pytest.mark.parametrize("left_out", ["store", "ring", "nonce", "truncation"])
 def test_a_hello_that_leaves_out_what_may_be_null(left_out):
-    words = {name: value for name, value in asdict(FACING).items() if name != left_out}
+    said = {name: value for name, value in words(FACING).items() if name != left_out}
 
     def party(rank, channel):
         if rank == 0:
             return shake_hands(channel, BASE)
-        channel.write(frame(json.dumps(words).encode()))
+        channel.write(frame(json.dumps(said).encode()))
         channel.flush()
 
     assert isinstance(run_both(party)[0], ProtocolError)

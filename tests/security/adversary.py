@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A peer that deviates from the protocol: a relay between two honest programs that alters what one of them sends.
 
-To the other party that is a dishonest peer. The relay knows frames (16 bytes of header: payload length, depth, clock)
+To the other party that is a dishonest peer. The relay knows frames (16 bytes of header: payload length, depth, tag)
 and may change any payload; what it forwards are well-formed frames, so that it is the protocols that must notice.
 """
 
@@ -84,7 +84,7 @@ class Relay:
     def _alter(self, source: socket.socket, target: socket.socket) -> None:
         try:
             while True:
-                length, depth, clock = HEADER.unpack(_exactly(source, HEADER.size))
+                length, depth, tag = HEADER.unpack(_exactly(source, HEADER.size))
                 payload = _exactly(source, length)
                 number = len(self.sizes)
                 self.sizes.append(length)
@@ -93,7 +93,7 @@ class Relay:
                 if payloads is None:
                     break
                 for each in payloads:
-                    target.sendall(each if isinstance(each, Raw) else HEADER.pack(len(each), depth, clock) + each)
+                    target.sendall(each if isinstance(each, Raw) else HEADER.pack(len(each), depth, tag) + each)
         except (OSError, EOFError):
             pass
         self._end()

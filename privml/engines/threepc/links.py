@@ -189,11 +189,14 @@ class Links:
         book["seconds"] += time.perf_counter() - start
         return result
 
-    def _heard(self, error: ProgramsDiffer) -> ProgramsDiffer:
+    def _heard(self, error: PrivmlError) -> PrivmlError:
         """The same with what the dealer says, who hears nothing where it deals."""
+        if self.rank == DEALER or not self._tagged:
+            return error
+        channel = self._channels[DEALER]
         try:
-            self._channels[DEALER].differ()
-        except ProgramsDiffer as told:
+            channel.differ() if isinstance(error, ProgramsDiffer) else channel.stalled()
+        except (ProgramsDiffer, PeerDisconnected) as told:
             return told
         return error
 
