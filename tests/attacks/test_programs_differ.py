@@ -29,9 +29,28 @@ def test_other_operators(tmp_path, options):
     assert_differ(outcomes, "party 0: aten.add.Tensor at party0.py:9", "party 1: aten.mul.Tensor at party1.py:10")
 
 
-def test_the_same_program_runs(tmp_path):
-    for outcome in run_programs(tmp_path, *[f"{SHARE}\ny = x * x + 1\n{OPENED}"] * 2):
-        assert (outcome.status, outcome.said) == (0, "revealed tensor([10.,  5.])\n"), outcome.errors
+EVERYTHING = """
+x = privml.share(torch.tensor([3.0, -2.0]), 0)
+y = torch.relu(x * x + 1)
+y[0] += 1
+def step(w, x):
+    return w - 0.5 * torch.func.grad(lambda w: ((torch.sigmoid(x) * w) ** 2).sum())(w), torch.tanh(x)
+w, h = privml.compile_step(step, x, y)(x, y)
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return sum(torch.relu(x * k).amax(1) + torch.sigmoid(x - k).sum(1) for k in (1.0, 2.0, 3.0))
+program = privml.convert(Model(), torch.randn(4, 6))
+z = program.run(session, torch.ones(4, 6) if rank == 1 else (4, 6))
+print('revealed', privml.reveal(y), privml.reveal(w), privml.reveal(h), privml.reveal(z, to=1) is None)
+"""
+
+
+@pytest.mark.parametrize("options", [*ENGINES, pytest.param({"engine": "threepc"}, id="threepc")])
+def test_the_same_program_runs(tmp_path, options):
+    parties = 3 if options.get("engine") == "threepc" else 2
+    for rank, outcome in enumerate(run_programs(tmp_path, *[EVERYTHING] * parties, **options)):
+        assert outcome.status == 0, outcome.errors
+        assert outcome.said.startswith("revealed tensor([11.,  5.])") and outcome.said.endswith(f"{rank != 1}\n")
 
 
 @pytest.mark.parametrize("options", ENGINES)
