@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import random
 import threading
+from array import array
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ class CommonGenerators:
             return b""
         _, key, place, has_normal, normal = np.random.get_state(legacy=True)
         state = hashlib.blake2b(torch.get_rng_state().numpy(), digest_size=32)
-        state.update(repr(random.getstate()).encode())
+        _, numbers, gauss = random.getstate()
+        state.update(array("Q", numbers).tobytes() + repr(gauss).encode())
         state.update(key.tobytes() + f"{place} {has_normal} {normal!r}".encode())
         return state.digest()

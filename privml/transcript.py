@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running hash of what a session computes, which all parties must have alike.
 
-Every step (an operator, a sharing, an opening, a node of a graph) enters it with its public arguments: names, numbers,
-formats, shapes, which earlier secret tensors it takes, and public tensors by value. Towards each peer the hash is under
-a key that only this party and the peer know, so that a tag, of which the network sees 8 bytes, tells nobody else
-whether a guess of a public value is right. Each frame carries the tag in force (csrc/net/tagged.h), and what is opened
-is masked by a pad from the whole hash.
+Every step (an operator, a sharing, an opening, a node of a graph) enters it with its public arguments: numbers, shapes
+and formats where secrets enter, the names of the secret tensors that it takes, and public tensors by value. Towards
+each peer the hash is under a key that only this party and the peer know, so that a tag, of which the network sees 8
+bytes, tells nobody else whether a guess of a public value is right. Each frame carries the tag in force
+(csrc/net/tagged.h), and what is opened is masked by a pad from the whole hash.
 
 Where steps run side by side, each branch goes on from the hash and its own number, so that no order among them counts.
 """
@@ -15,14 +15,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from functools import lru_cache
 from types import TracebackType
 from typing import Any
 
 import torch
 
 from privml.differences import line_of, users_line
-from privml.formats import Format
 
 STATE_BYTES = 32
 # (peer, line): adds a step to what the peer hears where the two differ
@@ -140,17 +138,12 @@ class Transcript:
             parts.append(_plain(value))
 
     def _secret(self, value: Any) -> str:
+        # Its name says of which step it is a result, and that with the steps before says its shape and format.
         if value.mark is None:  # made by no step, and named where it is first used
             chain = self.chain
             chain.results += 1
             value.mark = f"{chain.place}{chain.number}?{chain.results}"
-        return f"{value.mark}{tuple(value.shape)}{text_of(value.format)}"
-
-
-@lru_cache(maxsize=4096)
-def text_of(fmt: Format) -> str:
-    """A format in words."""
-    return repr(fmt)
+        return value.mark
 
 
 def _plain(value: Any) -> str:

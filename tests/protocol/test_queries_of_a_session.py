@@ -170,6 +170,7 @@ def test_who_says_something_else_after_an_answer_is_shown_the_door(program):
     x = inputs()[0]
     with serving(program) as (server, settings), privml.Client(program, server.address, **settings) as client:
         client.query(x)
+        client._conversation._link.channels[0].set_tag(0)  # as between two queries
         client._conversation._link.channels[0].write(b"\x07")
         client._conversation._link.channels[0].flush()
         server.said("ProtocolError")
