@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs/benchmarks: transfers and the two-party engine."""
+"""The pages of docs/benchmarks; this file makes the sections on transfers and the two-party engine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 
 from pages import engine_benchmarks
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import PEERS, by_operation, lines_of, opening, page, picture
+from pages.results import PEERS, Section, by_operation, facts, lines_of, page, picture
 from pages.svg import Picture
 
 
@@ -15,14 +15,14 @@ def _total(line: dict) -> str:
     return size(line["bytes_per_op"])
 
 
-def transfers() -> dict[str, str]:
+def transfers() -> Section:
     providers = ["softspoken-k1", "softspoken-k2", "softspoken-k4", "softspoken-k8", "silent"]
     files = [f"ot-{p}{m}-loopback" for m in ("", "-malicious") for p in providers]
     files = [file for file in files if lines_of(file)]
     wide = [f"ot-{p}-wan" for p in providers if lines_of(f"ot-{p}-wan")]
-    text = opening(
-        "Oblivious transfers", "privml bench suite=ot op=cot", files + wide, ["emp"],
-        "Random correlated transfers in one direction; bytes and set-up of both directions.",
+    text = facts(
+        "privml bench suite=ot op=cot", files + wide, ["emp"],
+        "Random correlated transfers in one direction. Bytes and set-up count both directions.",
     )  # fmt: skip
     rows, drawn = [], []
     for provider in providers:
@@ -42,13 +42,13 @@ def transfers() -> dict[str, str]:
     series = ("semi-honest", "malicious", "emp-ot, semi-honest", "emp-ot, malicious")
     chart = bars("Correlated transfers per second (logarithmic)", series, drawn, rate)
     text += picture("transfers", "Correlated transfers per second by provider, beside emp-ot")
-    text += ["## Over a slow link", "", "100 Mbit/s, 40 ms each way.", ""]
+    text += ["### Over a slow link", "", "100 Mbit/s, 40 ms in each direction.", ""]
     slow = [by_operation(file)["cot"] for file in wide]
     text += table(["provider", "n", "seconds", "per second"], [
         [line["ot"], f"{line['n']:,}", seconds(line["seconds"]), rate(line["ops_per_second"])] for line in slow
     ])  # fmt: skip
-    text += ["How the transfers work, and what bounds them: [correlations](../correlations.md)."]
-    return page("transfers", text, chart)
+    text += ["How the transfers work, and what limits them: [correlations](../correlations.md)."]
+    return Section("Oblivious transfers", text, ("transfers", chart))
 
 
 def _against_library(names: list[str], peers: str, what: str) -> tuple[list[str], Picture]:
@@ -76,39 +76,41 @@ def _against_library(names: list[str], peers: str, what: str) -> tuple[list[str]
     return table(head, rows), chart
 
 
-def blocks() -> dict[str, str]:
+def blocks() -> Section:
     files = ["twopc-softspoken-k4-loopback", "twopc-silent-loopback"]
     other = [f"twopc-softspoken-k{k}-loopback" for k in (1, 2, 8)]
-    text = opening(
-        "Building blocks of two parties", "privml bench suite=twopc", [*files, *other], ["sci"],
-        "Correlations are made inside the timed operation; bytes are both directions together. The depth is "
-        "that of all chunks of the batch; of one chunk see [two-party protocols](../protocols.md).",
+    text = facts(
+        "privml bench suite=twopc", [*files, *other], ["sci"],
+        "The time includes making the correlations. Bytes count both directions. The depth is that of all chunks of "
+        "the batch; [two-party protocols](../protocols.md) has the depth of one chunk.",
     )  # fmt: skip
     lines, chart = _against_library(files, "blocks", "instance")
     text += lines + picture("blocks", "Bytes of building blocks beside the published library")
-    text += ["## 32-bit ReLU by provider", ""]
+    text += ["### 32-bit ReLU by provider", ""]
     rows = []
     for name in ("softspoken-k1", "softspoken-k2", "softspoken-k4", "softspoken-k8", "silent"):
         line = by_operation(f"twopc-{name}-loopback").get("relu32")
         if line:
             rows.append([name, _total(line), rate(line["ops_per_second"]), size(line["peak_rss_bytes"])])
     text += table(["provider", "bytes", "per second", "memory"], rows)
-    return page("blocks", text, chart)
+    return Section("Building blocks", text, ("blocks", chart))
 
 
-def functions() -> dict[str, str]:
+def functions() -> Section:
     files = ["fixmath-softspoken-k4-loopback", "fixmath-silent-loopback"]
     real = ["realfunc-softspoken-k4-gigabit", "realfunc-silent-gigabit"]
-    text = opening(
-        "Fixed-point functions", "privml bench suite=fixmath", [*files, *real], ["sci"],
-        "Inputs and outputs of 16 bits, 12 of them fractional. Errors: "
+    text = facts(
+        "privml bench suite=fixmath", [*files, *real], ["sci"],
+        "Inputs and outputs have 16 bits, 12 of them fractional. Errors: "
         "[fixed-point functions](../fixed-point-math.md).",
     )  # fmt: skip
     lines, chart = _against_library(files, "functions", "function value")
     text += lines + picture("functions", "Bytes of fixed-point functions beside the published library")
-    text += ["## By products, over 1 Gbit/s and 0.8 ms", ""]
-    text += ["`privml bench suite=realfunc network=gigabit`, on a machine in use. Published figures: "]
-    text[-1] += "[functions by products](../real-numbers.md#against-the-paper). `bound` is the part of half the ring."
+    text += ["### By products, over 1 Gbit/s and 0.8 ms", ""]
+    text += [
+        "`privml bench suite=realfunc network=gigabit`, measured while other programs ran. Published figures: "
+        "[functions by products](../real-numbers.md#against-the-paper). `bound`: the largest value as a part of half the ring."
+    ]
     silent = {json.dumps([line["op"], line["params"]]): line for line in lines_of(real[1])}
     rows = []
     for line in lines_of(real[0]):
@@ -121,22 +123,22 @@ def functions() -> dict[str, str]:
             seconds(other["seconds"]) if other else "",
         ])  # fmt: skip
     text += ["", *table(["operation", "n", "bits", "all bytes, k = 4", "time", "silent", "time"], rows)]
-    return page("functions", text, chart)
+    return Section("Fixed-point functions", text, ("functions", chart))
 
 
-def floats() -> dict[str, str]:
+def floats() -> Section:
     files = ["secfloat-softspoken-k4-loopback", "secfloat-silent-loopback"]
-    text = opening(
-        "Floating point", "privml bench suite=secfloat", files, ["sci"],
-        "float32, 10,000 at once. What is computed and how exactly: [floating-point numbers](../floating-point.md), "
+    text = facts(
+        "privml bench suite=secfloat", files, ["sci"],
+        "float32, 10,000 at once. What is computed, and how exactly: [floating-point numbers](../floating-point.md), "
         "[functions](../floating-point-functions.md).",
     )  # fmt: skip
     lines, chart = _against_library(files, "floats", "operation")
     text += lines + picture("floats", "Bytes of floating-point operations beside the published library")
     text += [
-        "## Errors",
+        "### Errors",
         "",
-        "`make prove-secfloat`: all 2^32 inputs of each function, in units of the last place.",
+        "`make prove-secfloat`: errors over all 2^32 inputs of each function, in units of the last place.",
         "",
     ]
     rows = [
@@ -144,21 +146,30 @@ def floats() -> dict[str, str]:
          f"{100 * line['nearest'] / line['inputs']:.1f}%", str(line["wrong"])]
         for line in lines_of("secfloat-errors")
     ]  # fmt: skip
-    text += table(["function", "inputs", "largest error", "at", "nearest number", "beyond a unit"], rows)
+    text += table(["function", "inputs", "largest error", "at", "correctly rounded", "error above one unit"], rows)
     rows = [
         [f"({line['format'][0]}, {line['format'][1]})", f"{line['pairs']:,}", str(sum(line["wrong"].values()))]
         for line in lines_of("secfloat-primitives")
     ]  # fmt: skip
     text += [
-        "Add, subtract, multiply, divide, root and comparisons against exact rational numbers or the hardware:",
+        "Addition, subtraction, product, quotient, square root and comparisons, checked with exact rational numbers "
+        "or the hardware:",
         "",
     ]
     text += table(["format (exponent, mantissa)", "pairs", "not correctly rounded"], rows)
-    return page("floats", text, chart)
+    return Section("Floating point", text, ("floats", chart))
 
 
 def pages() -> dict[str, str]:
-    made = {}
-    for maker in (transfers, blocks, functions, floats, *engine_benchmarks.MAKERS):
-        made |= maker()
-    return made
+    return {
+        **page(
+            "two-parties", "Benchmarks of the two-party engine",
+            "Each operation of the engine `twopc`, what makes its correlations, and recurrent networks.",
+            [transfers(), blocks(), functions(), floats(), engine_benchmarks.networks()],
+        ),
+        **page(
+            "engines", "Benchmarks of the other engines, predictions and SPU",
+            "The engines `threepc` and `active`, how well costs are predicted, and privml beside SecretFlow-SPU.",
+            [make() for make in engine_benchmarks.OTHER_ENGINES],
+        ),
+    }  # fmt: skip

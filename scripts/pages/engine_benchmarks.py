@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pages of docs/benchmarks of the other engines, of networks, and of predictions."""
+"""The sections of docs/benchmarks on the other engines, networks, predictions and SPU."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import RESULTS, heading, lines_of, opening, page, picture, span
+from pages.results import PEERS, RESULTS, Section, facts, lines_of, picture, span
 from privml.evaluation.records import read_all
 from privml.evaluation.views import Zoo
 
@@ -18,13 +18,13 @@ def _published(line: dict, place: int) -> str:
     return rounded(line["published_mb"][place]) if line.get("published_mb") else ""
 
 
-def three_parties() -> dict[str, str]:
+def three_parties() -> Section:
     name = "threepc-cpu-loopback"
-    text = opening(
-        "Three parties", "privml bench suite=threepc", [name], ["mizar"],
-        "Three processes. Megabytes (2^20 bytes) are what party 0 sent and received online, and was dealt. "
-        "`sigmoid` and `gelu` are the published ones of three and four pieces; the splines are what programs use. The "
-        "lines of 32 bits were taken while other work ran.",
+    text = facts(
+        "privml bench suite=threepc", [name], ["mizar"],
+        "Three processes. Megabytes (2^20 bytes) count what party 0 sends and receives online, and what the dealer "
+        "sends it. `sigmoid` and `gelu` are the published approximations of three and four pieces; programs use the "
+        "splines. The rows of 32 bits were measured while other programs ran.",
     )  # fmt: skip
     rows, drawn = [], []
     for line in lines_of(name):
@@ -43,7 +43,7 @@ def three_parties() -> dict[str, str]:
         "n",
         "online MB",
         "MIZAR",
-        "dealt MB",
+        "from the dealer, MB",
         "MIZAR",
         "depth",
         "time",
@@ -51,11 +51,11 @@ def three_parties() -> dict[str, str]:
     ]
     text += table(head, rows)
     chart = bars(
-        "Megabytes of party 0, online and dealt together (logarithmic)", ("privml", "MIZAR, published"), drawn, rounded
+        "Megabytes of party 0, online and from the dealer (logarithmic)", ("privml", "MIZAR, published"), drawn, rounded
     )
     text += picture("three-parties", "Megabytes of party 0 beside the published figures")
     text += ["What these operations do: [three-party engine](../three-party.md)."]
-    return page("three-parties", text, chart)
+    return Section("Three parties", text, ("three-parties", chart))
 
 
 def _newest(lines: Sequence[dict], *keys: str) -> list[dict]:
@@ -66,16 +66,15 @@ def _per_second(figures: Sequence[float | None] | None) -> str:
     return rate(figures[0]) if figures and figures[0] else ""
 
 
-def active() -> dict[str, str]:
+def active() -> Section:
     names = ["spdz2k-softspoken-k4-malicious-loopback", "spdz2k-softspoken-k4-malicious-gigabit"]
-    classical = "classical-softspoken-k4-malicious-gigabit"
-    text = opening(
-        "Actively secure engine", "privml bench suite=spdz2k", [*names, classical], ["mpspdz", "damgard"],
-        "Two processes; MAC checks included. Both phases are timed apart: what is made ahead, and online. Bytes are "
-        "what one party sends.",
+    text = facts(
+        "privml bench suite=spdz2k", names, ["mpspdz", "damgard"],
+        "Two processes; MAC checks included. The two phases are timed separately: correlations, and online. Bytes "
+        "count what one party sends.",
     )  # fmt: skip
     drawn = []
-    for name, network in zip(names, ("loopback", "1 Gbit/s, 0.4 ms each way"), strict=True):
+    for name, network in zip(names, ("loopback", "1 Gbit/s, 0.4 ms in each direction"), strict=True):
         rows = []
         for line in _newest(lines_of(name), "op", "ring"):
             online, made = line["online"] or {}, line["made"] or {}
@@ -91,14 +90,24 @@ def active() -> dict[str, str]:
                 published = line["published"][0] if line["published"] else None
                 drawn.append(Bars(label, (online["per_second"], line["measured"][0], published)))
         head = ["operation", "ring", "n", "online per second", "sent", "depth", "MP-SPDZ online", "published online",
-                "made per second", "sent", "MP-SPDZ made", "memory"]  # fmt: skip
-        text += [f"## {network}", "", *table(head, rows)]
+                "correlations per second", "sent", "MP-SPDZ correlations", "memory"]  # fmt: skip
+        text += [f"### {network}", "", *table(head, rows)]
     series = ("privml", "MP-SPDZ", "published (Java, 1 Gbit/s)")
     chart = bars("Online operations per second (logarithmic)", series, drawn, rate)
     text += picture("active", "Online operations per second beside MP-SPDZ and the published figures")
-    text += ["## Trees and support vector machines", "", "One sample, k = 64, over 1 Gbit/s and 0.4 ms each way.", ""]
+    text += ["How the engine works: [active security](../active-security.md), [its protocols](../active-protocols.md)."]
+    return Section("Actively secure engine", text, ("active", chart))
+
+
+def classical() -> Section:
+    name = "classical-softspoken-k4-malicious-gigabit"
+    text = facts(
+        "privml bench suite=classical engine=active network=gigabit", [name], ["damgard"],
+        "Engine `active`, ring of 64 bits, one sample, over 1 Gbit/s and 0.4 ms in each direction; random parameters. "
+        "What the structure of a tree means: [bring your own model](../howto/models.md).",
+    )  # fmt: skip
     rows = []
-    for line in lines_of(classical):
+    for line in _newest(lines_of(name), "op"):
         phases, published = line["phases"], line["published_ms"]
         shape = ", ".join(f"{k} {v}" for k, v in line["params"].items() if k != "model")
         rows.append([
@@ -106,49 +115,45 @@ def active() -> dict[str, str]:
             str(phases["online"]["depth"]), size(phases["online"]["bytes"]), seconds(phases["preprocess"]["seconds"]),
             size(phases["preprocess"]["bytes"]),
         ])  # fmt: skip
-    head = ["model", "shape", "online", "published", "depth", "bytes", "made ahead in", "bytes made ahead"]
-    text += table(head, rows, words=2)
-    text += ["How the engine works: [active security](../active-security.md), [its protocols](../active-protocols.md)."]
-    return page("active", text, chart)
+    head = ["model", "shape", "online", "published", "depth", "bytes", "preprocessing", "its bytes"]
+    return Section("Trees and support vector machines", text + table(head, rows, words=2))
 
 
-def networks() -> dict[str, str]:
+def networks() -> Section:
     names = ["recurrent-softspoken-k4-loopback", "recurrent-silent-loopback"]
-    text = opening(
-        "Recurrent networks", "privml bench suite=recurrent", names, [],
-        "Shapes of SiRNN's section VI, random weights, 16-bit variables. Bytes and depth come from the cost functions; "
-        "networks of more than 400 MB are not run. Published figures: [recurrent networks](../recurrent.md). "
-        "Every shipped model on every engine and network: [the zoo](../zoo.md).",
+    text = facts(
+        "privml bench suite=recurrent", names, ["sirnn"],
+        "Networks of the published shapes with random weights and 16-bit variables; `_functions` are the published "
+        "counts of functions alone. Bytes and depth are predicted; networks of more than 400 MB are not run. Every "
+        "shipped model on every engine and network: [the zoo](../zoo.md).",
     )  # fmt: skip
     rows = []
-    for name in names:
-        for line in lines_of(name):
-            phases = line["phases"]
-            total = sum(phase["bytes"] for phase in phases.values())
-            time = seconds(line["seconds"]) if line.get("seconds") else "not run"
-            rows.append([f"`{line['op']}`", line["ot"], str(line["n"]), size(total), str(phases["online"]["depth"]),
-                         str(line["one_by_one"]) if line.get("one_by_one") else "", time])  # fmt: skip
-    head = ["network", "transfers", "batch", "bytes", "depth online", "operator by operator", "time"]
-    text += table(head, rows, words=2)
-    return page("networks", text)
+    for line in _newest([line for name in names for line in lines_of(name)], "op", "n", "ot"):
+        phases, peer = line["phases"], PEERS["networks"].get(f"{line['op']}-{line['n']}", (None, None))
+        total = sum(phase["bytes"] for phase in phases.values())
+        time = seconds(line["seconds"]) if line.get("seconds") else "not run"
+        rows.append([f"`{line['op']}`", line["ot"], str(line["n"]), size(total), size(peer[0]) if peer[0] else "",
+                     str(phases["online"]["depth"]), str(line["one_by_one"]) if line.get("one_by_one") else "", time,
+                     seconds(peer[1]) if peer[1] else ""])  # fmt: skip
+    head = ["network", "transfers", "batch", "bytes", "published", "depth online", "depth operator by operator", "time",
+            "published"]  # fmt: skip
+    return Section("Recurrent networks", text + table(head, rows, words=2))
 
 
-def predictions() -> dict[str, str]:
+def predictions() -> Section:
     told = [
         record for record in Zoo(read_all(RESULTS / "zoo.jsonl")).runs if record.predicted_seconds and record.measured
     ]
     ratios = [record.predicted_seconds / record.measured.seconds for record in told]
     exact = sum(record.exact is True for record in told)
     text = [
-        *heading(
-            "Predicted beside measured",
-            "`privml evaluate zoo engine=... network=... calibrate=missing`, `repeats=3` for some",
-            "What `privml cost` foretells of a query of so many rows, and what it took between fresh processes, once "
-            "or as the median of three runs, some of them beside other work. Bytes and depth are equal in "
-            f"{exact} of {len(told)} records. How it is predicted: [costs and times](../costs.md).",
-        ),
-        f"- When: {span(record.about['time'] for record in told)}. Records: `benchmarks/results/zoo.jsonl`.", "",
-        f"Within a quarter: {_close(ratios)} of {len(told)} queries.", "",
+        "The time that `privml cost` predicts for a query, and the time that it took between fresh processes: once, or "
+        "the median of three runs, some of them while other programs ran. Bytes and depth equal the prediction in "
+        f"{exact} of {len(told)} records. How it is predicted: [choose an engine](../choosing.md).", "",
+        "- Command: `privml evaluate zoo engine=... network=... calibrate=missing`, for some with `repeats=3`.",
+        f"- Measured: {span(record.about['time'] for record in told)}. Records: `benchmarks/results/zoo.jsonl`.", "",
+        f"The prediction is within 25% of the measured time for {_close(ratios)} of {len(told)} queries; by engine and "
+        "network:", "",
     ]  # fmt: skip
     networks = list(dict.fromkeys(record.network["name"] for record in told))
     rows = []
@@ -159,26 +164,26 @@ def predictions() -> dict[str, str]:
         rows.append(
             [way, *(f"{_close(x)} of {len(x)}" if x else "" for x in here), f"{statistics.median(sum(here, [])):.2f}"]
         )
-    text += table(["engine", *networks, "median of predicted : measured"], rows)
+    text += table(["engine", *networks, "median of predicted / measured"], rows)
     rows = [
         [record.model, record.way, record.network["name"], str(record.rows), seconds(record.predicted_seconds),
          seconds(record.measured.seconds), f"{ratio:.2f}", "yes" if record.exact else "no"]
         for record, ratio in zip(told, ratios, strict=True)
     ]  # fmt: skip
     head = ["model", "engine", "network", "rows", "predicted", "measured", "ratio", "bytes equal"]
-    return page("predictions", text + table(head, rows, words=3))
+    return Section("Predicted beside measured", text + table(head, rows, words=3))
 
 
 def _close(ratios: Sequence[float]) -> int:
     return sum(abs(ratio - 1) <= 0.25 for ratio in ratios)
 
 
-def spu() -> dict[str, str]:
+def spu() -> Section:
     name = "compare-spu"
-    text = opening(
-        "Beside SecretFlow-SPU", "python benchmarks/compare_spu.py --spu=PYTHON_WITH_SPU", [name], ["spu"],
-        "All parties as threads of one process, messages in memory; bytes are what all parties send, correlations "
-        "included (SoftSpoken with k = 4). Errors are the largest ones against float. "
+    text = facts(
+        "python benchmarks/compare_spu.py --spu=PYTHON_WITH_SPU", [name], ["spu"],
+        "All parties are threads of one process; messages stay in memory. Bytes count what all parties send, "
+        "correlations included (SoftSpoken with k = 4). Errors are the largest differences from floating point. "
         "2^17 values (2^15 for GELU on two parties).",
     )  # fmt: skip
     rows, drawn = [], []
@@ -194,7 +199,7 @@ def spu() -> dict[str, str]:
     text += table(head, rows, words=3)
     chart = bars("Seconds (logarithmic)", ("privml", "SPU"), drawn, seconds)
     text += picture("spu", "Seconds beside SecretFlow-SPU")
-    return page("spu", text, chart)
+    return Section("SecretFlow-SPU", text, ("spu", chart))
 
 
-MAKERS = (three_parties, active, networks, predictions, spu)
+OTHER_ENGINES = (three_parties, active, classical, predictions, spu)

@@ -36,7 +36,7 @@ NOTES = """
 - The cheaper forms of a function are chosen by `numerics.exp`; where an engine has none it takes its usual one or
   raises `ConfigError`. See [functions by products](../real-numbers.md).
 - An operator without a rule raises `UnsupportedOperator` with its name, the node and a hint. How to add one:
-  [add an operator](../howto/operator.md).
+  [extend privml](../extending.md#add-an-operator).
 """
 
 

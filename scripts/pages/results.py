@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of benchmarks/results, and what every page of them begins with."""
+"""Lines of benchmarks/results, and the pages and sections that are made of them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -35,30 +36,38 @@ def when(*names: str) -> str:
 def span(times: Iterable[str]) -> str:
     """The first and the last day of these times."""
     days = sorted({time[:10] for time in times})
-    return " and ".join(dict.fromkeys((days[0], days[-1]))) if days else "an unknown day"
+    return " and ".join(dict.fromkeys((days[0], days[-1]))) if days else "date not recorded"
 
 
-def opening(title: str, command: str, files: list[str], peers: list[str], words: str = "") -> list[str]:
-    """Heading, what was run, where, when, and whose figures stand beside it."""
+@dataclass(frozen=True)
+class Section:
+    """A part of a page: its title, its Markdown below the title, and its picture with the file's name if it has one."""
+
+    title: str
+    lines: list[str]
+    picture: tuple[str, Picture] | None = None
+
+
+def facts(command: str, files: list[str], peers: list[str], words: str = "") -> list[str]:
+    """What was run, when, and the source of the figures that stand beside."""
     shown = ", ".join(f"`{file}`" for file in files)
-    beside = [f"- Beside it: {PEERS['sources'][peer]}." for peer in peers]
-    return [*heading(title, f"`{command}`", words), f"- When: {when(*files)}. Lines: `benchmarks/results/`, {shown}.",
-            *beside, ""]  # fmt: skip
-
-
-def heading(title: str, run: str, words: str = "") -> list[str]:
-    """Heading, what was run and where."""
-    return [
-        "---", "hide: [toc]", "---", "", f"# {title}", "", *([words, ""] if words else []),
-        f"- Run: {run}.", f"- Where: {PEERS['machine']}.",
-    ]  # fmt: skip
+    beside = [f"- Compared with: {PEERS['sources'][peer]}." for peer in peers]
+    return [*([words, ""] if words else []), f"- Command: `{command}`.",
+            f"- Measured: {when(*files)}. Records in `benchmarks/results/`: {shown}.", *beside, ""]  # fmt: skip
 
 
 def picture(name: str, words: str) -> list[str]:
     return [f"![{words}](../assets/benchmarks/{name}.svg){{ .plot }}", ""]
 
 
-def page(name: str, lines: list[str], chart: Picture | None = None) -> dict[str, str]:
-    """The files of a page of benchmarks and of its picture."""
-    made = {f"benchmarks/{name}.md": "\n".join(lines).rstrip() + "\n"}
-    return made if chart is None else {**made, f"assets/benchmarks/{name}.svg": str(chart)}
+def page(name: str, title: str, words: str, sections: Sequence[Section]) -> dict[str, str]:
+    """The files of a page of benchmarks and of its pictures."""
+    links = " · ".join(f"[{s.title}](#{s.title.lower().replace(' ', '-')})" for s in sections)
+    lines = ["---", "hide: [toc]", "---", "", f"# {title}", "", words, "", f"Machine: {PEERS['machine']}.", "", links]
+    for section in sections:
+        lines += ["", f"## {section.title}", "", "\n".join(section.lines).rstrip()]
+    pictures = [section.picture for section in sections if section.picture is not None]
+    return {
+        f"benchmarks/{name}.md": "\n".join(lines) + "\n",
+        **{f"assets/benchmarks/{file}.svg": str(chart) for file, chart in pictures},
+    }
