@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of every verb, out of configs/*.yaml and their comments."""
+"""The settings of every command, from configs/*.yaml and their comments."""
 
 from __future__ import annotations
 
@@ -16,54 +16,56 @@ LISTED = ("model", "suite", "experiment", "train")
 # What settings are whose file does not say it; VERB.NAME goes before NAME.
 WORDS = {
     "action": "init, issue or show",
+    "advertise": "host under which clients reach the processes of `cluster`; null: the host of `listen`",
     "advise.batch": "inputs per query",
     "batch": "inputs per query",
     "calibration": "inputs (.npy) that ranges are measured on; null: the shipped model's own",
     "convert.out": "folder of the program and the weights",
-    "count": "at most so many inputs",
+    "count": "the largest number of inputs",
     "deadline": "seconds that a read may wait",
     "device": "cpu or cuda",
-    "dot": "fused: integer sums of aligned mantissas, rounded once; exact: chains of correctly rounded operations",
-    "hello_seconds": "seconds that a connection has to say what it wants",
+    "dot": "fused: integer sums of aligned mantissas, rounded once; exact: a chain of correctly rounded operations",
+    "hello_seconds": "seconds within which a new connection must send its first message",
     "input": "the inputs (.npy)",
-    "k": "SoftSpoken's degree, 1 to 10; 0 where it has no meaning",
+    "k": "SoftSpoken's degree, 1 to 10; 0 if it does not apply",
     "listen": "host:port to listen on",
     "evaluate.largest": "see count",
     "evaluate.markdown": "see cards",
     "evaluate.patience": "see count",
-    "name": "names the results",
-    "network.bandwidth_mbps": "megabits per second of each direction; 0: as fast as the machine",
+    "name": "name of the results",
+    "network.bandwidth_mbps": "megabits per second in each direction; 0: no limit",
     "network.delay_ms": "milliseconds one way",
     "numerics.bits": "the widest ring",
     "numerics.floating": "format of all real numbers",
     "numerics.layers": "formats by patterns of layers' or operators' names",
-    "numerics.margin": "head room over the largest value of calibration, as a factor",
-    "numerics.narrow": "every layer takes a ring just as wide as it needs",
+    "numerics.margin": "room above the largest value of the calibration data, as a factor",
+    "numerics.narrow": "each layer uses the narrowest ring that holds its values",
     "numerics.scale": "fractional bits of activations; null: the fewest that keep outputs within tolerance",
-    "numerics.tolerance": "largest error of an output, as a part of the largest output",
+    "numerics.tolerance": "largest allowed error of an output, as a part of the largest output",
     "numerics.weight_bits": "width of weights; null: the smallest that keeps outputs within tolerance",
     "identity.tls.certificate": "this party's certificate",
     "identity.tls.key": "this party's key",
-    "identity.tls.names.client": "of whoever queries",
-    "identity.tls.names.dealer": "of party 2 of three",
-    "identity.tls.names.server": "of whoever serves",
+    "identity.tls.names.client": "name in the client's certificate",
+    "identity.tls.names.dealer": "name in the dealer's certificate",
+    "identity.tls.names.server": "name in the server's certificate",
     "op": "one operator of the suite",
     "out": "file of the results (.npy); null: none",
     "program": "file of the converted model; null: the model is converted first",
     "n": "elements of a batch",
     "preprocess.batch": "inputs per query",
-    "preprocess.server": "the other one of the two: host:port of the listening party",
-    "provider": "which transfers: softspoken, silent, ideal or auto",
+    "preprocess.server": "host:port of the listening party, at the party that connects",
+    "provider": "oblivious transfers: softspoken, silent, ideal or auto",
     "query.program": "file of the converted model",
     "query.server": "host:port of the server",
-    "queue": "sessions that wait for a thread; who finds no room is told when to come again",
-    "queue_seconds": "the longest that one waits",
-    "quiet": "print results alone",
+    "queue": "sessions that may wait for a thread; further clients are told when to try again",
+    "queue_seconds": "seconds that a session may wait",
+    "quiet": "print only results",
+    "ray_address": "address of a Ray cluster; null: one is started on this machine",
     "refill": "none, or background: correlations are made while the online phase runs",
-    "repeats": "the best of so many runs counts",
+    "repeats": "number of runs; the best counts",
     "results": "folder of the JSON lines",
-    "security": "semi_honest, or malicious: a peer that deviates while transfers are made ends in SecurityAbort",
-    "seed": "of weights, batches and calibration",
+    "security": "semi_honest, or malicious: SecurityAbort if a peer deviates while transfers are made",
+    "seed": "seed of weights, batches and calibration",
     "serve.program": "file of the converted model",
     "threads": "lanes of the session, each a connection and a thread; the same at both parties",
     "training.bits": "ring",
@@ -72,24 +74,26 @@ WORDS = {
     "training.steps": "steps of gradient descent",
     "truncation": "auto, probabilistic, faithful or exact; the same at all parties",
     "weights": "file of the weights",
+    "worker_port": "first port of the processes of `cluster`; 0: any free ports",
+    "worker_sessions": "sessions at a time of each process of `cluster`",
 }
 GROUPS = {
-    "engine": "who computes, and against whom it is secure",
+    "engine": "number of parties, and what it protects against",
     "identity": "certificates",
-    "model": "what is converted, run or measured",
-    "network": "the link that is simulated or reckoned with",
+    "model": "the model to convert, run or measure",
+    "network": "the link to simulate or to predict for",
     "numerics": "number formats",
     "ot": "how correlations are made",
-    "suite": "what is measured",
+    "suite": "what to measure",
 }
 HEAD = """# Settings of the command line
 
-Every verb is a [Hydra](https://hydra.cc) application: `privml VERB key=value ...`. A group is chosen as a whole
-(`ot=silent`), each of its settings by name (`ot.k=8`). `privml VERB --help` shows what a call would run with, and
-`--multirun` (`-m`) runs a sweep over values separated by commas. `???` must be given; `null` is nothing.
+`privml VERB key=value ...` runs a command ([Hydra](https://hydra.cc) reads the settings). Choose a group of settings by
+its name (`ot=silent`) and change one of its settings with a dot (`ot.k=8`). `privml VERB --help` shows the settings
+that a call would use. `--multirun` (`-m`) runs the command for each of several values separated by commas.
 
-The verbs end with 0 when all went well, with 1 and one line on stderr after an error of privml, and with 2 after a
-wrong call. `quiet=true` prints results alone.
+`???` means that you must give a value, `null` that none is set. The exit status is 0 on success, 1 after an error of
+privml (one line on stderr), and 2 after a wrong call.
 """
 
 
@@ -142,6 +146,8 @@ def read(path: Path) -> File:
         if inside == "hydra":
             continue
         if inside == "defaults":
+            if not text.startswith("- "):
+                continue
             entry = text.removeprefix("- ")
             if ":" in entry and "override" not in entry:
                 result.groups.append(_group(entry, about))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of every protocol of the five papers: docs/papers.md out of docs/papers.yml."""
+"""Where every protocol of the five papers is implemented: the page papers.md, made from docs/papers.yml."""
 
 from __future__ import annotations
 
@@ -16,11 +16,16 @@ hide: [toc]
 
 # Papers, code, tests
 
-Every protocol, algorithm, figure and theorem of the five papers that privml implements: where it is, which test holds
-it, which page says more, and in what it differs. *As published*: but for slips of print, which the remarks name.
-*Changed*: the same idea, with a correction or an improvement. *Replaced*: something else serves the same purpose.
-*Not used*: neither. A test checks that every file, function, test and page named here exists. Two-party transfers have
-their own sources, named in [two-party protocols](protocols.md#oblivious-transfer-csrcot).
+Every protocol, algorithm, figure and theorem of the five papers that privml implements: its code, its test, the page
+that explains it, and the differences.
+
+- *as published*: apart from misprints, which the remarks name;
+- *changed*: the same idea, corrected or improved;
+- *replaced*: something else serves the same purpose;
+- *not used*: neither.
+
+A test checks that every file, function, test and page named here exists. Two-party transfers have other sources, named
+in [two-party protocols](protocols.md#oblivious-transfer-csrcot).
 
 | paper | engine | entries | as published | changed | replaced | not used |
 | --- | --- | --- | --- | --- | --- | --- |
