@@ -31,7 +31,7 @@ def logarithm_of_two() -> tuple[str, list[int]]:
     return "floor(2^64 ln 2)", [int(mpmath.floor(mpmath.ldexp(mpmath.log(2), 64)))]
 
 
-def turns_of_one() -> tuple[str, list[int]]:
+def inverse_two_pi() -> tuple[str, list[int]]:
     """2^64 / (2 pi) to the nearest integer."""
     return "2^64 / (2 pi), to the nearest", [int(mpmath.nint(mpmath.ldexp(1 / (2 * mpmath.pi), 64)))]
 
@@ -106,7 +106,7 @@ def interpolation() -> tuple[str, list[int]]:
 FILES = {
     "exponential_powers.inc": exponential_powers,
     "logarithm_of_two.inc": logarithm_of_two,
-    "turns_of_one.inc": turns_of_one,
+    "inverse_two_pi.inc": inverse_two_pi,
     "series.inc": series,
     "series_errors.inc": series_errors,
     "interpolation.inc": interpolation,

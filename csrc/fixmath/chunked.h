@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every function does around its protocol: lengths are compared, long inputs cut into chunks.
+// Runs a function's protocol: compares lengths and cuts long inputs into chunks.
 #pragma once
 
 #include "fixmath/format.h"
@@ -7,8 +7,8 @@
 
 namespace privml {
 
-// run(party, plan, part of x, part of y) for every chunk, whose correlations cost(meter, plan, n)
-// foretells.
+// Calls run(party, plan, part of x, part of y) for every chunk; cost(meter, plan, n) predicts the
+// chunk's correlations.
 template <class Plan, class Run, class Cost>
 void run_function(Party& party, const Plan& plan, std::span<const u64> x, std::span<u64> y,
                   Run&& run, Cost&& cost) {

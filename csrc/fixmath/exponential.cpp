@@ -5,18 +5,18 @@
 #include <vector>
 
 #include "fixmath/chunked.h"
-#include "fixmath/decay.h"
 #include "fixmath/exponential_table.h"
-#include "fixmath/remembered.h"
+#include "fixmath/negative_exponential.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/extension.h"
 #include "twopc/relu.h"
 
 namespace privml {
 namespace {
 
-Decay plan_negative(FixedFormat in, FixedFormat out) {
+NegativeExponential plan_negative(FixedFormat in, FixedFormat out) {
   expect_formats(in, out, "exp_negative");
-  return plan_decay(
+  return plan_negative_exponential(
       {.bits = in.bits, .scale = in.scale, .out_scale = out.scale, .out_bits = out.bits});
 }
 
@@ -31,7 +31,7 @@ struct AnySign {
   FixedFormat in;
   u64 most;
   bool saturates;
-  Decay decay;
+  NegativeExponential exponential;
 };
 
 AnySign plan_any_sign(FixedFormat in, FixedFormat out) {
@@ -39,21 +39,21 @@ AnySign plan_any_sign(FixedFormat in, FixedFormat out) {
   const u64 largest_input = low_mask(in.bits - 1);
   const auto [most, start] = largest_exponential(out.bits - 1 - out.scale, in.scale, largest_input);
   return {in, most, most < largest_input,
-          plan_decay({.bits = in.bits,
-                      .scale = in.scale,
-                      .out_scale = out.bits - 1,
-                      .out_bits = out.bits,
-                      .start = start,
-                      .below_one = true})};
+          plan_negative_exponential({.bits = in.bits,
+                                     .scale = in.scale,
+                                     .out_scale = out.bits - 1,
+                                     .out_bits = out.bits,
+                                     .start = start,
+                                     .below_one = true})};
 }
 
-std::shared_ptr<const Decay> negative(FixedFormat in, FixedFormat out) {
-  static Remembered<Decay> plans;
+std::shared_ptr<const NegativeExponential> negative(FixedFormat in, FixedFormat out) {
+  static PlanCache<NegativeExponential> plans;
   return plans.get(0, in, out, [&] { return plan_negative(in, out); });
 }
 
 std::shared_ptr<const AnySign> any_sign(FixedFormat in, FixedFormat out) {
-  static Remembered<AnySign> plans;
+  static PlanCache<AnySign> plans;
   return plans.get(0, in, out, [&] { return plan_any_sign(in, out); });
 }
 
@@ -63,7 +63,7 @@ void exp_chunk(Party& party, const AnySign& plan, std::span<const u64> x, std::s
   const u64 most = party.rank == 0 ? plan.most : 0;
   for (u64& word : a) word = most - word;
   if (plan.saturates) relu(party, a, plan.in.bits + 1, a);
-  decay(party, plan.decay, a, y);
+  negative_exponential(party, plan.exponential, a, y);
 }
 
 void cost_exp_chunk(CostMeter& meter, const AnySign& plan, i64 n) {
@@ -71,16 +71,17 @@ void cost_exp_chunk(CostMeter& meter, const AnySign& plan, i64 n) {
     cost_extend(meter, n, plan.in.bits, plan.in.bits + 1);
     cost_relu(meter, n, plan.in.bits + 1);
   }
-  cost_decay(meter, plan.decay, n);
+  cost_negative_exponential(meter, plan.exponential, n);
 }
 
-void negative_chunk(Party& party, const Decay& plan, std::span<const u64> x, std::span<u64> y) {
-  decay(party, plan, negated(x), y);
+void negative_chunk(Party& party, const NegativeExponential& plan, std::span<const u64> x,
+                    std::span<u64> y) {
+  negative_exponential(party, plan, negated(x), y);
 }
 
-i64 clear_decayed(const Decay& plan, i64 distance) {
+i64 clear_value(const NegativeExponential& plan, i64 distance) {
   u64 value = static_cast<u64>(distance);
-  clear_decay(plan, {&value, 1}, {&value, 1});
+  clear_negative_exponential(plan, {&value, 1}, {&value, 1});
   return static_cast<i64>(value);
 }
 
@@ -88,16 +89,17 @@ i64 clear_decayed(const Decay& plan, i64 distance) {
 
 void exp_negative(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
                   std::span<u64> y) {
-  run_function(party, *negative(in, out), x, y, negative_chunk, cost_decay);
+  run_function(party, *negative(in, out), x, y, negative_chunk, cost_negative_exponential);
 }
 
 void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
-  clear_function(*negative(in, out), in, x, y,
-                 [](const Decay& plan, i64 value) { return clear_decayed(plan, -value); });
+  clear_function(*negative(in, out), in, x, y, [](const NegativeExponential& plan, i64 value) {
+    return clear_value(plan, -value);
+  });
 }
 
 void cost_exp_negative(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *negative(in, out), cost_decay);
+  cost_function(meter, count, *negative(in, out), cost_negative_exponential);
 }
 
 void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
@@ -106,7 +108,7 @@ void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, 
 
 void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
   clear_function(*any_sign(in, out), in, x, y, [](const AnySign& plan, i64 value) {
-    return clear_decayed(plan.decay, std::max<i64>(static_cast<i64>(plan.most) - value, 0));
+    return clear_value(plan.exponential, std::max<i64>(static_cast<i64>(plan.most) - value, 0));
   });
 }
 

@@ -3,7 +3,7 @@
 //
 // Functionality  exp_negative: x <= 0 of the format `in`; out ~ e^x in the format `out`. A positive
 //                x is the caller's error and gives a meaningless value.
-//                exp: any x; where e^x is too large for `out`, the exponential of the largest
+//                exp: any x; if e^x is too large for `out`, the exponential of the largest
 //                number of `in` for which it is not. Formats of 2..32 bits, scales 0..bits - 2.
 // Method         exp: e^x = e^most * e^-(most - x) with words as wide as the output, where `most`
 //                is the largest x in range.
@@ -12,7 +12,8 @@
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Source         SiRNN (Rathee et al., S&P 2021), section V-A, Figure 3, with rounded tables.
-// Cost           decay.h; exp that can exceed its range extends x and takes a ReLU first.
+// Cost           negative_exponential.h; exp that can exceed its range extends x and takes a ReLU
+// first.
 #pragma once
 
 #include "fixmath/format.h"

@@ -9,7 +9,7 @@
 #include "fixmath/exponential_range.h"
 #include "fixmath/exponential_spline.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 
 namespace privml {
 namespace {
@@ -63,7 +63,7 @@ bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out)
 
 ExponentialForm cheapest_exponential_form(FixedFormat in, FixedFormat out) {
   expect_wide_formats(in, out, "exp_negative");
-  static Remembered<ExponentialForm> forms;
+  static PlanCache<ExponentialForm> forms;
   return *forms.get(0, in, out, [&] { return choose(in, out); });
 }
 

@@ -17,7 +17,7 @@ bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out)
 
 // The one with the fewest bits on the wire of those whose results do not depend on the shares. It
 // is chosen by formats alone, with a fixed price of correlations, so that both parties, the plain
-// engine and a program's cost agree whatever provider makes them. The table where there is none.
+// engine and a program's cost agree with every provider. The table if there is none.
 ExponentialForm cheapest_exponential_form(FixedFormat in, FixedFormat out);
 
 }  // namespace privml

@@ -6,7 +6,7 @@
 #include "fixmath/chunked.h"
 #include "fixmath/exponential_product_plan.h"
 #include "fixmath/exponential_table.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/truncation.h"
 
 namespace privml {
@@ -15,19 +15,19 @@ namespace {
 using Words = std::vector<u64>;
 using MaybePlan = std::optional<ExponentialProduct>;
 
-std::shared_ptr<const MaybePlan> remembered(bool exact, FixedFormat in, FixedFormat out) {
-  static Remembered<MaybePlan> plans;
+std::shared_ptr<const MaybePlan> cached_plan(bool exact, FixedFormat in, FixedFormat out) {
+  static PlanCache<MaybePlan> plans;
   return plans.get(exact ? 1 : 0, in, out,
                    [&] { return plan_exponential_product(in, out, exact); });
 }
 
 bool has_plan(bool exact, FixedFormat in, FixedFormat out) {
-  return remembered(exact, in, out)->has_value();
+  return cached_plan(exact, in, out)->has_value();
 }
 
 // A copy: its functions are small.
 ExponentialProduct plan(bool exact, FixedFormat in, FixedFormat out) {
-  const auto found = remembered(exact, in, out);
+  const auto found = cached_plan(exact, in, out);
   expect(found->has_value(),
          exact ? "exp_negative_exact: 64 bits do not suffice for these formats"
                : "exp_negative_product: 64 bits do not suffice for these formats");

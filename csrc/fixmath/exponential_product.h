@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// e^x for x <= 0 as a product of exponentials that each party computes of its own share.
+// e^x for x <= 0 as a product of two exponentials; each party computes one from its own share.
 //
 // Functionality  exponential.h's exp_negative.
 // Method         e^-(u + b) = e^-u e^-b by addition_formula.h: one party tabulates e^-u, the other
-//                multiplies by e^-b; one rounding, and zero where the argument is out of range.
+//                multiplies by e^-b; one rounding, and zero if the argument is out of range.
 //   exp_negative_exact    enough bits that no rounding of the factors shows in the result, whatever
 //                         the shares: floor(2^scale e^x + c), where the plan finds the constant c
 //                         between 0.3 and 0.7 by looking at every argument. So formats are limited:
@@ -11,9 +11,9 @@
 //   exp_negative_product  any formats, fewer bits: the last place may depend on the shares.
 // Error          0.71 units in the last place; the clear twin of exp_negative_product rounds to the
 //                nearest, and the protocol's result differs from it by at most one unit.
-// Leakage        none beyond length and formats; whoever learns a result of exp_negative_product
-//                learns a rounding that also depends on the shares, so a little of x below the last
-//                place. Assumption: correlated OT, correlation-robust hash.
+// Leakage        none beyond length and formats; the recipient of a result of exp_negative_product
+//                learns a rounding that also depends on the shares, so a little about x below the
+//                last place. Assumption: correlated OT, correlation-robust hash.
 // Cost           addition_formula.h, a truncate_reduce, exponential_range.h.
 // Source         Guo et al., "Real-number functions", section 5.3, Algorithms 4 and 5, with the
 //                constants folded into the table; correct rounding by distance from the boundary

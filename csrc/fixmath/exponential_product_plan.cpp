@@ -29,7 +29,7 @@ struct Widths {
 };
 
 // e^-(b / 2^scale) at scale 63 without a branch by b.
-struct Decays {
+struct PowerProducts {
   std::vector<u64> powers;  // of bit k
   u64 operator()(u64 b) const {
     u64 value = u64{1} << kFactorScale;
@@ -42,14 +42,14 @@ struct Decays {
   }
 };
 
-Decays make_decays(int scale, int place_bits) {
-  Decays decays;
+PowerProducts make_power_products(int scale, int place_bits) {
+  PowerProducts exponentials;
   for (int k = 0; k < place_bits; ++k)
-    decays.powers.push_back(static_cast<u64>(exponential_fraction(u64{1} << k, scale) >> 1));
-  return decays;
+    exponentials.powers.push_back(static_cast<u64>(exponential_fraction(u64{1} << k, scale) >> 1));
+  return exponentials;
 }
 
-// e^-h for each high digit, at scale 55; the last one stands for -1.
+// e^-h for each high digit, at scale 55; the last one means -1.
 std::vector<u64> high_table(int scale, const Widths& w) {
   std::vector<u64> table(u64{1} << w.table_bits);
   for (u64 h = 0; h + 1 < table.size(); ++h)
@@ -65,7 +65,7 @@ u64 round_off(u128 word, int drop) {
 }
 
 AdditionTerm make_term(int scale, const Widths& w) {
-  const Decays decays = make_decays(scale, w.place_bits);
+  const PowerProducts exponentials = make_power_products(scale, w.place_bits);
   const auto table = high_table(scale, w);
   const int place_bits = w.place_bits, table_bits = w.table_bits, value_scale = w.value_scale,
             factor_scale = w.factor_scale;
@@ -75,12 +75,12 @@ AdditionTerm make_term(int scale, const Widths& w) {
   term.values = [=](i64, u64 share, std::span<u64> entries) {
     u64 turned[2 << kMostTableBits];
     rotate_table(table.data(), table_bits, share >> place_bits, turned);
-    const u64 low = decays(share & low_mask(place_bits));
+    const u64 low = exponentials(share & low_mask(place_bits));
     for (std::size_t j = 0; j < entries.size(); ++j)
       entries[j] = round_off(u128{low} * turned[j], kFactorScale + kTableScale - value_scale);
   };
   term.factor = [=](i64, u64 b) {
-    return (u64{1} << factor_scale) - round_off(decays(b), kFactorScale - factor_scale);
+    return (u64{1} << factor_scale) - round_off(exponentials(b), kFactorScale - factor_scale);
   };
   term.factor_bits = std::bit_width(term.factor(0, low_mask(place_bits)));
   return term;
@@ -90,11 +90,11 @@ double largest_place(FixedFormat in, const Widths& w) {
   return std::ldexp(1.0, w.place_bits - in.scale);
 }
 
-// The error of the product in units of the output, before it is rounded, where the value is v.
+// The error of the product in units of the output, before it is rounded, if the value is v.
 struct ErrorBound {
-  double value, factor, decay, constant;
+  double value, factor, ratio, constant;
   double operator()(double v) const {
-    return std::max(value + v * factor, value * decay + v * factor / decay) + constant;
+    return std::max(value + v * factor, value * ratio + v * factor / ratio) + constant;
   }
 };
 

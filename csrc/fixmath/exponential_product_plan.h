@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How e^-a is made of a product: tables, widths and the constant before rounding.
+// The plan of e^-a as a product: tables, widths and the constant added before rounding.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct ExponentialProduct {
 
 void cost_exponential_product(CostMeter& meter, const ExponentialProduct& plan, i64 n);
 
-// The cheapest by bits on the wire; none where 64 bits do not suffice. `exact`: the result does not
+// The cheapest by bits on the wire; none if 64 bits do not suffice. `exact`: the result does not
 // depend on the shares.
 std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, FixedFormat out,
                                                            bool exact);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where e^-a becomes zero: what forms of the exponential share that serve a part of the arguments.
+// The range in which e^-a is not zero: common to all forms of the exponential that evaluate a part
+// of the arguments.
 //
 // Functionality  a in Z_{2^bits}, 0 <= a <= 2^(bits-1); value in Z_{2^value_bits}, not negative,
-//                and 0 where zero <= a < end; out = a < end ? value : 0 in Z_{2^out_bits}. Where no
+//                and 0 if zero <= a < end; out = a < end ? value : 0 in Z_{2^out_bits}. If no
 //                argument reaches `end` it is 0 and nothing is compared.
-// Method         the shares' high parts add up to that of a or one less, which suffices where
+// Method         the shares' high parts add up to that of a or one less, which suffices if
 //                values are zero well before `end`: their sum is compared, of bits - dropped bits.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
 // Cost           the sign of a number of bits - dropped bits, multiplex.h, extend_nonnegative.
@@ -25,7 +26,7 @@ struct ExponentialRange {
   u64 threshold() const { return (end >> dropped) - (dropped > 0 ? 1 : 0); }
 };
 
-// Arguments may have up to 64 bits, where only the range is compared. Throws InvalidArgument on
+// Arguments may have up to 64 bits, if only the range is compared. Throws InvalidArgument on
 // other formats.
 void expect_wide_formats(FixedFormat in, FixedFormat out, const std::string& function);
 
@@ -33,7 +34,7 @@ void expect_wide_formats(FixedFormat in, FixedFormat out, const std::string& fun
 // from 2^covered on, or with a table from 2^covered - 2^(covered - table_bits) on.
 int covered_bits(FixedFormat in, FixedFormat out, int least, int table_bits = 0);
 // Of arguments of `covered` bits, those below 2^covered, or `last` less. The values must be zero
-// where e^-a is below 2^-zero_bits units.
+// if e^-a is below 2^-zero_bits units.
 ExponentialRange exponential_range(FixedFormat in, FixedFormat out, int covered, int zero_bits,
                                    u64 last = 0);
 

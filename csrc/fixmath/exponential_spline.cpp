@@ -6,7 +6,7 @@
 #include "fixmath/chunked.h"
 #include "fixmath/exponential_range.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/truncation.h"
 
 namespace privml {
@@ -46,7 +46,7 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan(FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(0, in, out, [&] { return make_plan(in, out); });
 }
 

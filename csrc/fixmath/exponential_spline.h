@@ -15,7 +15,7 @@
 
 namespace privml {
 
-// Throws InvalidArgument where has_exp_negative_spline is false, on other formats, or on lengths
+// Throws InvalidArgument if has_exp_negative_spline is false, on other formats, or on lengths
 // that differ. The clear function computes the same numbers, bit for bit.
 bool has_exp_negative_spline(FixedFormat in, FixedFormat out);
 void exp_negative_spline(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,

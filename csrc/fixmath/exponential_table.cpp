@@ -25,7 +25,7 @@ u128 times_power(u128 value, int k) {
 }
 
 // value * e^(-a / 2^scale)
-u128 decayed(u128 value, u64 a, int scale) {
+u128 times_exponential(u128 value, u64 a, int scale) {
   for (int bit = 0; bit < 64; ++bit)
     if ((a >> bit) & 1) value = times_power(value, bit - scale);
   return value;
@@ -35,7 +35,7 @@ u128 decayed(u128 value, u64 a, int scale) {
 
 u128 exponential_fraction(u64 a, int scale) {
   expect(scale >= 0 && scale <= 62, "exponential_fraction: scale must lie in 0..62");
-  return decayed(u128{1} << 64, a, scale);
+  return times_exponential(u128{1} << 64, a, scale);
 }
 
 LargestExponential largest_exponential(int power, int scale, u64 most) {
@@ -45,8 +45,8 @@ LargestExponential largest_exponential(int power, int scale, u64 most) {
   const u64 fitting = static_cast<u64>(logarithm >> (64 - scale));
   const u64 rest = static_cast<u64>(logarithm - (u128{fitting} << (64 - scale)));
   const u64 argument = std::min(fitting, most);
-  const u128 fraction = decayed(u128{1} << 64, rest >> 2, 62);
-  return {argument, decayed(fraction, fitting - argument, scale)};
+  const u128 fraction = times_exponential(u128{1} << 64, rest >> 2, 62);
+  return {argument, times_exponential(fraction, fitting - argument, scale)};
 }
 
 std::vector<u64> exponential_table(const ExponentialTable& shape) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fixed-point formats of the mathematical functions.
 //
-// A number of `bits` bits in two's complement stands for v / 2^scale. Secret ones are additive
-// shares in Z_{2^bits}, clear ones signed words. Inputs and outputs of a function have formats of
-// their own.
+// A number of `bits` bits in two's complement means v / 2^scale. Secret numbers are additive
+// shares in Z_{2^bits}, clear numbers signed words. The input and the output of a function each
+// have a format.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct FixedFormat {
   friend bool operator==(FixedFormat, FixedFormat) = default;
 };
 
-// Elements that a function works on at once: memory stays bounded, and a batch takes few rounds.
+// Elements per chunk: memory stays bounded, and a batch takes few rounds.
 inline constexpr i64 kFunctionChunk = i64{1} << 16;
 
 // Throws InvalidArgument unless 2 <= bits <= most_bits and 0 <= scale <= bits - 2, so that 1.0 is a

@@ -4,10 +4,10 @@
 // Functionality  erf(x); gelu(x) = x Phi(x), exactly, not by tanh; silu(x) = x / (1 + e^-x);
 //                softplus(x) = ln(1 + e^x). Formats of up to 32 bits on both sides; the result must
 //                fit the output format.
-// Method         where the input's range is short, one piecewise polynomial of x (piecewise.h).
+// Method         if the input's range is short, one piecewise polynomial of x (piecewise.h).
 //                Otherwise |x| from one ReLU, its part below the place T where the function meets
 //                its lines from another, and a piecewise polynomial of that: gelu(x) = relu(x) -
-//                d(|x|), silu and softplus alike; erf is odd. The cheaper form is taken.
+//                d(|x|), silu and softplus likewise; erf is odd. The cheaper form is taken.
 // Accuracy       below one unit in the last place; see docs/fixed-point-math.md.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.

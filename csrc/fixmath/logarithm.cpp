@@ -8,7 +8,7 @@
 #include "fixmath/chunked.h"
 #include "fixmath/normalization.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/truncation.h"
 
 namespace privml {
@@ -47,7 +47,7 @@ struct Plan {
   int drop;
 };
 
-// The place of a binade is its own where some of its logarithms fit the output format, otherwise
+// The place of a binade is its own if some of its logarithms fit the output format, otherwise
 // that of the nearest binade all of whose do; the binade of 1 is such a one.
 void plan_places(Plan& p) {
   const int s = p.in.scale, places = p.in.bits - 1;
@@ -101,7 +101,7 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan(FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(0, in, out, [&] { return make_plan(in, out); });
 }
 

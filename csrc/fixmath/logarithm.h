@@ -3,7 +3,7 @@
 //
 // Functionality  log(x) for x > 0, formats of up to 32 bits on both sides. log(0) = log(2^-s), the
 //                value at the least positive number; a negative x is the caller's error and gives
-//                the result of x mod 2^(bits-1). Where results are below the output format, they
+//                the result of x mod 2^(bits-1). If results are below the output format, they
 //                are those of numbers of the lowest binade that is not.
 // Method         x is normalised to m * 2^(k-s) with m in [1, 2); ln m is a piecewise polynomial,
 //                (k - s) ln 2 a public multiple of the shared place; one truncation for both.

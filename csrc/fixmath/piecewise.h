@@ -43,7 +43,7 @@ struct Piecewise {
   std::vector<int> partial_bits;  // [i]: partial sum i has a magnitude below 2^(partial_bits - 2)
 };
 
-// value(cell, place) is the function, at scale 56, at `place` (scale 48, 0..1) of a cell. Where the
+// value(cell, place) is the function, at scale 56, at `place` (scale 48, 0..1) of a cell. If the
 // result would exceed `largest` (at result_scale) by rounding, the cell is lowered.
 Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i64, u64)>& value,
                          i64 largest = INT64_MAX);
@@ -53,10 +53,10 @@ void cost_piecewise(CostMeter& meter, i64 count, const Piecewise& f);
 // Words of which the low ring_bits count.
 void clear_piecewise(const Piecewise& f, std::span<const u64> x, std::span<u64> out);
 
-// The degree and the cells with which `series` is off by at most 2^-precision, chosen by the bits
+// The degree and the cells with which `series` is off by at most 2^-precision, with the fewest bits
 // on the wire. The number has `bits` bits, of which the low `fraction` are behind the point of the
 // series' argument, below `selectors` more that choose between functions; scale and ring: those of
-// the result without place_bits. choose_piecewise throws InvalidArgument where nothing fits 64
+// the result without place_bits. choose_piecewise throws InvalidArgument if nothing fits 64
 // bits.
 struct PiecewiseTask {
   Series series;
@@ -72,8 +72,8 @@ PiecewiseShape choose_piecewise(const PiecewiseTask& task);
 // Bits on the wire of one element by the estimate that choose_piecewise goes by: those of a
 // protocol with coefficients of about the right widths.
 i64 estimated_bits(const PiecewiseTask& task, const PiecewiseShape& shape);
-// The same of any protocol; a correlation counts kCorrelationBits, whatever provider makes it, so
-// that parties and costs decide alike.
+// The same of any protocol; a correlation counts kCorrelationBits with every provider, so that
+// both parties and the cost functions choose the same.
 i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost);
 
 }  // namespace privml

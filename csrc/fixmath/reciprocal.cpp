@@ -7,7 +7,7 @@
 
 #include "fixmath/chunked.h"
 #include "fixmath/normalization.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 #include "fixmath/unit_reciprocal.h"
 #include "twopc/conversion.h"
 #include "twopc/lookup.h"
@@ -23,10 +23,10 @@ constexpr int kDirectBits = 9;
 constexpr int kLeastScale = 4;
 
 // y = (w * powers[k]) >> drop with w = 2^scale / v in [2^(scale - 1), 2^scale), or the largest
-// output where too_large[k].
+// output if too_large[k].
 struct Plan {
   FixedFormat in, out;
-  Words table;       // of all inputs, where these are few
+  Words table;       // of all inputs, if these are few
   int lowest = 0;    // places below are too large
   int highest = -1;  // places above give less than half a unit
   int drop = 0;
@@ -75,11 +75,11 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan_of(FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(0, in, out, [&] { return make_plan(in, out); });
 }
 
-// Rounds, except where w has more bits than an output that w just below 1 must not overflow.
+// Rounds, except if w has more bits than an output that w just below 1 must not overflow.
 u64 half(const Plan& plan) {
   const bool reaches_end = plan.in.scale + plan.out.scale - plan.lowest == plan.out.bits - 1;
   const bool finer = plan.unit.shape.scale > plan.out.bits - 1;
@@ -94,7 +94,7 @@ void direct_chunk(Party& party, const Plan& plan, std::span<const u64> x, std::s
   word_to_ring(party, entry, {plan.out.bits - 1, false}, plan.out.bits, y);
 }
 
-// Adds the largest output where the place is below the lowest.
+// Adds the largest output if the place is below the lowest.
 void add_saturated(Party& party, const Plan& plan, const Normalized& number, std::span<u64> y) {
   const Words words = select_by_place(party, number, plan.too_large, plan.too_large[0]);
   const std::vector<u8> bits(words.begin(), words.end());

@@ -2,7 +2,7 @@
 // 1 / x.
 //
 // Functionality  x > 0 of the format `in`; y ~ 1 / x in the format `out`, each of 2..32 bits with a
-//                scale of 0..bits - 2. Where 1 / x is too large for `out`, the largest number of
+//                scale of 0..bits - 2. If 1 / x is too large for `out`, the largest number of
 //                `out`. x = 0 counts as the smallest positive number; a negative x is the caller's
 //                error and gives a meaningless value.
 // Method         x = 2^k v with 1 <= v < 2 (normalization.h), 1 / v (unit_reciprocal.h), times the

@@ -8,7 +8,7 @@
 #include "fixmath/chunked.h"
 #include "fixmath/normalization.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/extension.h"
 #include "twopc/truncation.h"
 
@@ -53,7 +53,7 @@ struct Plan {
   FixedFormat in, out;
   bool direct;
   int lowest, highest;  // powers of two in use: 2^(power - lowest) multiplies the polynomial
-  Words powers;         // by place; 0 where the result is below half a unit
+  Words powers;         // by place; 0 if the result is below half a unit
   Words parities;       // by place, at the selector's bit of the polynomial's argument
   Piecewise table;
   bool early;                // the polynomial is rounded before it meets its power of two
@@ -139,7 +139,7 @@ Plan make_plan(const Root& root, FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan(const Root& root, FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(static_cast<int>(root.series), in, out,
                    [&] { return make_plan(root, in, out); });
 }

@@ -3,7 +3,7 @@
 //
 // Functionality  formats of up to 32 bits on both sides. sqrt(0) = 0; rsqrt(0) = rsqrt(2^-s), the
 //                value at the least positive number. A negative x is the caller's error and gives
-//                the result of x mod 2^(bits-1). Where a whole binade's results exceed the output
+//                the result of x mod 2^(bits-1). If a whole binade's results exceed the output
 //                format, they come out positive and at least a quarter of the largest number.
 // Method         x is normalised to m * 2^B * 4^e with m in [1, 2), B a bit; a piecewise polynomial
 //                of m, chosen by B too, gives the function of m * 2^B; the power 2^e, a shared
@@ -12,8 +12,8 @@
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           normalization.h, piecewise.h, a word product, truncate_reduce.
-// Source         SiRNN (Rathee et al., S&P 2021), Figure 6, with a piecewise polynomial where it
-//                has a table and an iteration of Goldschmidt's.
+// Source         SiRNN (Rathee et al., S&P 2021), Figure 6, with a piecewise polynomial in place of
+//                its table and Goldschmidt iteration.
 #pragma once
 
 #include "fixmath/format.h"

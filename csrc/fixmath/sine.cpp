@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <vector>
 
+#include "fixmath/angle_reduction.h"
 #include "fixmath/chunked.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
-#include "fixmath/turn.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/extension.h"
 #include "twopc/truncation.h"
 
@@ -21,19 +21,19 @@ constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
 
 struct Plan {
   FixedFormat in, out;
-  Turn turn;      // of the product
-  int kept_bits;  // of the fraction that the polynomial sees
-  u64 start;      // sine: 0, cosine: a quarter of a turn; with half a unit for rounding
+  AngleReduction angle;  // of the product
+  int kept_bits;         // of the fraction that the polynomial sees
+  u64 start;             // sine: 0, cosine: a quarter rotation; with half a unit for rounding
   Piecewise table;
   int drop;
 };
 
 Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
   expect_formats(in, out, cosine ? "cos" : "sin");
-  Plan p{in, out, turn_of(in, out), 0, 0, {}, 0};
-  p.kept_bits = std::min(out.scale + kAngleGuard, p.turn.bits);
-  const int cut = p.turn.bits - p.kept_bits;
-  p.start = (cosine ? u64{1} << (p.turn.bits - 2) : 0) + (cut > 0 ? u64{1} << (cut - 1) : 0);
+  Plan p{in, out, angle_reduction(in, out), 0, 0, {}, 0};
+  p.kept_bits = std::min(out.scale + kAngleGuard, p.angle.bits);
+  const int cut = p.angle.bits - p.kept_bits;
+  p.start = (cosine ? u64{1} << (p.angle.bits - 2) : 0) + (cut > 0 ? u64{1} << (cut - 1) : 0);
   const PiecewiseShape shape =
       choose_piecewise({Series::sine, p.kept_bits, p.kept_bits, out.scale + kPrecision,
                         out.scale + kGuard, out.bits + kGuard});
@@ -47,7 +47,7 @@ Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan(bool cosine, FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(cosine ? 1 : 0, in, out, [&] { return make_plan(cosine, in, out); });
 }
 
@@ -55,12 +55,12 @@ u64 half_unit(const Plan& p) { return p.drop > 0 ? u64{1} << (p.drop - 1) : 0; }
 
 void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
   const bool first = party.rank == 0;
-  Words turn(x.begin(), x.end()), sum(x.size());
-  if (p.turn.bits > p.in.bits) sign_extend(party, x, p.in.bits, p.turn.bits, turn);
-  for (u64& word : turn) word = word * p.turn.factor + (first ? p.start : 0);
-  const int cut = p.turn.bits - p.kept_bits;
-  if (cut > 0) truncate_reduce(party, turn, p.turn.bits, cut, turn);
-  piecewise(party, p.table, turn, sum);
+  Words angle(x.begin(), x.end()), sum(x.size());
+  if (p.angle.bits > p.in.bits) sign_extend(party, x, p.in.bits, p.angle.bits, angle);
+  for (u64& word : angle) word = word * p.angle.factor + (first ? p.start : 0);
+  const int cut = p.angle.bits - p.kept_bits;
+  if (cut > 0) truncate_reduce(party, angle, p.angle.bits, cut, angle);
+  piecewise(party, p.table, angle, sum);
   if (first) {
     for (u64& word : sum) word += half_unit(p);
   }
@@ -68,15 +68,15 @@ void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u6
 }
 
 void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  if (p.turn.bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.turn.bits);
-  cost_truncate_reduce(meter, n, p.turn.bits, p.turn.bits - p.kept_bits);
+  if (p.angle.bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.angle.bits);
+  cost_truncate_reduce(meter, n, p.angle.bits, p.angle.bits - p.kept_bits);
   cost_piecewise(meter, n, p.table);
   cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
 }
 
 i64 clear_value(const Plan& p, i64 x) {
-  const u64 turn = (static_cast<u64>(x) * p.turn.factor + p.start) & low_mask(p.turn.bits);
-  const u64 kept = turn >> (p.turn.bits - p.kept_bits);
+  const u64 angle = (static_cast<u64>(x) * p.angle.factor + p.start) & low_mask(p.angle.bits);
+  const u64 kept = angle >> (p.angle.bits - p.kept_bits);
   u64 sum = 0;
   clear_piecewise(p.table, {&kept, 1}, {&sum, 1});
   return to_signed(((sum + half_unit(p)) & low_mask(p.table.shape.ring_bits)) >> p.drop,

@@ -3,17 +3,17 @@
 //
 // Functionality  out ~ sin(x), cos(x), x in radians. Formats of up to 32 bits on both sides.
 // Method         x / (2 pi) modulo 1 is a product with a public number in a ring that holds the
-//                fraction of the turn alone, so that reduction costs nothing; its leading bits are
-//                the argument of a piecewise polynomial of the whole turn (piecewise.h). Cosine is
-//                sine a quarter of a turn later.
-// Accuracy       below one unit in the last place, for any x of the input format, where in.bits +
+//                fraction of a full rotation only, so that reduction costs nothing; its leading
+//                bits are the argument of a piecewise polynomial of the full rotation
+//                (piecewise.h). cos(x) = sin(x + pi / 2).
+// Accuracy       below one unit in the last place, for any x of the input format, if in.bits +
 //                out.scale <= 60; see docs/fixed-point-math.md.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           a sign extension to out.scale + in.bits + 4 bits, a truncate_reduce of them to
 //                out.scale + 4, piecewise.h and one truncate_reduce.
 // Source         the identity behind Guo et al., "Real-number functions", Algorithm 6, that angles
-//                add up modulo a turn; there sines and cosines of the shares are multiplied, and
+//                add up modulo 2 pi; there sines and cosines of the shares are multiplied, and
 //                the result depends on the shares.
 #pragma once
 

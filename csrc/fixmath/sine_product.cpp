@@ -6,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
+#include "fixmath/angle_reduction.h"
 #include "fixmath/chunked.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
-#include "fixmath/turn.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/addition_formula.h"
 #include "twopc/bounded.h"
 #include "twopc/extension.h"
@@ -24,7 +24,7 @@ using i128 = __int128;
 
 constexpr int kGuard = 4;           // bits of the factors below the last place
 constexpr double kDropped = 0.125;  // units that dropped bits may amount to
-constexpr int kSeenBits = 44;       // of a turn, from which sines are computed
+constexpr int kSeenBits = 44;       // of the angle, from which sines are computed
 constexpr int kLeastTable = 3, kMostTable = 5;
 
 // A point of the unit circle, of scale 56.
@@ -39,23 +39,23 @@ Point rotated(Point p, Point by) {
           times(p.cosine, by.cosine) - times(p.sine, by.sine)};
 }
 
-// At place / 2^48 of a turn.
+// At the angle 2 pi place / 2^48.
 Point point_at(u64 place) {
-  const u64 turn = low_mask(kPlaceScale), quarter = u64{1} << (kPlaceScale - 2);
-  return {series_value(Series::sine, place & turn),
-          series_value(Series::sine, (place + quarter) & turn)};
+  const u64 mask = low_mask(kPlaceScale), quarter = u64{1} << (kPlaceScale - 2);
+  return {series_value(Series::sine, place & mask),
+          series_value(Series::sine, (place + quarter) & mask)};
 }
 
-// The point of a fraction of a turn without a branch or an address by it: a rotation per bit.
+// The point of an angle, one rotation per bit: no branch or address depends on the angle.
 struct Rotations {
   int skipped;  // low bits that do not matter
   std::vector<Point> of_bit;
 
-  Point operator()(u64 turn) const {
+  Point operator()(u64 angle) const {
     Point p{0, i64{1} << kValueScale};
     for (std::size_t k = 0; k < of_bit.size(); ++k) {
       const Point next = rotated(p, of_bit[k]);
-      const i64 mask = -static_cast<i64>(turn >> (skipped + static_cast<int>(k)) & 1);
+      const i64 mask = -static_cast<i64>(angle >> (skipped + static_cast<int>(k)) & 1);
       p.sine ^= (p.sine ^ next.sine) & mask;
       p.cosine ^= (p.cosine ^ next.cosine) & mask;
     }
@@ -79,8 +79,8 @@ u64 rounded(i64 value, int scale) {
 
 struct Plan {
   FixedFormat in, out;
-  Turn turn;
-  u64 start;  // sine: 0, cosine: a quarter of a turn
+  AngleReduction angle;
+  u64 start;  // sine: 0, cosine: a quarter rotation
   AdditionFormula formula;
   int shift;
 };
@@ -120,13 +120,13 @@ AdditionFormula make_formula(int bits, int table_bits, int scale) {
 
 Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
   expect_formats(in, out, cosine ? "cos_product" : "sin_product");
-  Plan best{in, out, turn_of(in, out), 0, {}, 0};
-  best.start = cosine ? u64{1} << (best.turn.bits - 2) : 0;
+  Plan best{in, out, angle_reduction(in, out), 0, {}, 0};
+  best.start = cosine ? u64{1} << (best.angle.bits - 2) : 0;
   const int scale = out.scale + kGuard, fraction = 2 * scale - out.scale;
   i64 fewest = 0;
   for (int table_bits = kLeastTable; table_bits <= kMostTable; ++table_bits) {
-    if (best.turn.bits <= table_bits) break;
-    AdditionFormula f = make_formula(best.turn.bits, table_bits, scale);
+    if (best.angle.bits <= table_bits) break;
+    AdditionFormula f = make_formula(best.angle.bits, table_bits, scale);
     for (AdditionFormula less = f; less.dropped < fraction - 1; f = less) {
       ++less.dropped;
       if (std::ldexp(dropped_error(less), less.dropped - fraction) > kDropped) break;
@@ -142,7 +142,7 @@ Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan(bool cosine, FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(cosine ? 1 : 0, in, out, [&] { return make_plan(cosine, in, out); });
 }
 
@@ -152,10 +152,10 @@ int result_bits(const Plan& p) { return p.out.scale + 3; }
 
 void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
   const bool first = party.rank == 0;
-  Words turn(x.begin(), x.end()), sum(x.size());
-  if (p.turn.bits > p.in.bits) sign_extend(party, x, p.in.bits, p.turn.bits, turn);
-  for (u64& word : turn) word = word * p.turn.factor + (first ? p.start : 0);
-  addition_formula(party, p.formula, turn, sum);
+  Words angle(x.begin(), x.end()), sum(x.size());
+  if (p.angle.bits > p.in.bits) sign_extend(party, x, p.in.bits, p.angle.bits, angle);
+  for (u64& word : angle) word = word * p.angle.factor + (first ? p.start : 0);
+  addition_formula(party, p.formula, angle, sum);
   if (first)
     for (u64& word : sum) word += u64{1} << (p.shift - 1);
   truncate_reduce(party, sum, sum_bits(p), p.shift, sum);
@@ -164,7 +164,7 @@ void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u6
 }
 
 void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  if (p.turn.bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.turn.bits);
+  if (p.angle.bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.angle.bits);
   cost_addition_formula(meter, n, p.formula);
   cost_truncate_reduce(meter, n, sum_bits(p), p.shift);
   if (p.out.bits > result_bits(p))
@@ -172,10 +172,10 @@ void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
 }
 
 i64 clear_value(const Plan& p, i64 x) {
-  const int bits = p.turn.bits;
-  const u64 turn = (static_cast<u64>(x) * p.turn.factor + p.start) & low_mask(bits);
+  const int bits = p.angle.bits;
+  const u64 angle = (static_cast<u64>(x) * p.angle.factor + p.start) & low_mask(bits);
   const u64 place =
-      bits > kPlaceScale ? turn >> (bits - kPlaceScale) : turn << (kPlaceScale - bits);
+      bits > kPlaceScale ? angle >> (bits - kPlaceScale) : angle << (kPlaceScale - bits);
   return static_cast<i64>(rounded(point_at(place).sine, p.out.scale));
 }
 

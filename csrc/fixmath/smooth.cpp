@@ -6,7 +6,7 @@
 
 #include "fixmath/chunked.h"
 #include "fixmath/piecewise.h"
-#include "fixmath/remembered.h"
+#include "fixmath/plan_cache.h"
 #include "twopc/extension.h"
 #include "twopc/multiplex.h"
 #include "twopc/relu.h"
@@ -115,7 +115,7 @@ Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
 }
 
 std::shared_ptr<const Plan> plan(const Smooth& f, FixedFormat in, FixedFormat out) {
-  static Remembered<Plan> plans;
+  static PlanCache<Plan> plans;
   return plans.get(static_cast<int>(f.tail), in, out, [&] { return make_plan(f, in, out); });
 }
 
@@ -157,7 +157,7 @@ void clamped_chunk(Party& party, const Plan& p, std::span<const u64> x, std::spa
     Words size(n), change(n);
     round_off(party, p, sum, size);
     for (u8& bit : nonnegative) bit ^= first ? 1 : 0;
-    // Where x < 0: f(x) = (f(x) + f(-x)) - f(-x).
+    // If x < 0: f(x) = (f(x) + f(-x)) - f(-x).
     const u64 together = first ? static_cast<u64>(mirrored_sum(p.f, p.out.scale)) : 0;
     for (size_t k = 0; k < n; ++k) change[k] = 2 * size[k] - together;
     multiplex(party, nonnegative, change, p.out.bits, y);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that become straight lines away from zero: what erf, GELU, SiLU, softplus, sigmoid and
-// tanh have in common.
+// Functions that approach straight lines away from zero: the common part of erf, GELU, SiLU,
+// softplus, sigmoid and tanh.
 //
 // Functionality  x of the format `in`; y ~ f(x) in the format `out`.
-// Method         one piecewise polynomial of x where its range is short; else one of min(|x|, T),
+// Method         one piecewise polynomial of x if its range is short; else one of min(|x|, T),
 //                T being where the tail ends, put together by the sign. The cheaper form is taken.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The reciprocal of a number between 1 and 2.
 //
-// Functionality  u in Z_{2^fraction} stands for v = 1 + u / 2^fraction; out ~ 2^scale (1 / v - 1/2)
+// Functionality  u in Z_{2^fraction} means v = 1 + u / 2^fraction; out ~ 2^scale (1 / v - 1/2)
 //                in Z_{2^out_bits}, at least 0 and below 2^(scale - 1).
 // Method         the top bits of u choose a line (constant and slope, minimax on the segment),
 //                whose entries stay exclusive-or shared; the low bits of u are multiplied by the
@@ -26,7 +26,7 @@ struct UnitReciprocalShape {
   int out_bits;  // scale..64
 };
 
-// Lines, or the results themselves where segment_bits = fraction.
+// Lines, or the results themselves if segment_bits = fraction.
 struct UnitReciprocal {
   UnitReciprocalShape shape;
   int line_scale;    // of the line: scale, or about half of it before the iteration

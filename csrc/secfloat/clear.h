@@ -3,7 +3,7 @@
 // compute them; conversions: clear_conversion.h.
 //
 // Correctly rounded, ties to even, in an unbounded exponent range; then too small becomes zero of
-// the same sign and too large infinity. Fast where the format is a constant of the caller.
+// the same sign and too large infinity. Fast if the format is a constant of the caller.
 // Zeros must be canonical except where noted.
 #pragma once
 
@@ -71,7 +71,7 @@ constexpr FloatValue clear_float_subtract(FloatValue a, FloatValue b, FloatForma
 
 // Rounds both the aligned operand and the sum towards zero; no check, so a zero has exponent
 // max - q. Zeros of any exponent below the other operand's are allowed. The error is below 1 (equal
-// signs) or 2 units where the operands do not cancel: exponents equal, or two or more apart.
+// signs) or 2 units if the operands do not cancel: exponents equal, or two or more apart.
 constexpr FloatValue clear_float_cheap_add(FloatValue a, FloatValue b, FloatFormat f) {
   const int q = f.mantissa;
   if (smaller_magnitude(a, b)) std::swap(a, b);

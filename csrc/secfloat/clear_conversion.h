@@ -29,7 +29,7 @@ constexpr FloatValue clear_float_from_fixed(i64 x, int scale, FloatFormat f) {
       round_mantissa<u64>(false, x < 0, k - scale, magnitude, k + 1, f.mantissa), f);
 }
 
-// a * 2^scale to the nearest integer, ties to even, at the ends of `bits` bits where it is beyond.
+// a * 2^scale to the nearest integer, ties to even, at the ends of `bits` bits if it is beyond.
 constexpr i64 clear_float_to_fixed(FloatValue a, FloatFormat f, int bits, int scale) {
   const int e = a.exponent + scale;
   if (a.zero || e < -1) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of dot.h in the clear, bit for bit as the protocols compute them.
+// The operations of dot.h in the clear, bit for bit as the protocols compute them.
 #pragma once
 
 #include "secfloat/clear_conversion.h"

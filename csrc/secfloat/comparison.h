@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of floating-point numbers, and what follows from it.
+// Comparisons of floating-point numbers, maximum and ReLU.
 //
 // Functionality  XOR shares of [a < b], [a <= b], [a = b]; the larger one of two (the first of two
 //                zeros); max(a, 0) with +0 for all others; |a| and -a (local). Zeros are equal, and
@@ -35,15 +35,16 @@ void cost_float_relu(CostMeter& meter, i64 n, FloatFormat f);
 void float_negate(Party& party, FloatView a, FloatSpan out);
 void float_absolute(Party& party, FloatView a, FloatSpan out);
 
-// Steps. Mantissas of both, one array after the other, in Z_{2^width}, width > q + 1.
-RingShares extended_mantissas(Steps& steps, const FloatShares& a, const FloatShares& b,
+// On an Evaluator. Mantissas of both, one array after the other, in Z_{2^width}, width > q + 1.
+RingShares extended_mantissas(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
                               FloatFormat f, int width);
 // 2^q e + m of both in Z_{2^width}, from mantissas in at least as many bits.
-RingShares magnitudes(Steps& steps, const RingShares& mantissas, const FloatShares& a,
+RingShares magnitudes(Evaluator& evaluator, const RingShares& mantissas, const FloatShares& a,
                       const FloatShares& b, FloatFormat f, int width);
-BitShares less_than(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f);
+BitShares less_than(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                    FloatFormat f);
 // bit ? b : a. Signs and zero bits take one exchange, words a selection.
-FloatShares choose_floats(Steps& steps, const BitShares& bit, const FloatShares& a,
+FloatShares choose_floats(Evaluator& evaluator, const BitShares& bit, const FloatShares& a,
                           const FloatShares& b, FloatFormat f);
 
 }  // namespace privml

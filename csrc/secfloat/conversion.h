@@ -18,7 +18,7 @@
 //                rounding of q + 1 bits, two selections; beyond 63 - q bits the same for that
 //                width, and a comparison, a lookup and shifts of `bits` bits more;
 //                round_to_integer: the same in 2q + 2 bits and a normalization of q + 1 bits; cast:
-//                rounding.h, local where the new format has as many exponent and no fewer mantissa
+//                rounding.h, local if the new format has as many exponent and no fewer mantissa
 //                bits.
 // Source         after SecFloat (Rathee et al., S&P 2022), section V.
 #pragma once
@@ -38,11 +38,13 @@ void cost_float_cast(CostMeter& meter, i64 n, FloatFormat from, FloatFormat to);
 void float_round_to_integer(Party& party, FloatView a, FloatFormat f, FloatSpan out);
 void cost_float_round_to_integer(CostMeter& meter, i64 n, FloatFormat f);
 
-// Steps.
-FloatShares cast_floats(Steps& steps, const FloatShares& a, FloatFormat from, FloatFormat to);
-FloatShares floats_from_fixed(Steps& steps, const RingShares& x, int bits, int scale,
+// On an Evaluator.
+FloatShares cast_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat from,
+                        FloatFormat to);
+FloatShares floats_from_fixed(Evaluator& evaluator, const RingShares& x, int bits, int scale,
                               FloatFormat f);
-RingShares floats_to_fixed(Steps& steps, const FloatShares& a, FloatFormat f, int bits, int scale);
-FloatShares rounded_floats(Steps& steps, const FloatShares& a, FloatFormat f);
+RingShares floats_to_fixed(Evaluator& evaluator, const FloatShares& a, FloatFormat f, int bits,
+                           int scale);
+FloatShares rounded_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat f);
 
 }  // namespace privml

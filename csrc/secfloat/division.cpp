@@ -18,118 +18,123 @@ struct Numerator {
 
 // Both mantissas have their top bits set, so that the difference fits q + 1 bits. Dividing by zero
 // doubles, which the exponent counts on.
-Numerator numerator(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f) {
+Numerator numerator(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                    FloatFormat f) {
   const int q = f.mantissa, bits = q <= kOneTableMantissa ? 2 * q + 5 : q + 3;
-  const RingShares wide = steps.extend_known_msb(a.mantissa, q + 1, 1, bits);
+  const RingShares wide = evaluator.extend_known_msb(a.mantissa, q + 1, 1, bits);
   Numerator out{
       {},
       bits,
-      steps.most_significant_bit(
-          steps.map(steps.n, q + 1, [&](i64 i) { return a.mantissa[i] - b.mantissa[i]; }), q + 1)};
-  const RingShares added = steps.select(out.doubled, wide, bits);
-  out.mantissa = steps.map(steps.n, bits, [&](i64 i) { return wide[i] + added[i]; });
+      evaluator.most_significant_bit(
+          evaluator.map(evaluator.n, q + 1, [&](i64 i) { return a.mantissa[i] - b.mantissa[i]; }),
+          q + 1)};
+  const RingShares added = evaluator.select(out.doubled, wide, bits);
+  out.mantissa = evaluator.map(evaluator.n, bits, [&](i64 i) { return wide[i] + added[i]; });
   return out;
 }
 
 // m' of approximate_quotient() in q + 2 bits.
-RingShares quotient_by_table(Steps& steps, const Numerator& m1, const RingShares& m2, int q) {
+RingShares quotient_by_table(Evaluator& evaluator, const Numerator& m1, const RingShares& m2,
+                             int q) {
   std::vector<u64> table(u64{1} << q);
   for (u64 h = 0; h < table.size(); ++h) table[h] = (u64{1} << (2 * q + 3)) / (table.size() + h);
-  const RingShares index = steps.map(steps.n, q, [&](i64 i) { return m2[i]; });
-  const RingShares inverse = steps.lookup_xor(table, index, q, q + 4);
-  const RingShares product = steps.multiply_word(inverse, q + 4, m1.mantissa, m1.bits);
-  return steps.truncate_reduce(product, m1.bits, q + 3);
+  const RingShares index = evaluator.map(evaluator.n, q, [&](i64 i) { return m2[i]; });
+  const RingShares inverse = evaluator.lookup_xor(table, index, q, q + 4);
+  const RingShares product = evaluator.multiply_word(inverse, q + 4, m1.mantissa, m1.bits);
+  return evaluator.truncate_reduce(product, m1.bits, q + 3);
 }
 
-RingShares quotient_by_chords(Steps& steps, const Numerator& m1, const RingShares& m2, int q) {
+RingShares quotient_by_chords(Evaluator& evaluator, const Numerator& m1, const RingShares& m2,
+                              int q) {
   const auto [g, s, offset] = quotient_plan(q);
   std::vector<u64> table(u64{1} << g);
   for (u64 h = 0; h < table.size(); ++h) {
     const Chord chord = reciprocal_chord(q, h);
     table[h] = chord.start | chord.slope << (s + 1);
   }
-  const i64 n = steps.n;
-  const Steps::Split parts = steps.split_number(m2, q + 1, offset, s + 1 + offset);
-  const RingShares index = steps.map(n, g, [&](i64 i) { return parts.high[i]; });
-  const RingShares inverse = chord_value(steps, table, index, g, parts.low, q);
+  const i64 n = evaluator.n;
+  const Evaluator::Split parts = evaluator.split_number(m2, q + 1, offset, s + 1 + offset);
+  const RingShares index = evaluator.map(n, g, [&](i64 i) { return parts.high[i]; });
+  const RingShares inverse = chord_value(evaluator, table, index, g, parts.low, q);
   FactorFormat inverse_format{s + 1, false}, m1_format{m1.bits, false}, m2_format{q + 1, false};
   inverse_format.nonnegative = m1_format.nonnegative = m2_format.negative = true;
   const int drop = s - 4, a_bits = q + 6, epsilon_bits = q - 2 * g + 5;
-  const RingShares a = steps.truncate_reduce(
-      steps.multiply(m1.mantissa, m1_format, inverse, inverse_format, a_bits + drop), a_bits + drop,
-      drop);
+  const RingShares a = evaluator.truncate_reduce(
+      evaluator.multiply(m1.mantissa, m1_format, inverse, inverse_format, a_bits + drop),
+      a_bits + drop, drop);
   const int small = epsilon_bits + drop;
-  const RingShares product = steps.multiply(m2, m2_format, inverse, inverse_format, small);
-  const u64 one = steps.constant(u64{1} << (q + s));
-  const RingShares epsilon = steps.truncate_reduce(
-      steps.map(n, small, [&](i64 i) { return one - product[i]; }), small, drop);
-  return refine(steps, a, epsilon, {a_bits, epsilon_bits, q + 4, q + 8, q + 2});
+  const RingShares product = evaluator.multiply(m2, m2_format, inverse, inverse_format, small);
+  const u64 one = evaluator.constant(u64{1} << (q + s));
+  const RingShares epsilon = evaluator.truncate_reduce(
+      evaluator.map(n, small, [&](i64 i) { return one - product[i]; }), small, drop);
+  return refine(evaluator, a, epsilon, {a_bits, epsilon_bits, q + 4, q + 8, q + 2});
 }
 
 // [2^(q+1) m1 > (2 m' + 1) m2].
-BitShares one_more(Steps& steps, const Numerator& m1, const RingShares& m2,
+BitShares one_more(Evaluator& evaluator, const Numerator& m1, const RingShares& m2,
                    const RingShares& quotient, int q) {
-  const RingShares wide = steps.extend_known_msb(m2, q + 1, 1, q + 3);
+  const RingShares wide = evaluator.extend_known_msb(m2, q + 1, 1, q + 3);
   const FactorFormat factor{q + 2, false};
-  const RingShares product = steps.multiply(quotient, factor, wide, factor, q + 2);
-  return steps.most_significant_bit(
-      steps.map(steps.n, q + 3,
-                [&](i64 i) { return 2 * product[i] + wide[i] - (m1.mantissa[i] << (q + 1)); }),
+  const RingShares product = evaluator.multiply(quotient, factor, wide, factor, q + 2);
+  return evaluator.most_significant_bit(
+      evaluator.map(evaluator.n, q + 3,
+                    [&](i64 i) { return 2 * product[i] + wide[i] - (m1.mantissa[i] << (q + 1)); }),
       q + 3);
 }
 
-FloatShares quotient(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f,
-                     bool rounded) {
-  const i64 n = steps.n;
+FloatShares quotient(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                     FloatFormat f, bool rounded) {
+  const i64 n = evaluator.n;
   const int q = f.mantissa, width = f.exponent_bits();
-  const Numerator m1 = numerator(steps, a, b, f);
-  RingShares mantissa = q <= kOneTableMantissa ? quotient_by_table(steps, m1, b.mantissa, q)
-                                               : quotient_by_chords(steps, m1, b.mantissa, q);
-  // A quotient by zero gets an exponent that overflows, but for that of zero.
-  const BitShares infinite = steps.map_bits(n, [&](i64 i) { return a.zero[i] ^ b.zero[i]; });
+  const Numerator m1 = numerator(evaluator, a, b, f);
+  RingShares mantissa = q <= kOneTableMantissa ? quotient_by_table(evaluator, m1, b.mantissa, q)
+                                               : quotient_by_chords(evaluator, m1, b.mantissa, q);
+  // A quotient by zero gets an exponent that overflows, except 0 / 0.
+  const BitShares infinite = evaluator.map_bits(n, [&](i64 i) { return a.zero[i] ^ b.zero[i]; });
   Selected rings;
   if (rounded) {
-    const BitShares more = one_more(steps, m1, b.mantissa, mantissa, q);
-    rings = steps.select({}, {{m1.doubled, width}, {infinite, width}, {more, q + 1}});
-    steps.local(n, [&](i64 i) { mantissa[i] += rings.conversions[2][i]; });
+    const BitShares more = one_more(evaluator, m1, b.mantissa, mantissa, q);
+    rings = evaluator.select({}, {{m1.doubled, width}, {infinite, width}, {more, q + 1}});
+    evaluator.local(n, [&](i64 i) { mantissa[i] += rings.conversions[2][i]; });
   } else {
-    rings = steps.select({}, {{m1.doubled, width}, {infinite, width}});
+    rings = evaluator.select({}, {{m1.doubled, width}, {infinite, width}});
   }
   const u64 large = static_cast<u64>(f.greatest() + 1);
-  FloatShares out{a.zero, steps.map_bits(n, [&](i64 i) { return a.sign[i] ^ b.sign[i]; }),
-                  steps.ring(n), steps.map(n, q + 1, [&](i64 i) { return mantissa[i]; })};
-  out.exponent = steps.map(n, width, [&](i64 i) {
+  FloatShares out{a.zero, evaluator.map_bits(n, [&](i64 i) { return a.sign[i] ^ b.sign[i]; }),
+                  evaluator.ring(n), evaluator.map(n, q + 1, [&](i64 i) { return mantissa[i]; })};
+  out.exponent = evaluator.map(n, width, [&](i64 i) {
     return a.exponent[i] - b.exponent[i] - rings.conversions[0][i] +
            large * rings.conversions[1][i];
   });
-  return check_float(steps, out, f);
+  return check_float(evaluator, out, f);
 }
 
 void run_operation(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out,
                    bool rounded) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == b.size() && a.size() == out.size(), "floating-point quotient: lengths differ");
-  run_binary_steps(party, a, b, f, out,
-                   [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
-                     return quotient(steps, x, y, f, rounded);
-                   });
+  evaluate_binary(party, a, b, f, out,
+                  [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                    return quotient(evaluator, x, y, f, rounded);
+                  });
 }
 
 void cost_operation(CostMeter& meter, i64 n, FloatFormat f, bool rounded) {
-  cost_binary_steps(meter, n, f, [&](Steps& steps, const FloatShares& x, const FloatShares& y) {
-    quotient(steps, x, y, f, rounded);
+  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+    quotient(evaluator, x, y, f, rounded);
   });
 }
 
 }  // namespace
 
-FloatShares divide_floats(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f) {
-  return quotient(steps, a, b, f, true);
+FloatShares divide_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                          FloatFormat f) {
+  return quotient(evaluator, a, b, f, true);
 }
 
-FloatShares cheap_divide_floats(Steps& steps, const FloatShares& a, const FloatShares& b,
+FloatShares cheap_divide_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
                                 FloatFormat f) {
-  return quotient(steps, a, b, f, false);
+  return quotient(evaluator, a, b, f, false);
 }
 
 void float_divide(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {

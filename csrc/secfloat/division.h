@@ -29,16 +29,17 @@ void cost_float_cheap_divide(CostMeter& meter, i64 n, FloatFormat f);
 void float_sqrt(Party& party, FloatView a, FloatFormat f, FloatSpan out);
 void cost_float_sqrt(CostMeter& meter, i64 n, FloatFormat f);
 
-// Steps.
-FloatShares divide_floats(Steps& steps, const FloatShares& a, const FloatShares& b, FloatFormat f);
-FloatShares cheap_divide_floats(Steps& steps, const FloatShares& a, const FloatShares& b,
+// On an Evaluator.
+FloatShares divide_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                          FloatFormat f);
+FloatShares cheap_divide_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
                                 FloatFormat f);
-FloatShares sqrt_floats(Steps& steps, const FloatShares& a, FloatFormat f);
+FloatShares sqrt_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat f);
 
 // The chord's value, s fraction bits in Z_{2^(s+1)}, below 2^s: `table` has a chord per index of
-// index_bits bits, `index` (in Z_{2^index_bits}) is where, `rest` the bits below in
+// index_bits bits, `index` (in Z_{2^index_bits}) selects it, `rest` are the bits below in
 // Z_{2^(s+1+offset)}.
-RingShares chord_value(Steps& steps, std::span<const u64> table, const RingShares& index,
+RingShares chord_value(Evaluator& evaluator, std::span<const u64> table, const RingShares& index,
                        int index_bits, const RingShares& rest, int q);
 
 // floor(a (2^F + epsilon) / 2^drop) in Z_{2^out_bits}: a in Z_{2^a_bits} below 2^(a_bits - 1),
@@ -46,7 +47,7 @@ RingShares chord_value(Steps& steps, std::span<const u64> table, const RingShare
 struct RefineShape {
   int a_bits, epsilon_bits, fraction, drop, out_bits;
 };
-RingShares refine(Steps& steps, const RingShares& a, const RingShares& epsilon,
+RingShares refine(Evaluator& evaluator, const RingShares& a, const RingShares& epsilon,
                   const RefineShape& shape);
 
 }  // namespace privml

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fused dot products: what stands before and after an integer product.
+// Fused dot products: what is computed before and after an integer product.
 //
 // Functionality  align      the signed integers v * 2^(q + guard - e - shift), towards zero, in
 //                           Z_{2^bits}, of numbers v with exponents e; shifts >= 0, shared in
@@ -16,7 +16,7 @@
 //                than 2^(t - q - guard). from_sum then rounds once.
 // Method         align: the mantissa shifted left by q + guard - shift in 2q + 2 + guard bits
 //                (addition.h), its low q bits cut off, extended by its known top bit, signed and
-//                taken out where the shift exceeds q + guard. from_sum: the sign, the magnitude,
+//                taken out if the shift exceeds q + guard. from_sum: the sign, the magnitude,
 //                normalize() of addition.h, and rounding.h.
 // Leakage        none beyond lengths, widths and format. Assumption: correlated OT,
 //                correlation-robust hash.

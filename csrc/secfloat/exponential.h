@@ -21,7 +21,7 @@ inline constexpr int kLeastPower = -25, kMostPower = 6;  // exponents that are n
 inline constexpr int kPowerScale = 23 - kLeastPower;     // fraction bits of a * 2^23, exactly
 inline constexpr int kBeyond = 300;                      // an exponent beyond the range
 
-// |a| with kPowerScale fraction bits, 0 where it is trivial.
+// |a| with kPowerScale fraction bits, 0 if it is trivial.
 inline u64 clear_fixed_magnitude(FloatValue a) {
   if (a.exponent < kLeastPower || a.exponent > kMostPower) return 0;
   return a.mantissa << (a.exponent - kLeastPower);
@@ -66,23 +66,23 @@ inline FloatValue clear_float_exp(FloatValue a) {
   return clear_power_result(a, r.exponent, static_cast<u64>(clear_spline(kExponential, r.rest)));
 }
 
-// |a| with `scale` fraction bits in Z_{2^(scale + 8)}, in kReductionBits where scale is
-// kExponentScale; `large` where a is beyond the range, and then it is 0.
+// |a| with `scale` fraction bits in Z_{2^(scale + 8)}, in kReductionBits if scale is
+// kExponentScale; `large` if a is beyond the range, and then it is 0.
 inline constexpr int kReductionBits = kExponentScale + kLogarithmScale + kFloat32.exponent_bits();
 struct FixedMagnitude {
   RingShares magnitude, wide;
   BitShares large;
 };
-FixedMagnitude fixed_magnitude(Steps& steps, const FloatShares& a, int scale);
+FixedMagnitude fixed_magnitude(Evaluator& evaluator, const FloatShares& a, int scale);
 // e^x = v / 2^28 * 2^exponent of x in Z_{2^kReductionBits}.
 struct PowerShares {
   RingShares exponent, v;
 };
-PowerShares natural_power(Steps& steps, const RingShares& x, i64 bias);
+PowerShares natural_power(Evaluator& evaluator, const RingShares& x, i64 bias);
 
-// The protocols as steps, and whole.
-FloatShares exp2_of(Steps& steps, const FloatShares& a);
-FloatShares exp_of(Steps& steps, const FloatShares& a);
+// The protocols on an Evaluator, and on whole arrays.
+FloatShares exp2_of(Evaluator& evaluator, const FloatShares& a);
+FloatShares exp_of(Evaluator& evaluator, const FloatShares& a);
 void float_exp2(Party& party, FloatView a, FloatSpan out);
 void cost_float_exp2(CostMeter& meter, i64 n);
 void float_exp(Party& party, FloatView a, FloatSpan out);

@@ -4,7 +4,7 @@
 // A format (p, q) has numbers (zero, sign, exponent, mantissa): (-1)^sign * mantissa / 2^q *
 // 2^exponent with 2^q <= mantissa < 2^(q+1), and zeros. Shared: zero and sign as XOR shares,
 // exponent in Z_{2^(p+2)} (unbiased, two's complement), mantissa in Z_{2^(q+1)}. Clear numbers
-// stand in the same arrays.
+// use the same arrays.
 //
 // Zero       canonical (1, sign, 1 - 2^(p-1), 0).
 // Infinity   (0, sign, 2^(p-1), 2^q). It counts as that number: infinity / 2 is finite.

@@ -5,7 +5,7 @@
 //                the last place for every float32 (make prove-secfloat).
 // Method         t = |a| in fixed point. For a >= 0 and for t < 1/2: |a| Y(t), Y = Phi(a) a
 //                polynomial of cells. Else the result is e^(-t^2 / 2) Y(t), Y(t) = t Phi(-t)
-//                e^(t^2 / 2): it keeps its precision where it is small. t^2 is taken without the
+//                e^(t^2 / 2): so small results keep their precision. t^2 is taken without the
 //                square of its low bits.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Cost           a reduction, three products for t^2, exponential.h's power, a spline of 1024 cells
@@ -36,8 +36,8 @@ inline FloatValue clear_float_gelu(FloatValue a) {
   return clear_float_check(result, kFloat32);
 }
 
-// The protocol as steps, and whole.
-FloatShares gelu_of(Steps& steps, const FloatShares& a);
+// The protocol on an Evaluator, and on whole arrays.
+FloatShares gelu_of(Evaluator& evaluator, const FloatShares& a);
 void float_gelu(Party& party, FloatView a, FloatSpan out);
 void cost_float_gelu(CostMeter& meter, i64 n);
 

@@ -5,9 +5,9 @@
 //                positive float32 (make prove-secfloat); minus infinity at 0, infinity at infinity.
 //                The sign of a is ignored.
 // Method         |a| = m 2^N. For N = -1, m > 1 the result is log(1 - d), d = 1 - m / 2, otherwise
-//                N + log(1 + d), d = m - 1. log(1 +- d) = +-d L(d), L a polynomial of cells. Where
-//                N does not count, d is normalised first, so that the result keeps its precision
-//                near a = 1; where it does, the sum N + d L(d) has a fixed scale by N.
+//                N + log(1 + d), d = m - 1. log(1 +- d) = +-d L(d), L a polynomial of cells. If the
+//                term of N is 0, d is normalised first, so that the result keeps its precision
+//                near a = 1; otherwise N fixes the scale of the sum N + d L(d).
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Source         SecFloat (Rathee et al., S&P 2022), Figure 8 and equation 2, in fixed point.
 #pragma once
@@ -32,7 +32,7 @@ struct LogarithmBase {
   bool natural;
   Spline ratio;                          // L, scale 28, 29 for positive logarithms of base e
   int scale;                             // fraction bits of d L(d)
-  int whole;                             // the factor where N does not count
+  int whole;                             // the factor if the term of N is 0
   std::array<LogarithmTerm, 256> terms;  // by N mod 256
 };
 
@@ -80,9 +80,9 @@ inline FloatValue clear_logarithm(const LogarithmBase& base, FloatValue a) {
 inline FloatValue clear_float_log2(FloatValue a) { return clear_logarithm(kBaseTwo, a); }
 inline FloatValue clear_float_log(FloatValue a) { return clear_logarithm(kBaseE, a); }
 
-// The protocols as steps, and whole.
-FloatShares log2_of(Steps& steps, const FloatShares& a);
-FloatShares log_of(Steps& steps, const FloatShares& a);
+// The protocols on an Evaluator, and on whole arrays.
+FloatShares log2_of(Evaluator& evaluator, const FloatShares& a);
+FloatShares log_of(Evaluator& evaluator, const FloatShares& a);
 void float_log2(Party& party, FloatView a, FloatSpan out);
 void cost_float_log2(CostMeter& meter, i64 n);
 void float_log(Party& party, FloatView a, FloatSpan out);

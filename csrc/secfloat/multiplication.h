@@ -20,11 +20,11 @@ namespace privml {
 void float_multiply(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
 void cost_float_multiply(CostMeter& meter, i64 n, FloatFormat f);
 
-// The step, without the check: zeros may have any exponent and keep mantissa 0.
-FloatShares multiply_floats_unchecked(Steps& steps, const FloatShares& a, const FloatShares& b,
-                                      FloatFormat f);
-// And with it.
-FloatShares multiply_floats(Steps& steps, const FloatShares& a, const FloatShares& b,
+// On an Evaluator, without the check: zeros may have any exponent and keep mantissa 0.
+FloatShares multiply_floats_unchecked(Evaluator& evaluator, const FloatShares& a,
+                                      const FloatShares& b, FloatFormat f);
+// With the check.
+FloatShares multiply_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
                             FloatFormat f);
 
 }  // namespace privml

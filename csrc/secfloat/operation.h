@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An algorithm of steps.h on whole arrays, chunk by chunk, and its cost.
+// Runs an algorithm written for an Evaluator on whole arrays, chunk by chunk; and its cost.
 #pragma once
 
-#include "secfloat/steps.h"
+#include "secfloat/evaluator.h"
 #include "twopc/chunk.h"
 
 namespace privml {
@@ -10,61 +10,63 @@ namespace privml {
 // Numbers that an operation works on at once; each chunk takes the operation's depth.
 inline constexpr i64 kFloatChunk = i64{1} << 14;
 
-// body(steps, begin) for consecutive ranges, each on correlations reserved in one go; and the same
-// on a meter.
+// Calls body(evaluator, begin) for consecutive ranges, each on correlations reserved in one go; and
+// the same on a meter.
 template <class Body>
-void run_steps(Party& party, i64 n, Body&& body) {
+void evaluate_chunks(Party& party, i64 n, Body&& body) {
   in_chunks(
       party, n,
       [&](CostMeter& meter, i64 count) {
-        Steps steps(meter, count);
-        body(steps, 0);
+        Evaluator evaluator(meter, count);
+        body(evaluator, 0);
       },
       [&](i64 begin, i64 count) {
-        Steps steps(party, count);
-        body(steps, begin);
+        Evaluator evaluator(party, count);
+        body(evaluator, begin);
       },
       kFloatChunk);
 }
 
 template <class Body>
-void cost_steps(CostMeter& meter, i64 n, Body&& body) {
+void cost_chunks(CostMeter& meter, i64 n, Body&& body) {
   cost_in_chunks(
       meter, n,
       [&](CostMeter& inner, i64 count) {
-        Steps steps(inner, count);
-        body(steps, 0);
+        Evaluator evaluator(inner, count);
+        body(evaluator, 0);
       },
       kFloatChunk);
 }
 
-// operation(steps, a) and operation(steps, a, b) of numbers of f, to numbers.
+// Apply operation(evaluator, a) and operation(evaluator, a, b) to numbers of f.
 template <class Operation>
-void run_unary_steps(Party& party, FloatView a, FloatFormat f, FloatSpan out,
+void evaluate_unary(Party& party, FloatView a, FloatFormat f, FloatSpan out,
+                    Operation&& operation) {
+  evaluate_chunks(party, a.size(), [&](Evaluator& evaluator, i64 begin) {
+    evaluator.store(operation(evaluator, evaluator.load(a, f, begin)), out, begin);
+  });
+}
+
+template <class Operation>
+void cost_unary(CostMeter& meter, i64 n, FloatFormat f, Operation&& operation) {
+  cost_chunks(meter, n,
+              [&](Evaluator& evaluator, i64) { operation(evaluator, evaluator.load({}, f, 0)); });
+}
+
+template <class Operation>
+void evaluate_binary(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out,
                      Operation&& operation) {
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(operation(steps, steps.load(a, f, begin)), out, begin);
+  evaluate_chunks(party, a.size(), [&](Evaluator& evaluator, i64 begin) {
+    evaluator.store(operation(evaluator, evaluator.load(a, f, begin), evaluator.load(b, f, begin)),
+                    out, begin);
   });
 }
 
 template <class Operation>
-void cost_unary_steps(CostMeter& meter, i64 n, FloatFormat f, Operation&& operation) {
-  cost_steps(meter, n, [&](Steps& steps, i64) { operation(steps, steps.load({}, f, 0)); });
-}
-
-template <class Operation>
-void run_binary_steps(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out,
-                      Operation&& operation) {
-  run_steps(party, a.size(), [&](Steps& steps, i64 begin) {
-    steps.store(operation(steps, steps.load(a, f, begin), steps.load(b, f, begin)), out, begin);
-  });
-}
-
-template <class Operation>
-void cost_binary_steps(CostMeter& meter, i64 n, FloatFormat f, Operation&& operation) {
-  cost_steps(meter, n, [&](Steps& steps, i64) {
-    const FloatShares none = steps.load({}, f, 0);
-    operation(steps, none, none);
+void cost_binary(CostMeter& meter, i64 n, FloatFormat f, Operation&& operation) {
+  cost_chunks(meter, n, [&](Evaluator& evaluator, i64) {
+    const FloatShares none = evaluator.load({}, f, 0);
+    operation(evaluator, none, none);
   });
 }
 

@@ -55,13 +55,14 @@ void run_pair_table(Party& party, std::span<const u8> digits, int m, int width, 
 
 }  // namespace
 
-RingShares pair_table(Steps& steps, const BitShares& digits, int m, int width, PairEntry entry) {
-  RingShares out = steps.ring(digits.count);
+RingShares pair_table(Evaluator& evaluator, const BitShares& digits, int m, int width,
+                      PairEntry entry) {
+  RingShares out = evaluator.ring(digits.count);
   const i64 first = first_half(digits.count);
-  steps.step([&](Party& party) { run_pair_table(party, digits, m, width, entry, out.values); },
-             [&](CostMeter& meter) {
-               cost_two_way_transfer(meter, {first, digits.count - first}, m, width);
-             });
+  evaluator.call([&](Party& party) { run_pair_table(party, digits, m, width, entry, out.values); },
+                 [&](CostMeter& meter) {
+                   cost_two_way_transfer(meter, {first, digits.count - first}, m, width);
+                 });
   return out;
 }
 

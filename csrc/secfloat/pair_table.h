@@ -8,11 +8,12 @@
 // Cost           two_way_transfer.h
 #pragma once
 
-#include "secfloat/steps.h"
+#include "secfloat/evaluator.h"
 
 namespace privml {
 
 using PairEntry = u64 (*)(int digit0, int digit1);
-RingShares pair_table(Steps& steps, const BitShares& digits, int m, int width, PairEntry entry);
+RingShares pair_table(Evaluator& evaluator, const BitShares& digits, int m, int width,
+                      PairEntry entry);
 
 }  // namespace privml

@@ -18,7 +18,7 @@
 
 #include "secfloat/clear.h"
 #include "secfloat/clear_conversion.h"
-#include "secfloat/steps.h"
+#include "secfloat/evaluator.h"
 
 namespace privml {
 

@@ -5,10 +5,10 @@
 //
 // Every input goes through the clear function, which is what the protocol computes, bit for bit.
 // Its distance from the exact value in units in the last place of that value is known from double
-// precision to 2^-20 units (glibc's functions are off by a few 2^-52, relatively). Where that does
+// precision to 2^-20 units (glibc's functions are off by a few 2^-52, relatively). If that does
 // not decide whether the result is the nearest number, or whether the error is below one unit, 113
-// bits decide. Prints one JSON object; the exit status is 1 where an error reaches one unit or a
-// result is wrong in kind: not zero where the exact value is, not infinite above the range, not
+// bits decide. Prints one JSON object; the exit status is 1 if an error reaches one unit or a
+// result is wrong in kind: not zero if the exact value is, not infinite above the range, not
 // zero below it. With a step the inputs are a sample: a quick look, not a proof.
 #include <quadmath.h>
 

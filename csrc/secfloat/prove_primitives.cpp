@@ -8,7 +8,7 @@
 // and directed pairs against the hardware's, exact results rounded with an unbounded exponent, then
 // flushed or saturated. (4, 3): all pairs; other formats: random pairs; both against the rational
 // number, rounded by comparisons of integers. Prints one JSON object per format; the exit status
-// is 1 where anything differs.
+// is 1 if anything differs.
 #include <cfenv>
 #include <cstdio>
 #include <cstdlib>

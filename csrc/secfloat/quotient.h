@@ -5,7 +5,7 @@
 //              Q = 2^q m1 / m2, before its floor, so that the rounded quotient is m' or m' + 1.
 //              Up to q = 10 one table of 2^(q+3) m2^-1; above it a chord table of 2^g pieces for
 //              1 / m2 and one step of Goldschmidt's iteration.
-// Square root  sqrt(2^q m) for 2^q <= m < 2^(q+2) alike, from a chord table of 1 / sqrt.
+// Square root  sqrt(2^q m) for 2^q <= m < 2^(q+2) likewise, from a chord table of 1 / sqrt.
 // Source       in place of the two Newton steps of SecFloat (Rathee et al., S&P 2022), Figure 6.
 //              The chord is that of Ito, Takagi, Yajima (IEEE Trans. Computers, 1997).
 #pragma once
@@ -18,7 +18,7 @@ namespace privml {
 
 inline constexpr int kOneTableMantissa = 10;
 
-// Fraction bits of what stands between the tables and the result.
+// Fraction bits of the intermediate values.
 struct QuotientPlan {
   int index;    // g: bits of the table's index
   int initial;  // s: of the first approximation
@@ -37,7 +37,8 @@ struct Chord {
   u64 start, slope;  // fraction bits: s, and s - g
 };
 
-// 1 / x on [P, P + 1] / 2^g, P = 2^g + h: start - slope * (x - P / 2^g), its largest errors alike.
+// 1 / x on [P, P + 1] / 2^g, P = 2^g + h: start - slope * (x - P / 2^g), with largest errors of
+// equal size.
 constexpr Chord reciprocal_chord(int q, u64 h) {
   const auto [g, s, offset] = quotient_plan(q);
   const u128 P = (u128{1} << g) + h;
@@ -79,7 +80,7 @@ constexpr u64 integer_root(u128 x) {
   return root;
 }
 
-// 1 / sqrt(2^odd x) on the same pieces alike.
+// 1 / sqrt(2^odd x) likewise, on the same pieces.
 constexpr Chord root_chord(int q, u64 h, bool odd) {
   const auto [g, s, offset] = quotient_plan(q);
   constexpr int kGuard = 12;  // fraction bits beyond s

@@ -10,7 +10,8 @@ constexpr int kExponentBits = kFloat32.exponent_bits(), kMantissaBits = kFloat32
 
 }  // namespace
 
-ShiftedMantissa shift_mantissa(Steps& steps, const FloatShares& a, const MantissaShift& shift) {
+ShiftedMantissa shift_mantissa(Evaluator& evaluator, const FloatShares& a,
+                               const MantissaShift& shift) {
   const int power_bits = shift.most - shift.least + 1;
   std::vector<u64> table(256, 0);
   for (int i = 0; i < 256; ++i) {
@@ -21,53 +22,57 @@ ShiftedMantissa shift_mantissa(Steps& steps, const FloatShares& a, const Mantiss
                u64{large} << (power_bits + 1);
   }
   const WordTable tables[] = {{table, power_bits + 2}};
-  const RingShares found = lookup_words(steps, tables, a.exponent, 8)[0];
+  const RingShares found = lookup_words(evaluator, tables, a.exponent, 8)[0];
   // For zeros the mantissa is not what the extension expects; their power is 0.
-  const RingShares mantissa = steps.extend_known_msb(a.mantissa, kMantissaBits, 1, shift.bits);
-  return {
-      steps.multiply_word(field_at(steps, found, 0, power_bits), power_bits, mantissa, shift.bits),
-      bit_at(steps, found, power_bits), bit_at(steps, found, power_bits + 1)};
+  const RingShares mantissa = evaluator.extend_known_msb(a.mantissa, kMantissaBits, 1, shift.bits);
+  return {evaluator.multiply_word(field_at(evaluator, found, 0, power_bits), power_bits, mantissa,
+                                  shift.bits),
+          bit_at(evaluator, found, power_bits), bit_at(evaluator, found, power_bits + 1)};
 }
 
-FoldedTurn fold_turn(Steps& steps, const RingShares& turn, const RingShares& rest, int bits) {
-  const i64 n = steps.n;
-  const u64 whole = steps.constant(u64{1} << bits);
-  FoldedTurn out{bit_at(steps, turn, 0), {}, {}};
-  const RingShares change = steps.map(n, bits + 1, [&](i64 i) { return whole - 2 * rest[i]; });
-  const Selected chosen = steps.select({{out.fold, change, 1, bits + 1}}, {{out.fold, bits + 1}});
-  out.f = steps.map(n, bits + 1, [&](i64 i) { return rest[i] + chosen.selections[0][i]; });
-  out.index = steps.map(n, bits + 1, [&](i64 i) { return out.f[i] - chosen.conversions[0][i]; });
+FoldedAngle fold_angle(Evaluator& evaluator, const RingShares& angle, const RingShares& rest,
+                       int bits) {
+  const i64 n = evaluator.n;
+  const u64 whole = evaluator.constant(u64{1} << bits);
+  FoldedAngle out{bit_at(evaluator, angle, 0), {}, {}};
+  const RingShares change = evaluator.map(n, bits + 1, [&](i64 i) { return whole - 2 * rest[i]; });
+  const Selected chosen =
+      evaluator.select({{out.fold, change, 1, bits + 1}}, {{out.fold, bits + 1}});
+  out.f = evaluator.map(n, bits + 1, [&](i64 i) { return rest[i] + chosen.selections[0][i]; });
+  out.index =
+      evaluator.map(n, bits + 1, [&](i64 i) { return out.f[i] - chosen.conversions[0][i]; });
   return out;
 }
 
-NormalizedMantissa normalize_mantissa(Steps& steps, const RingShares& x, int bits, int ring) {
-  const i64 n = steps.n;
+NormalizedMantissa normalize_mantissa(Evaluator& evaluator, const RingShares& x, int bits,
+                                      int ring) {
+  const i64 n = evaluator.n;
   std::vector<u64> powers(bits), places(bits), ones(bits, 1);
   for (int i = 0; i < bits; ++i) {
     powers[i] = u64{1} << (bits - 1 - i);
     places[i] = static_cast<u64>(i) + 1;
   }
-  const RingShares low = steps.map(n, bits, [&](i64 i) { return x[i]; });
-  const BitShares one_hot = steps.most_significant_nonzero_bit(low, bits);
+  const RingShares low = evaluator.map(n, bits, [&](i64 i) { return x[i]; });
+  const BitShares one_hot = evaluator.most_significant_nonzero_bit(low, bits);
   NormalizedMantissa out;
-  out.zero = steps.negated(bit_at(steps, steps.one_hot_select(one_hot, ones), 0));
-  out.mantissa = steps.multiply_word(steps.one_hot_select(one_hot, powers), bits, x, ring);
-  out.place = steps.word_to_ring(steps.one_hot_select(one_hot, places),
-                                 {static_cast<int>(std::bit_width(static_cast<unsigned>(bits)))},
-                                 kExponentBits);
+  out.zero = evaluator.negated(bit_at(evaluator, evaluator.one_hot_select(one_hot, ones), 0));
+  out.mantissa = evaluator.multiply_word(evaluator.one_hot_select(one_hot, powers), bits, x, ring);
+  out.place = evaluator.word_to_ring(
+      evaluator.one_hot_select(one_hot, places),
+      {static_cast<int>(std::bit_width(static_cast<unsigned>(bits)))}, kExponentBits);
   return out;
 }
 
-void take_small(Steps& steps, const FloatShares& a, const BitShares& small, int fraction_bits,
-                RingShares& d, RingShares& e) {
-  const u64 above = steps.constant(static_cast<u64>(fraction_bits) + 1);
-  RingShares pairs = steps.ring(2 * steps.n);
-  steps.local(steps.n, [&](i64 i) {
+void take_small(Evaluator& evaluator, const FloatShares& a, const BitShares& small,
+                int fraction_bits, RingShares& d, RingShares& e) {
+  const u64 above = evaluator.constant(static_cast<u64>(fraction_bits) + 1);
+  RingShares pairs = evaluator.ring(2 * evaluator.n);
+  evaluator.local(evaluator.n, [&](i64 i) {
     pairs[2 * i] = a.mantissa[i];
     pairs[2 * i + 1] = a.exponent[i] + above;
   });
-  const RingShares chosen = steps.select(small, pairs, kMantissaBits);
-  steps.local(steps.n, [&](i64 i) {
+  const RingShares chosen = evaluator.select(small, pairs, kMantissaBits);
+  evaluator.local(evaluator.n, [&](i64 i) {
     d[i] = (d[i] + (chosen[2 * i] << 5)) & low_mask(29);
     e[i] = (e[i] + chosen[2 * i + 1]) & low_mask(kExponentBits);
   });

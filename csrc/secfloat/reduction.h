@@ -7,7 +7,7 @@
 //                as XOR-shared words, which a product takes as they are (word_product.h).
 #pragma once
 
-#include "secfloat/function_steps.h"
+#include "secfloat/function_operations.h"
 
 namespace privml {
 
@@ -22,15 +22,17 @@ struct ShiftedMantissa {
   RingShares x;
   BitShares small, large;
 };
-ShiftedMantissa shift_mantissa(Steps& steps, const FloatShares& a, const MantissaShift& shift);
+ShiftedMantissa shift_mantissa(Evaluator& evaluator, const FloatShares& a,
+                               const MantissaShift& shift);
 
-// turn's low bit says whether to fold: f = fold ? 2^bits - rest : rest, and f - fold; rest and
-// results in Z_{2^(bits + 1)}.
-struct FoldedTurn {
+// The low bit of `angle` says whether to fold: f = fold ? 2^bits - rest : rest, and index = f -
+// fold; rest and results in Z_{2^(bits + 1)}.
+struct FoldedAngle {
   BitShares fold;
   RingShares f, index;
 };
-FoldedTurn fold_turn(Steps& steps, const RingShares& turn, const RingShares& rest, int bits);
+FoldedAngle fold_angle(Evaluator& evaluator, const RingShares& angle, const RingShares& rest,
+                       int bits);
 
 // x < 2^bits in Z_{2^ring}, ring >= bits: x * 2^(bits - 1 - place of its top bit) in that ring;
 // that place plus one in Z_{2^10}, 0 for x = 0; and [x = 0].
@@ -38,11 +40,12 @@ struct NormalizedMantissa {
   RingShares mantissa, place;
   BitShares zero;
 };
-NormalizedMantissa normalize_mantissa(Steps& steps, const RingShares& x, int bits, int ring);
+NormalizedMantissa normalize_mantissa(Evaluator& evaluator, const RingShares& x, int bits,
+                                      int ring);
 
-// Where `small`: the mantissa and exponent of `a`, of 29 bits and plus one, in place of d = 0 and
-// e = -fraction_bits.
-void take_small(Steps& steps, const FloatShares& a, const BitShares& small, int fraction_bits,
-                RingShares& d, RingShares& e);
+// If `small`, replaces d = 0 and e = -fraction_bits by the mantissa of `a` in 29 bits and its
+// exponent plus one.
+void take_small(Evaluator& evaluator, const FloatShares& a, const BitShares& small,
+                int fraction_bits, RingShares& d, RingShares& e);
 
 }  // namespace privml

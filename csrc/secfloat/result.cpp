@@ -11,71 +11,72 @@ constexpr u64 kBias = 127;
 
 }  // namespace
 
-FloatShares round_result(Steps& steps, const RingShares& exponent, const RingShares& v) {
-  const i64 n = steps.n;
-  const u64 threshold = steps.constant(kUpperBinade), half = steps.constant(32);
-  const RingShares above = steps.map(n, kResultBits, [&](i64 i) { return v[i] - threshold; });
-  const BitShares lower = steps.most_significant_bit(above, kResultBits);
-  const BitShares upper = steps.negated(lower);
-  const Selected chosen = steps.select({{lower, v, 1, kResultBits - 1}}, {{upper, kExponentBits}});
-  const RingShares sum =
-      steps.map(n, kResultBits - 1, [&](i64 i) { return v[i] + chosen.selections[0][i] + half; });
-  const BitShares none = steps.map_bits(n, [](i64) { return u8{0}; });
+FloatShares round_result(Evaluator& evaluator, const RingShares& exponent, const RingShares& v) {
+  const i64 n = evaluator.n;
+  const u64 threshold = evaluator.constant(kUpperBinade), half = evaluator.constant(32);
+  const RingShares above = evaluator.map(n, kResultBits, [&](i64 i) { return v[i] - threshold; });
+  const BitShares lower = evaluator.most_significant_bit(above, kResultBits);
+  const BitShares upper = evaluator.negated(lower);
+  const Selected chosen =
+      evaluator.select({{lower, v, 1, kResultBits - 1}}, {{upper, kExponentBits}});
+  const RingShares sum = evaluator.map(
+      n, kResultBits - 1, [&](i64 i) { return v[i] + chosen.selections[0][i] + half; });
+  const BitShares none = evaluator.map_bits(n, [](i64) { return u8{0}; });
   FloatShares out{none, none, {}, {}};
-  out.mantissa = steps.truncate_reduce(sum, kResultBits - 1, kResultBits - 1 - kMantissaBits);
-  out.exponent =
-      steps.map(n, kExponentBits, [&](i64 i) { return exponent[i] + chosen.conversions[0][i]; });
+  out.mantissa = evaluator.truncate_reduce(sum, kResultBits - 1, kResultBits - 1 - kMantissaBits);
+  out.exponent = evaluator.map(n, kExponentBits,
+                               [&](i64 i) { return exponent[i] + chosen.conversions[0][i]; });
   return out;
 }
 
-FloatShares finish_result(Steps& steps, const FloatShares& r, const BitShares& zero,
+FloatShares finish_result(Evaluator& evaluator, const FloatShares& r, const BitShares& zero,
                           const BitShares* infinite) {
-  const i64 n = steps.n;
-  const u64 bias = steps.constant(kBias);
+  const i64 n = evaluator.n;
+  const u64 bias = evaluator.constant(kBias);
   const auto is_beyond = [&](i64 i) { return infinite ? (*infinite)[i] : u8{0}; };
-  const BitShares ordinary = steps.negated(
-      steps.map_bits(n, [&](i64 i) { return static_cast<u8>(zero[i] ^ is_beyond(i)); }));
-  RingShares pairs = steps.ring(2 * n);
-  steps.local(n, [&](i64 i) {
+  const BitShares ordinary = evaluator.negated(
+      evaluator.map_bits(n, [&](i64 i) { return static_cast<u8>(zero[i] ^ is_beyond(i)); }));
+  RingShares pairs = evaluator.ring(2 * n);
+  evaluator.local(n, [&](i64 i) {
     pairs[2 * i] = r.mantissa[i];
     pairs[2 * i + 1] = r.exponent[i] + bias;
   });
   const Selection kept{ordinary, pairs, 2, kMantissaBits};
-  const Selected chosen =
-      infinite ? steps.select({kept}, {{*infinite, kExponentBits}}) : steps.select({kept}, {});
+  const Selected chosen = infinite ? evaluator.select({kept}, {{*infinite, kExponentBits}})
+                                   : evaluator.select({kept}, {});
   const RingShares& pair = chosen.selections[0];
   FloatShares out{zero, r.sign, {}, {}};
-  // The top bit of a ring element is shared alike by XOR.
-  out.mantissa = steps.map(n, kMantissaBits, [&](i64 i) {
+  // An additive share of the top bit of a ring element is also an XOR share.
+  out.mantissa = evaluator.map(n, kMantissaBits, [&](i64 i) {
     return pair[2 * i] + (u64{is_beyond(i)} << (kMantissaBits - 1));
   });
-  out.exponent = steps.map(n, kExponentBits, [&](i64 i) {
+  out.exponent = evaluator.map(n, kExponentBits, [&](i64 i) {
     const u64 infinity = infinite ? chosen.conversions[0][i] * (kBias + 128) : 0;
     return pair[2 * i + 1] + infinity - bias;
   });
   return out;
 }
 
-FloatShares finish_by_exponent(Steps& steps, const FloatShares& r) {
-  const i64 n = steps.n;
-  const u64 greatest = steps.constant(127), least = steps.constant(126);
-  RingShares room = steps.ring(2 * n);
-  steps.local(n, [&](i64 i) {
+FloatShares finish_by_exponent(Evaluator& evaluator, const FloatShares& r) {
+  const i64 n = evaluator.n;
+  const u64 greatest = evaluator.constant(127), least = evaluator.constant(126);
+  RingShares room = evaluator.ring(2 * n);
+  evaluator.local(n, [&](i64 i) {
     room[i] = (greatest - r.exponent[i]) & low_mask(kExponentBits);
     room[n + i] = (least + r.exponent[i]) & low_mask(kExponentBits);
   });
-  const BitShares outside = steps.most_significant_bit(room, kExponentBits);
+  const BitShares outside = evaluator.most_significant_bit(room, kExponentBits);
   const BitShares above = part_of(outside, n, 0), below = part_of(outside, n, 1);
-  return finish_result(steps, r, below, &above);
+  return finish_result(evaluator, r, below, &above);
 }
 
 void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function) {
   expect(a.size() == out.size(), "float function: input and output lengths differ");
-  run_unary_steps(party, a, kFloat32, out, function);
+  evaluate_unary(party, a, kFloat32, out, function);
 }
 
 void cost_function(CostMeter& meter, i64 n, FloatFunctionSteps function) {
-  cost_unary_steps(meter, n, kFloat32, function);
+  cost_unary(meter, n, kFloat32, function);
 }
 
 }  // namespace privml

@@ -10,7 +10,7 @@
 // Source         after SecFloat (Rathee et al., S&P 2022), Figures 1 and 3.
 #pragma once
 
-#include "secfloat/function_steps.h"
+#include "secfloat/function_operations.h"
 #include "secfloat/value.h"
 
 namespace privml {
@@ -24,16 +24,16 @@ inline FloatValue clear_round_result(bool sign, int exponent, u64 v) {
 }
 
 // The sign is +, for the caller to set.
-FloatShares round_result(Steps& steps, const RingShares& exponent, const RingShares& v);
+FloatShares round_result(Evaluator& evaluator, const RingShares& exponent, const RingShares& v);
 
-// Zeros and (where there can be any) infinities in their canonical form.
-FloatShares finish_result(Steps& steps, const FloatShares& r, const BitShares& zero,
+// Zeros and (if there can be any) infinities in their canonical form.
+FloatShares finish_result(Evaluator& evaluator, const FloatShares& r, const BitShares& zero,
                           const BitShares* infinite = nullptr);
 // The same by the exponent alone, from -384 to 385: below -126 zero, above 127 infinity.
-FloatShares finish_by_exponent(Steps& steps, const FloatShares& r);
+FloatShares finish_by_exponent(Evaluator& evaluator, const FloatShares& r);
 
 // A function of float32 as a protocol, and its cost.
-using FloatFunctionSteps = FloatShares (*)(Steps&, const FloatShares&);
+using FloatFunctionSteps = FloatShares (*)(Evaluator&, const FloatShares&);
 void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function);
 void cost_function(CostMeter& meter, i64 n, FloatFunctionSteps function);
 

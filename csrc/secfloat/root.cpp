@@ -21,23 +21,24 @@ std::vector<u64> exponent_table() {
 
 }  // namespace
 
-FloatShares rsqrt_of(Steps& steps, const FloatShares& a) {
-  const i64 n = steps.n;
+FloatShares rsqrt_of(Evaluator& evaluator, const FloatShares& a) {
+  const i64 n = evaluator.n;
   const std::vector<u64> table = exponent_table();
   const WordTable tables[] = {{table, kExponentWord + 1}};
-  const RingShares found = lookup_words(steps, tables, a.exponent, 8)[0];
-  const BitShares odd = bit_at(steps, found, kExponentWord);
-  // The leading one gives way to the bit of the exponent: top bits are shared alike by XOR.
-  const BitShares leading = steps.negated(a.zero);
-  const RingShares x = steps.map(
+  const RingShares found = lookup_words(evaluator, tables, a.exponent, 8)[0];
+  const BitShares odd = bit_at(evaluator, found, kExponentWord);
+  // The bit of the exponent replaces the leading one: an additive share of a top bit is also an XOR
+  // share.
+  const BitShares leading = evaluator.negated(a.zero);
+  const RingShares x = evaluator.map(
       n, 24, [&](i64 i) { return a.mantissa[i] + (static_cast<u64>(odd[i] ^ leading[i]) << 23); });
-  const RingShares v = spline(steps, kInverseRoot, x);
-  const RingShares word = steps.word_to_ring(field_at(steps, found, 0, kExponentWord),
-                                             {kExponentWord}, kFloat32.exponent_bits());
-  const u64 offset = steps.constant(kOffset);
+  const RingShares v = spline(evaluator, kInverseRoot, x);
+  const RingShares word = evaluator.word_to_ring(field_at(evaluator, found, 0, kExponentWord),
+                                                 {kExponentWord}, kFloat32.exponent_bits());
+  const u64 offset = evaluator.constant(kOffset);
   const RingShares e =
-      steps.map(n, kFloat32.exponent_bits(), [&](i64 i) { return word[i] - offset; });
-  return round_result(steps, e, v);
+      evaluator.map(n, kFloat32.exponent_bits(), [&](i64 i) { return word[i] - offset; });
+  return round_result(evaluator, e, v);
 }
 
 void float_rsqrt(Party& party, FloatView a, FloatSpan out) {

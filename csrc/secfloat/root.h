@@ -24,8 +24,8 @@ inline FloatValue clear_float_rsqrt(FloatValue a) {
   return clear_round_result(false, root_exponent(a.exponent), v);
 }
 
-// The protocol as steps, and whole.
-FloatShares rsqrt_of(Steps& steps, const FloatShares& a);
+// The protocol on an Evaluator, and on whole arrays.
+FloatShares rsqrt_of(Evaluator& evaluator, const FloatShares& a);
 void float_rsqrt(Party& party, FloatView a, FloatSpan out);
 void cost_float_rsqrt(CostMeter& meter, i64 n);
 

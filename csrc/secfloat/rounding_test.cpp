@@ -10,22 +10,24 @@ namespace {
 
 using namespace testing;
 
-// A step on words of `bits` bits to words of `out_bits`.
-using Step = std::function<RingShares(Steps&, const RingShares&)>;
+// An operation on words of `bits` bits to words of `out_bits`.
+using Operation = std::function<RingShares(Evaluator&, const RingShares&)>;
 
-Words run_step(const Both<Words>& x, int bits, int out_bits, const Step& step) {
+Words run_operation(const Both<Words>& x, int bits, int out_bits, const Operation& operation) {
   const i64 n = std::ssize(x[0]);
   Both<Words> out{Words(n), Words(n)};
   const Outcome outcome = run_parties({}, [&](Party& party) {
-    run_steps(party, n, [&](Steps& steps, i64 begin) {
+    evaluate_chunks(party, n, [&](Evaluator& evaluator, i64 begin) {
       const RingShares in =
-          steps.map(steps.n, bits, [&](i64 i) { return x[party.rank][begin + i]; });
-      const RingShares result = step(steps, in);
-      steps.local(steps.n, [&](i64 i) { out[party.rank][begin + i] = result[i]; });
+          evaluator.map(evaluator.n, bits, [&](i64 i) { return x[party.rank][begin + i]; });
+      const RingShares result = operation(evaluator, in);
+      evaluator.local(evaluator.n, [&](i64 i) { out[party.rank][begin + i] = result[i]; });
     });
   });
   expect_cost_equals(outcome, [&](CostMeter& meter) {
-    cost_steps(meter, n, [&](Steps& steps, i64) { step(steps, steps.ring(steps.n)); });
+    cost_chunks(meter, n, [&](Evaluator& evaluator, i64) {
+      operation(evaluator, evaluator.ring(evaluator.n));
+    });
   });
   return reconstruct(out, out_bits);
 }
@@ -45,12 +47,12 @@ TEST(FloatRounding, RoundsAllSharesAtEveryPlace) {
   for (int bits = 2; bits <= 6; ++bits) {
     const Exhaustive all(bits);
     for (int s = 1; s < bits; ++s) {
-      const Words rounded = run_step(all.shares, bits, bits - s, [&](Steps& steps, auto& x) {
-        return round_shift(steps, x, bits, s);
-      });
-      const Words sticky = run_step(all.shares, bits, bits - s, [&](Steps& steps, auto& x) {
-        return truncate_sticky(steps, x, bits, s);
-      });
+      const Words rounded = run_operation(
+          all.shares, bits, bits - s,
+          [&](Evaluator& evaluator, auto& x) { return round_shift(evaluator, x, bits, s); });
+      const Words sticky = run_operation(
+          all.shares, bits, bits - s,
+          [&](Evaluator& evaluator, auto& x) { return truncate_sticky(evaluator, x, bits, s); });
       for (std::size_t i = 0; i < all.sums.size(); ++i) {
         const u64 x = all.sums[i], cut = x & low_mask(s);
         const double nearest = std::nearbyint(static_cast<double>(x) / static_cast<double>(1 << s));
@@ -64,13 +66,13 @@ TEST(FloatRounding, RoundsAllSharesAtEveryPlace) {
 TEST(FloatRounding, SignAndZeroOfAllShares) {
   for (int bits = 2; bits <= 6; ++bits) {
     const Exhaustive all(bits);
-    const Words flags = run_step(all.shares, bits, 1, [&](Steps& steps, auto& x) {
-      const SignAndZero result = sign_and_zero(steps, x, bits);
-      return steps.map(steps.n, 1, [&](i64 i) { return result.negative[i]; });
+    const Words flags = run_operation(all.shares, bits, 1, [&](Evaluator& evaluator, auto& x) {
+      const SignAndZero result = sign_and_zero(evaluator, x, bits);
+      return evaluator.map(evaluator.n, 1, [&](i64 i) { return result.negative[i]; });
     });
-    const Words zeros = run_step(all.shares, bits, 1, [&](Steps& steps, auto& x) {
-      const SignAndZero result = sign_and_zero(steps, x, bits);
-      return steps.map(steps.n, 1, [&](i64 i) { return result.zero[i]; });
+    const Words zeros = run_operation(all.shares, bits, 1, [&](Evaluator& evaluator, auto& x) {
+      const SignAndZero result = sign_and_zero(evaluator, x, bits);
+      return evaluator.map(evaluator.n, 1, [&](i64 i) { return result.zero[i]; });
     });
     for (std::size_t i = 0; i < all.sums.size(); ++i) {
       ASSERT_EQ(flags[i], all.sums[i] >> (bits - 1));
@@ -84,11 +86,12 @@ TEST(FloatRounding, MantissasOfAllShares) {
   for (int bits = 4; bits <= 6; ++bits) {
     const Exhaustive all(bits);
     for (int q = 1; q + 1 < bits; ++q) {
-      const Words mantissas = run_step(all.shares, bits, q + 1, [&](Steps& steps, auto& x) {
-        return round_mantissa_shares(steps, x, bits, q).mantissa;
-      });
-      const Words carries = run_step(all.shares, bits, 4, [&](Steps& steps, auto& x) {
-        return round_mantissa_shares(steps, x, bits, q, 4).carry_ring;
+      const Words mantissas =
+          run_operation(all.shares, bits, q + 1, [&](Evaluator& evaluator, auto& x) {
+            return round_mantissa_shares(evaluator, x, bits, q).mantissa;
+          });
+      const Words carries = run_operation(all.shares, bits, 4, [&](Evaluator& evaluator, auto& x) {
+        return round_mantissa_shares(evaluator, x, bits, q, 4).carry_ring;
       });
       for (std::size_t i = 0; i < all.sums.size(); ++i) {
         if (all.sums[i] >> (bits - 1) == 0) continue;
@@ -114,9 +117,9 @@ TEST(FloatRounding, CheckOfAllExponents) {
   const Both<FloatVector> a = share_floats(values, f);
   Both<FloatVector> out{FloatVector(n), FloatVector(n)};
   run_parties({}, [&](Party& party) {
-    run_steps(party, n, [&](Steps& steps, i64 begin) {
-      steps.store(check_float(steps, steps.load(a[party.rank], f, begin), f), out[party.rank],
-                  begin);
+    evaluate_chunks(party, n, [&](Evaluator& evaluator, i64 begin) {
+      evaluator.store(check_float(evaluator, evaluator.load(a[party.rank], f, begin), f),
+                      out[party.rank], begin);
     });
   });
   const Values results = reconstruct_floats(out, f);

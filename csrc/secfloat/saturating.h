@@ -43,9 +43,9 @@ inline FloatValue clear_saturating(const Saturating& f, FloatValue a) {
 inline FloatValue clear_float_tanh(FloatValue a) { return clear_saturating(kTanh, a); }
 inline FloatValue clear_float_erf(FloatValue a) { return clear_saturating(kErf, a); }
 
-// The protocols as steps, and whole.
-FloatShares tanh_of(Steps& steps, const FloatShares& a);
-FloatShares erf_of(Steps& steps, const FloatShares& a);
+// The protocols on an Evaluator, and on whole arrays.
+FloatShares tanh_of(Evaluator& evaluator, const FloatShares& a);
+FloatShares erf_of(Evaluator& evaluator, const FloatShares& a);
 void float_tanh(Party& party, FloatView a, FloatSpan out);
 void cost_float_tanh(CostMeter& meter, i64 n);
 void float_erf(Party& party, FloatView a, FloatSpan out);

@@ -9,7 +9,7 @@
 // Source         SecFloat (Rathee et al., S&P 2022), section V, "ReLU": one multiplexer.
 #pragma once
 
-#include "secfloat/steps.h"
+#include "secfloat/evaluator.h"
 
 namespace privml {
 

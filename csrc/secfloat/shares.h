@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of shares that know how many numbers they stand for; they hold as many values, or none
-// where only costs are counted.
+// Arrays of shares with the number of elements; the array is empty if only costs are counted.
 #pragma once
 
 #include "secfloat/format.h"

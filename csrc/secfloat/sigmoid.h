@@ -4,8 +4,8 @@
 // Functionality  1 / (1 + e^-a) in float32, error below one unit in the last place for every
 //                float32 (make prove-secfloat).
 // Method         t = |a| as a fixed-point number. R(t) = 1 / (1 + e^-t) is a polynomial of cells;
-//                the result is R(t) for a >= 0 and e^-t R(t) for negative a, so that it keeps its
-//                precision where it is small.
+//                the result is R(t) for a >= 0 and e^-t R(t) for negative a, so that small
+//                results keep their precision.
 // Leakage        none beyond length. Assumption: correlated OT, correlation-robust hash.
 // Cost           exponential.h's reduction, two splines, their product, result.h.
 #pragma once
@@ -26,8 +26,8 @@ inline FloatValue clear_float_sigmoid(FloatValue a) {
   return clear_float_check(result, kFloat32);
 }
 
-// The protocol as steps, and whole.
-FloatShares sigmoid_of(Steps& steps, const FloatShares& a);
+// The protocol on an Evaluator, and on whole arrays.
+FloatShares sigmoid_of(Evaluator& evaluator, const FloatShares& a);
 void float_sigmoid(Party& party, FloatView a, FloatSpan out);
 void cost_float_sigmoid(CostMeter& meter, i64 n);
 

@@ -5,12 +5,12 @@
 
 namespace privml {
 
-SignAndZero sign_and_zero(Steps& steps, const RingShares& x, int bits) {
-  const RingShares c = complement(steps, x, 0, bits);
-  const Carries carries = steps.carries(c, bits - 1, 0, true);
+SignAndZero sign_and_zero(Evaluator& evaluator, const RingShares& x, int bits) {
+  const RingShares c = complement(evaluator, x, 0, bits);
+  const Carries carries = evaluator.carries(c, bits - 1, 0, true);
   const BitShares nonnegative =
-      steps.map_bits(x.count, [&](i64 i) { return (c[i] >> (bits - 1)) ^ carries.all[i]; });
-  return {steps.negated(nonnegative), steps.and_bits(nonnegative, carries.low_ones)};
+      evaluator.map_bits(x.count, [&](i64 i) { return (c[i] >> (bits - 1)) ^ carries.all[i]; });
+  return {evaluator.negated(nonnegative), evaluator.and_bits(nonnegative, carries.low_ones)};
 }
 
 }  // namespace privml

@@ -11,13 +11,13 @@
 // Source         SecFloat (Rathee et al., S&P 2022), appendix G.
 #pragma once
 
-#include "secfloat/steps.h"
+#include "secfloat/evaluator.h"
 
 namespace privml {
 
 struct SignAndZero {
   BitShares negative, zero;
 };
-SignAndZero sign_and_zero(Steps& steps, const RingShares& x, int bits);
+SignAndZero sign_and_zero(Evaluator& evaluator, const RingShares& x, int bits);
 
 }  // namespace privml

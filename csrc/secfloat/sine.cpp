@@ -6,40 +6,46 @@
 namespace privml {
 namespace {
 
-constexpr int kFold = kTurnBits - 2;
+constexpr int kFold = kAngleBits - 2;
 
-FloatShares sine_steps(Steps& steps, const FloatShares& a, bool cosine) {
-  const i64 n = steps.n;
-  const ShiftedMantissa shifted = shift_mantissa(steps, a, {kLeastTurn, kMostTurn, kTurnBits});
-  const u64 start = steps.constant(cosine ? u64{1} << kFold : 0);
-  const RingShares x = steps.map(n, kTurnBits, [&](i64 i) { return shifted.x[i] + start; });
-  const Steps::Split turn = steps.split_number(x, kTurnBits, kFold, kFold + 1);
-  const BitShares half = steps.most_significant_bit(turn.high, 2);
-  const FoldedTurn folded = fold_turn(steps, turn.high, turn.low, kFold);
+FloatShares sine_or_cosine(Evaluator& evaluator, const FloatShares& a, bool cosine) {
+  const i64 n = evaluator.n;
+  const ShiftedMantissa shifted =
+      shift_mantissa(evaluator, a, {kLeastAngleExponent, kMostAngleExponent, kAngleBits});
+  const u64 start = evaluator.constant(cosine ? u64{1} << kFold : 0);
+  const RingShares x = evaluator.map(n, kAngleBits, [&](i64 i) { return shifted.x[i] + start; });
+  const Evaluator::Split angle = evaluator.split_number(x, kAngleBits, kFold, kFold + 1);
+  const BitShares half = evaluator.most_significant_bit(angle.high, 2);
+  const FoldedAngle folded = fold_angle(evaluator, angle.high, angle.low, kFold);
 
-  const NormalizedMantissa distance = normalize_mantissa(steps, folded.f, kFold + 1, kFold + 1);
-  RingShares d = steps.truncate_reduce(distance.mantissa, kFold + 1, kFold + 1 - 29);
-  const u64 scale = steps.constant(kTurnBits - 1);
-  RingShares e = steps.map(n, 10, [&](i64 i) { return distance.place[i] - scale; });
+  const NormalizedMantissa distance = normalize_mantissa(evaluator, folded.f, kFold + 1, kFold + 1);
+  RingShares d = evaluator.truncate_reduce(distance.mantissa, kFold + 1, kFold + 1 - 29);
+  const u64 scale = evaluator.constant(kAngleBits - 1);
+  RingShares e = evaluator.map(n, 10, [&](i64 i) { return distance.place[i] - scale; });
   BitShares zero = distance.zero;
   if (!cosine) {
-    take_small(steps, a, shifted.small, kTurnBits - 1, d, e);
-    zero = without(steps, zero, shifted.small);
+    take_small(evaluator, a, shifted.small, kAngleBits - 1, d, e);
+    zero = without(evaluator, zero, shifted.small);
   }
-  const RingShares p = spline(steps, kSine, steps.truncate_reduce(folded.index, kFold, kFold - 28));
-  const RingShares v = multiply_and_cut(steps, d, {29, false, false, true}, p,
+  const RingShares p =
+      spline(evaluator, kSine, evaluator.truncate_reduce(folded.index, kFold, kFold - 28));
+  const RingShares v = multiply_and_cut(evaluator, d, {29, false, false, true}, p,
                                         {kSplineBits, false, true}, kResultBits, 29);
-  FloatShares out = finish_result(steps, round_result(steps, e, v), zero);
-  out.sign = cosine
-                 ? half
-                 : steps.map_bits(n, [&](i64 i) { return static_cast<u8>(half[i] ^ a.sign[i]); });
+  FloatShares out = finish_result(evaluator, round_result(evaluator, e, v), zero);
+  out.sign =
+      cosine ? half
+             : evaluator.map_bits(n, [&](i64 i) { return static_cast<u8>(half[i] ^ a.sign[i]); });
   return out;
 }
 
 }  // namespace
 
-FloatShares sin_pi_of(Steps& steps, const FloatShares& a) { return sine_steps(steps, a, false); }
-FloatShares cos_pi_of(Steps& steps, const FloatShares& a) { return sine_steps(steps, a, true); }
+FloatShares sin_pi_of(Evaluator& evaluator, const FloatShares& a) {
+  return sine_or_cosine(evaluator, a, false);
+}
+FloatShares cos_pi_of(Evaluator& evaluator, const FloatShares& a) {
+  return sine_or_cosine(evaluator, a, true);
+}
 
 void float_sin_pi(Party& party, FloatView a, FloatSpan out) {
   run_function(party, a, out, sin_pi_of);

@@ -20,31 +20,32 @@
 
 namespace privml {
 
-inline constexpr int kTurnBits = 38;  // of a mod 2: the integer bit and 37 fraction bits
-inline constexpr int kLeastTurn = -14, kMostTurn = 23;  // exponents of numbers that x depends on
+inline constexpr int kAngleBits = 38;  // of a mod 2: the integer bit and 37 fraction bits
+inline constexpr int kLeastAngleExponent = -14,
+                     kMostAngleExponent = 23;  // exponents of numbers that x depends on
 
 inline FloatValue clear_sine_of(FloatValue a, bool cosine) {
-  const bool small = !cosine && !a.zero && a.exponent < kLeastTurn;
-  u64 x = cosine ? u64{1} << (kTurnBits - 2) : 0;
-  if (a.exponent >= kLeastTurn && a.exponent <= kMostTurn)
-    x += a.mantissa << (a.exponent - kLeastTurn);
-  const bool half = (x >> (kTurnBits - 1)) & 1, quarter = (x >> (kTurnBits - 2)) & 1;
-  const u64 n = x & low_mask(kTurnBits - 2);
-  const u64 f = quarter ? (u64{1} << (kTurnBits - 2)) - n : n;
+  const bool small = !cosine && !a.zero && a.exponent < kLeastAngleExponent;
+  u64 x = cosine ? u64{1} << (kAngleBits - 2) : 0;
+  if (a.exponent >= kLeastAngleExponent && a.exponent <= kMostAngleExponent)
+    x += a.mantissa << (a.exponent - kLeastAngleExponent);
+  const bool half = (x >> (kAngleBits - 1)) & 1, quarter = (x >> (kAngleBits - 2)) & 1;
+  const u64 n = x & low_mask(kAngleBits - 2);
+  const u64 f = quarter ? (u64{1} << (kAngleBits - 2)) - n : n;
   const bool sign = half != (!cosine && a.sign);
   if (f == 0 && !small) return float_zero(kFloat32, sign);
   const int k = std::bit_width(f) - 1;
-  const u64 d = small ? a.mantissa << 5 : (f << (kTurnBits - 2 - k)) >> 8;  // in [2^28, 2^29)
+  const u64 d = small ? a.mantissa << 5 : (f << (kAngleBits - 2 - k)) >> 8;  // in [2^28, 2^29)
   const u64 p = static_cast<u64>(clear_spline(kSine, (f - quarter) >> 8));
-  return clear_round_result(sign, (small ? a.exponent : k - (kTurnBits - 1)) + 1, (d * p) >> 29);
+  return clear_round_result(sign, (small ? a.exponent : k - (kAngleBits - 1)) + 1, (d * p) >> 29);
 }
 
 inline FloatValue clear_float_sin_pi(FloatValue a) { return clear_sine_of(a, false); }
 inline FloatValue clear_float_cos_pi(FloatValue a) { return clear_sine_of(a, true); }
 
-// The protocols as steps, and whole.
-FloatShares sin_pi_of(Steps& steps, const FloatShares& a);
-FloatShares cos_pi_of(Steps& steps, const FloatShares& a);
+// The protocols on an Evaluator, and on whole arrays.
+FloatShares sin_pi_of(Evaluator& evaluator, const FloatShares& a);
+FloatShares cos_pi_of(Evaluator& evaluator, const FloatShares& a);
 void float_sin_pi(Party& party, FloatView a, FloatSpan out);
 void cost_float_sin_pi(CostMeter& meter, i64 n);
 void float_cos_pi(Party& party, FloatView a, FloatSpan out);

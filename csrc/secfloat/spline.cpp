@@ -41,7 +41,7 @@ Widths widths(const Spline& f) {
 }
 
 // The coefficients of every element's cell, as XOR-shared words by power.
-std::vector<RingShares> coefficients(Steps& steps, const Spline& f, const Widths& w,
+std::vector<RingShares> coefficients(Evaluator& evaluator, const Spline& f, const Widths& w,
                                      const RingShares& cell) {
   struct Field {
     std::size_t group;
@@ -63,10 +63,11 @@ std::vector<RingShares> coefficients(Steps& steps, const Spline& f, const Widths
   }
   std::vector<WordTable> tables;
   for (std::size_t g = 0; g < words.size(); ++g) tables.push_back({words[g], used[g]});
-  const std::vector<RingShares> found = lookup_words(steps, tables, cell, f.index_bits);
+  const std::vector<RingShares> found = lookup_words(evaluator, tables, cell, f.index_bits);
   std::vector<RingShares> out;
   for (int i = 0; i <= f.degree; ++i)
-    out.push_back(field_at(steps, found[fields[i].group], fields[i].shift, w.coefficients[i].bits));
+    out.push_back(
+        field_at(evaluator, found[fields[i].group], fields[i].shift, w.coefficients[i].bits));
   return out;
 }
 
@@ -77,34 +78,35 @@ int spline_place_ring(const Spline& f) {
   return f.place_bits + *std::max_element(w.partial.begin(), w.partial.end() - 1);
 }
 
-RingShares spline_at(Steps& steps, const Spline& f, const RingShares& cell,
+RingShares spline_at(Evaluator& evaluator, const Spline& f, const RingShares& cell,
                      const RingShares& place) {
   const Widths w = widths(f);
-  const std::vector<RingShares> c = coefficients(steps, f, w, cell);
+  const std::vector<RingShares> c = coefficients(evaluator, f, w, cell);
   const int d = f.degree, place_bits = f.place_bits;
   const LinearShape first{w.coefficients[d - 1], place_bits, w.coefficients[d],
                           w.partial[d - 1] + place_bits};
-  RingShares sum = steps.linear_words(first, c[d - 1], c[d], place);
+  RingShares sum = evaluator.linear_words(first, c[d - 1], c[d], place);
   for (int i = d - 1; i > 0; --i) {
     const int bits = w.partial[i], ring = w.partial[i - 1] + place_bits;
-    const u64 offset = u64{1} << (bits - 2), own = steps.constant(offset);
-    const RingShares whole = steps.truncate_reduce(sum, bits + place_bits, place_bits);
-    const RingShares partial = steps.map(steps.n, bits, [&](i64 k) { return whole[k] + own; });
+    const u64 offset = u64{1} << (bits - 2), own = evaluator.constant(offset);
+    const RingShares whole = evaluator.truncate_reduce(sum, bits + place_bits, place_bits);
+    const RingShares partial =
+        evaluator.map(evaluator.n, bits, [&](i64 k) { return whole[k] + own; });
     const RingShares product =
-        steps.multiply(partial, {bits, false, true}, place, {ring, false, false}, ring);
+        evaluator.multiply(partial, {bits, false, true}, place, {ring, false, false}, ring);
     const RingShares constant =
-        steps.word_to_ring(c[i - 1], w.coefficients[i - 1], ring - place_bits);
-    sum = steps.map(steps.n, ring, [&](i64 k) {
+        evaluator.word_to_ring(c[i - 1], w.coefficients[i - 1], ring - place_bits);
+    sum = evaluator.map(evaluator.n, ring, [&](i64 k) {
       return product[k] - offset * place[k] + (constant[k] << place_bits);
     });
   }
-  return steps.truncate_reduce(sum, kSplineBits + place_bits, place_bits);
+  return evaluator.truncate_reduce(sum, kSplineBits + place_bits, place_bits);
 }
 
-RingShares spline(Steps& steps, const Spline& f, const RingShares& x) {
-  const Steps::Split parts =
-      steps.split_number(x, f.index_bits + f.place_bits, f.place_bits, spline_place_ring(f));
-  return spline_at(steps, f, parts.high, parts.low);
+RingShares spline(Evaluator& evaluator, const Spline& f, const RingShares& x) {
+  const Evaluator::Split parts =
+      evaluator.split_number(x, f.index_bits + f.place_bits, f.place_bits, spline_place_ring(f));
+  return spline_at(evaluator, f, parts.high, parts.low);
 }
 
 }  // namespace privml

@@ -4,8 +4,8 @@
 // Functionality  x in Z_{2^(index_bits + place_bits)}: its high bits choose a cell, its low bits w
 //                are the place t = w / 2^place_bits in it. With c_i the cell's coefficients,
 //                Horner's rule with every partial sum floored to an integer.
-// Method         the lookup of all coefficients at once as XOR-shared words stands for SecFloat's
-//                GetC (Figure 18): like it, it does not grow with the polynomial's degree in
+// Method         one lookup of all coefficients as XOR-shared words replaces SecFloat's GetC
+//                (Figure 18): like GetC, it does not grow with the polynomial's degree in
 //                correlations, and it needs no conversion of a one-hot vector. The first product
 //                takes the words as they are (word_product.h), later ones are of numbers of known
 //                sign.
@@ -15,7 +15,7 @@
 // Source         tables of scripts/make_float_tables.py; SecFloat (Rathee et al., S&P 2022), VI-A.
 #pragma once
 
-#include "secfloat/function_steps.h"
+#include "secfloat/function_operations.h"
 
 namespace privml {
 
@@ -38,9 +38,9 @@ inline i64 clear_spline(const Spline& f, u64 x) {
 // In Z_{2^kSplineBits}: all values of a table's function lie in [0, 2^30). From x, or from shares
 // of the cell in Z_{2^index_bits} (higher bits are ignored) and of w in Z_{2^spline_place_ring(f)}.
 inline constexpr int kSplineBits = 31;
-RingShares spline(Steps& steps, const Spline& f, const RingShares& x);
+RingShares spline(Evaluator& evaluator, const Spline& f, const RingShares& x);
 int spline_place_ring(const Spline& f);
-RingShares spline_at(Steps& steps, const Spline& f, const RingShares& cell,
+RingShares spline_at(Evaluator& evaluator, const Spline& f, const RingShares& cell,
                      const RingShares& place);
 
 }  // namespace privml

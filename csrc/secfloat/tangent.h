@@ -38,8 +38,8 @@ inline FloatValue clear_float_tan_pi(FloatValue a) {
   return clear_round_result(sign, inverse ? -e - 3 : e + 1, (q * y) >> 28);
 }
 
-// The protocol as steps, and whole.
-FloatShares tan_pi_of(Steps& steps, const FloatShares& a);
+// The protocol on an Evaluator, and on whole arrays.
+FloatShares tan_pi_of(Evaluator& evaluator, const FloatShares& a);
 void float_tan_pi(Party& party, FloatView a, FloatSpan out);
 void cost_float_tan_pi(CostMeter& meter, i64 n);
 

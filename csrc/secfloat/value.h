@@ -70,7 +70,7 @@ constexpr u32 single_bits_from_value(FloatValue v) {
   return sign | static_cast<u32>(v.exponent + 127) << 23 | (v.mantissa & 0x7fffff);
 }
 
-// Exact where q <= 52 and the exponent is a double's.
+// Exact if q <= 52 and the exponent is a double's.
 inline double double_from_value(FloatValue v, FloatFormat f) {
   if (v.zero) return v.sign ? -0.0 : 0.0;
   const double magnitude = std::ldexp(static_cast<double>(v.mantissa), v.exponent - f.mantissa);

@@ -3,7 +3,7 @@
 // are altered. Nothing is ideal: keys are drawn, correlations made from malicious SoftSpoken OT.
 #pragma once
 
-#include "spdz2k/altering_testing.h"
+#include "spdz2k/altering_channel_testing.h"
 #include "spdz2k/generation_testing.h"
 #include "spdz2k/preprocessing.h"
 #include "spdz2k/small_model_testing.h"
@@ -71,7 +71,7 @@ SessionOutcome run_altered(int dishonest, i64 message, Alteration alteration,
       begin(name);
       supply.reserve(kind);
     }
-    begin("making what the others used up");
+    begin("refilling");
     supply.reserve(demand);
     const Both<Words> learned = run_model<R>(*session, model, begin);
     channel.flush();

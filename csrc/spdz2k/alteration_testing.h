@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests against dishonest peers: what a network or a cheat could do to a message.
+// For tests against dishonest peers: what a network or a dishonest party could do to a message.
 #pragma once
 
 #include <algorithm>

@@ -8,7 +8,7 @@
 #include "spdz2k/matrix_product.h"
 #include "spdz2k/multiply.h"
 #include "spdz2k/reveal.h"
-#include "spdz2k/tampered_testing.h"
+#include "spdz2k/tampered_run_testing.h"
 
 namespace privml::spdz2k::testing {
 namespace {

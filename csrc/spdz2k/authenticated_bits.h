@@ -13,11 +13,11 @@
 //                check (bit_check.h) finds them, but one who guesses t bits right passes with
 //                probability 2^-t and then knows them. Therefore 2s further bits are made, and
 //                after the check v_l becomes v_l + sum_m T_lm v_m over them with random public T;
-//                MACs, keys and correlations are added up alike.
-// Leakage        none: given the cheater's view the bits before had all their entropy but
-//                log2(1 / Pr[pass]); (I | T) is a universal hash that drops 2s bits, so by the
-//                leftover hash lemma the new bits are within 2^-s of uniform (Impagliazzo, Levin,
-//                Luby, 1989), the probability of passing included.
+//                MACs, keys and correlations likewise.
+// Leakage        none: given the cheater's view the bits before lost at most
+//                log2(1 / Pr[pass]) of their entropy; (I | T) is a universal hash that drops 2s
+//                bits, so by the leftover hash lemma the new bits are within 2^-s of uniform
+//                (Impagliazzo, Levin, Luby, 1989), the probability of passing included.
 // Assumption     malicious correlated OT (rcot.h), the hash is correlation robust.
 // Cost           n + 2s correlations and as many words of s bits, each way; one check; 64 bytes.
 // Source         Nielsen et al., "TinyOT" (Crypto 2012); Damgard et al., "New primitives for
@@ -41,7 +41,7 @@ struct AuthenticatedBits {
 
 enum class Correlations { dropped, kept };
 
-// Throws SecurityAbort where the check fails. Both parties' part of the OT layer must be set up for
+// Throws SecurityAbort if the check fails. Both parties' part of the OT layer must be set up for
 // malicious peers.
 template <class R>
 AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, Party& party, i64 n,

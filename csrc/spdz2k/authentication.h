@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authenticated shares of what a party knows: the root of everything the preprocessing makes.
+// Authenticated shares of values that one party knows: everything in the preprocessing builds on
+// them.
 //
 // Functionality  both parties put in vectors of words; for each vector the parties get shares of
 //                alpha * x, its owner holding x as the share. Besides, the products of a vector
@@ -10,8 +11,8 @@
 //                tossed after the corrections; the owner shows y = sum chi_i x_i + mask and the
 //                same sum of its v_i, the peer compares with its side. For the pool one random
 //                combination of its bits as key.
-// Soundness      a vector is fixed mod 2^(b-s), words having b bits, but for probability
-//                (s + 1) 2^-s: two values for different digits of the key pass together only where
+// Soundness      a vector is fixed mod 2^(b-s), for words of b bits, except with probability
+//                (s + 1) 2^-s: two values for different digits of the key pass together only if
 //                the dishonest owner guesses the digits' bits. Such guesses cost it the session
 //                with the probability that they are wrong, like guesses at the MAC key itself.
 // Leakage        a dishonest owner may guess at digits of key and pool (above); y is masked.
@@ -57,13 +58,13 @@ class Authentication {
   // A fresh pool. A check that fails may show the pool that its batches used, and with it what was
   // guessed about earlier batches; so batches that are in use must not share one with new ones.
   void renew_pool();
-  // From here on products with the MAC keys come from `source`, at both parties alike; null: from
+  // From here on products with the MAC keys come from `source`, at both parties; null: from
   // the seeds again.
   void use_source(VoleSource<R>* source) { source_ = source; }
 
   // Both parties' vectors at once; W is the ring's word or the wide one. Gets this party's shares
   // of alpha times its own vector and of alpha times the peer's. Returns a common random seed that
-  // was tossed after the vectors were fixed. Throws SecurityAbort, for good, where the check fails.
+  // was tossed after the vectors were fixed. Throws SecurityAbort, for good, if the check fails.
   template <class W>
   Block authenticate(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs);
   // The same, with shares of the products of this party's vector and the peer's pool, and of the
@@ -92,7 +93,7 @@ template <class R>
 void cost_authentication_setup(privml::CostMeter& meter);
 template <class R>
 void cost_renew_pool(privml::CostMeter& meter);
-// Counts by the owner's rank; words of `bits` bits. `voles` where a SilentVole is the source.
+// Counts by the owner's rank; words of `bits` bits. `voles` if a SilentVole is the source.
 template <class R>
 void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
                        SilentVoleMeter* voles = nullptr);

@@ -6,7 +6,7 @@
 // Method         carries of all positions by a tree of prefixes (Sklansky): depth
 //                ceil(log2(width-1)) with about width/2 * log2(width) joints of two products each.
 // Leakage        none. Cost: one exchange per level, and one more for the products of the bits of x
-//                and y where both are shared.
+//                and y if both are shared.
 // Source         J. Sklansky, Conditional-sum addition logic (1960); "New primitives", Fig. 11.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace privml::spdz2k {
 
-// 1 <= width <= k; throws InvalidArgument otherwise and where lengths differ.
+// 1 <= width <= k; throws InvalidArgument otherwise and if lengths differ.
 template <class R>
 void add_bits(Session<R>& session, BitView<R> x, BitView<R> y, int width, BitSpan<R> out);
 template <class R>

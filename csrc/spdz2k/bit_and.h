@@ -19,7 +19,7 @@ struct AndGate {
   bool accumulate = false;
 };
 
-// Throws InvalidArgument where lengths differ.
+// Throws InvalidArgument if lengths differ.
 template <class R>
 void and_gates(Session<R>& session, std::span<const AndGate<R>> gates);
 template <class R>

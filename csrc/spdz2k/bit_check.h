@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the MACs of many shared bits hold, and under the session's key.
+// Checks the MACs of many shared bits under the session's key.
 //
 // Functionality  returns if every given sharing has value * alpha = MAC mod 2^s, up to errors that
 //                the dishonest party knows and could correct in its own shares. Otherwise the
 //                session ends with SecurityAbort.
 // Method         the conversion check of Fig. 2 on sharings that already are [.]_2: s
 //                times a random sum of the sharings, coefficients 0 or 1 from a seed tossed now,
-//                plus a random authenticated word, is opened in full; what its MAC differs is
-//                committed to, shown, and must cancel.
+//                plus a random authenticated word, is opened in full; the MAC differences
+//                are committed to, opened, and must cancel.
 // Soundness      let e_l be the MAC error of sharing l, 2^v the lowest power of two in any of them
 //                beyond what the cheater guesses right. The j-th check passes only if the parity of
 //                the (e_l >> v) with coefficient 1 is the one that the cheater assumed: 1/2 each,

@@ -13,7 +13,7 @@
 
 namespace privml::spdz2k {
 
-// 1 <= width <= k; throws InvalidArgument otherwise and where lengths differ.
+// 1 <= width <= k; throws InvalidArgument otherwise and if lengths differ.
 template <class R>
 void bit_decomposition(Session<R>& session, WordView<R> x, int width, BitSpan<R> out);
 template <class R>

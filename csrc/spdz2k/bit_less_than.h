@@ -19,7 +19,7 @@ namespace privml::spdz2k {
 enum class Order { less, greater };
 
 // One comparison of several numbers with the bits in `width` planes: at the end `result` is [c < r]
-// or [c > r] and, where wanted (not empty), `equal` is [c = r].
+// or [c > r] and, if wanted (not empty), `equal` is [c = r].
 template <class R>
 struct PublicComparison {
   std::span<const u64> c;
@@ -40,7 +40,7 @@ struct ComparisonCost {
 template <class R>
 void cost_compare_public(CostMeter& meter, i64 n, std::span<const ComparisonCost> comparisons);
 
-// 1 <= width <= k; throws InvalidArgument otherwise and where lengths differ.
+// 1 <= width <= k; throws InvalidArgument otherwise and if lengths differ.
 template <class R>
 void bit_less_than(Session<R>& session, std::span<const u64> c, BitView<R> bits, int width,
                    BitSpan<R> out);

@@ -11,7 +11,7 @@
 
 namespace privml::spdz2k {
 
-// Throws InvalidArgument where lengths differ.
+// Throws InvalidArgument if lengths differ.
 template <class R>
 void bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out);
 template <class R>

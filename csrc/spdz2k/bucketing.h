@@ -2,7 +2,7 @@
 // How large buckets must be so that random assignment makes correlations safe, and the assignment.
 //
 // Leaky triples   A peer that cheats in a triple learns one of its bits and is caught with
-//                 probability 1/2. Triples are thrown into `buckets` buckets of `size` at random
+//                 probability 1/2. Triples go into `buckets` buckets of `size` at random
 //                 after all cheating; each bucket gives one triple, of which the peer knows
 //                 something only if it cheated in all of the bucket's. Cheating in the same bucket
 //                 again may cost nothing more, so t tries that fall into c buckets pass with at

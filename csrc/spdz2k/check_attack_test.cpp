@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A party that opens wrong values and then mends what it sends in the check as well as it can. The
-// published check, one combination with coefficients mod 2^s, falls to this half of the time.
+// A party opens wrong values and then corrects its messages of the check as well as it can. The
+// published check, one combination with coefficients mod 2^s, accepts this half of the time.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -40,7 +40,7 @@ void cheating_check(Session<R>& session, ShareView<W> slots, int group, std::arr
   for (std::size_t l = 0; l < sums.size(); ++l) {
     i64 halves = 0;
     for (int i : {0, 1}) halves += (subsets[i] >> l & 1) != 0 ? error[i] : 0;
-    taken_off[l] = static_cast<BitWord>(halves / 2);  // an odd count is hopeless
+    taken_off[l] = static_cast<BitWord>(halves / 2);  // an odd count cannot be corrected
     sums[l] = static_cast<BitWord>(sums[l] - taken_off[l]);
   }
   session.channel.write(bytes_of(sums));
@@ -108,7 +108,7 @@ TEST(Spdz2kCheckAttack, MendedSumsPassWithTheProvenProbabilityOnly) {
   EXPECT_LT((accepted<Ring8, false>(20, kRuns)), kRuns / 10);
   EXPECT_LT((accepted<Ring8, true>(20, kRuns)), kRuns / 10);
   EXPECT_LT((accepted<Ring8, false>(5, kRuns)), kRuns / 10);
-  // The cheater's part is right: where it may win, it does so now and then.
+  // The cheater's part is right: if it may win, it does so now and then.
   EXPECT_GT((accepted<Ring8, false>(20, kRuns)), 0);
 }
 

@@ -8,7 +8,7 @@
 
 namespace privml::spdz2k {
 
-// Comparisons and their like that are made at once: each holds several kilobytes of correlations.
+// Comparisons and similar operations per part: each holds several kilobytes of correlations.
 inline constexpr i64 kComparisons = i64{1} << 14;
 
 // Calls part(first, count) for consecutive ranges of at most `limit` of n elements.

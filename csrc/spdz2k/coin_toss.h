@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random values that neither party can influence or foresee.
+// Random values that neither party can influence or predict.
 //
 // Functionality  both parties get the same uniform 128-bit seed.
 // Method         seed = seed^0 ^ seed^1; every seed is committed to one toss ahead, so a toss is

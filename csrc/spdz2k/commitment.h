@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commitments by a hash (BLAKE2b, random oracle): binding, and hiding where the message contains
+// Commitments by a hash (BLAKE2b, random oracle): binding, and hiding if the message contains
 // 128 bits that nobody else knows. The committing party is part of what is hashed, so a copied
 // commitment opens to nothing.
 #pragma once

@@ -9,7 +9,7 @@
 #include "spdz2k/less_than.h"
 #include "spdz2k/most_significant_bit.h"
 #include "spdz2k/reveal.h"
-#include "spdz2k/tampered_testing.h"
+#include "spdz2k/tampered_run_testing.h"
 
 namespace privml::spdz2k::testing {
 namespace {

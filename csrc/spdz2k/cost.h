@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A meter that walks through an online protocol's messages without sending them. Beside every
-// protocol stands cost_<protocol>(CostMeter&, ...); a test demands that bytes, depth and draws
-// equal those of a run exactly.
+// A meter that counts an online protocol's messages without sending them. Every protocol has a
+// function cost_<protocol>(CostMeter&, ...); tests check that bytes, depth and draws equal those of
+// a run.
 #pragma once
 
 #include <map>

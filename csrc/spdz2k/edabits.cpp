@@ -30,7 +30,7 @@ int carries(int width) {
   return width < R::k ? width : width - 1;
 }
 
-// bits = x + y mod 2^width; carry: out of the top, where width < k.
+// bits = x + y mod 2^width; carry: out of the top, if width < k.
 template <class R>
 void ripple(Session<R>& session, int width, BitView<R> x, BitView<R> y, BitSpan<R> bits,
             BitSpan<R> carry) {

@@ -2,8 +2,8 @@
 // Which numbers are zero.
 //
 // Functionality  out[i] = [x[i] = 0 mod 2^width], as shared bits or as numbers; two numbers are
-//                equal where their difference is zero.
-// Method         c = x + r is opened for a random r of which the bits are shared; x is zero where
+//                equal if their difference is zero.
+// Method         c = x + r is opened for a random r of which the bits are shared; x is zero if
 //                all bits of c and r agree: a tree of products.
 // Leakage        none: c is uniform. Cost: edabits(width), width opened bits and width-1 products
 //                of bits, ceil(log2(width)) + 1 exchanges; 24 bytes from each party for 64 bits. As
@@ -17,7 +17,7 @@
 
 namespace privml::spdz2k {
 
-// 1 <= width <= k; throws InvalidArgument otherwise and where lengths differ.
+// 1 <= width <= k; throws InvalidArgument otherwise and if lengths differ.
 template <class R>
 void equal_zero_bits(Session<R>& session, WordView<R> x, int width, BitSpan<R> out);
 template <class R>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the making of correlations costs: messages and correlated OTs in one meter, what is opened
-// and drawn in the session on the way in the other, on one pair of clocks.
+// The cost of making correlations: one meter counts messages and correlated OTs, the other the
+// openings and draws of the session; both use one pair of clocks.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct GenerationMeter {
 
   ::privml::CostMeter wire;  // all bytes, the clocks, the correlated OTs
   CostMeter session;         // openings pending, correlations drawn; its bytes and clocks follow
-  std::optional<SilentVoleMeter> voles;  // where one makes the products with the MAC keys
+  std::optional<SilentVoleMeter> voles;  // if one makes the products with the MAC keys
   bool pool_used = false;                // the next reserve that makes products takes a fresh one
 
   // Runs a cost function of the online protocols.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "spdz2k/generation.h"
-#include "spdz2k/tampered_testing.h"
+#include "spdz2k/tampered_run_testing.h"
 
 namespace privml::spdz2k::testing {
 

@@ -10,10 +10,10 @@
 
 namespace privml::spdz2k {
 
-// Of the commitments to the results.
+// The label of the commitments to the results.
 inline constexpr const char* kCheckLabel = "privml spdz2k mac check";
 
-// A seed of its own for every group.
+// A separate seed for every group.
 constexpr Block seed_of(Block common, int group) {
   return common ^ Block{static_cast<u64>(group), 0};
 }
@@ -30,7 +30,7 @@ class GroupCheck {
  public:
   using BitWord = typename R::BitWord;
 
-  // `subsets` is the first seed of this group, not used where n <= s. Draws the masks.
+  // `subsets` is the first seed of this group, not used if n <= s. Draws the masks.
   GroupCheck(Session<R>& session, ShareView<W> slots, int bits, Block subsets)
       : slots_(slots),
         bits_(bits),

@@ -11,7 +11,7 @@
 
 namespace privml::spdz2k {
 
-// Throws InvalidArgument where the lengths differ.
+// Throws InvalidArgument if the lengths differ.
 template <class R>
 void input(Session<R>& session, int owner, std::span<const u64> x, WordSpan<R> out);
 template <class R>

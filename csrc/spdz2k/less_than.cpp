@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kSame = [](auto x) { return x; };
 
-// The difference has the right sign where both signs are the same; else x's sign decides.
+// The difference has the right sign if both signs are the same; else x's sign decides.
 template <class R>
 void full_range(Session<R>& session, WordView<R> x, WordView<R> y, int width, BitSpan<R> out) {
   const i64 n = out.size();

@@ -17,7 +17,7 @@ namespace privml::spdz2k {
 
 enum class Range { restricted, full };
 
-// 1 <= width <= k; throws InvalidArgument otherwise and where lengths differ.
+// 1 <= width <= k; throws InvalidArgument otherwise and if lengths differ.
 template <class R>
 void less_than_bits(Session<R>& session, WordView<R> x, WordView<R> y, int width, Range range,
                     BitSpan<R> out);

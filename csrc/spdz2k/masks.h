@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authenticated random words: input masks, which one party knows, and values that nobody knows.
+// Authenticated random words: input masks, which one party knows, and values that neither party
+// knows.
 //
 // Cost           for each word k+s - 4d bits per digit d < s/4 of the MAC key, from the party that
 //                chose it; authentication.h for the check.

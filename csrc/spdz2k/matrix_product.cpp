@@ -14,7 +14,7 @@ namespace {
 
 i64 products_of(const MatrixShape& shape) { return shape.rows * shape.inner * shape.columns; }
 
-// Whether single products are taken: also where every entry has one use only.
+// Whether single products are taken: also if every entry has one use only.
 bool is_small(const MatrixShape& shape) {
   return products_of(shape) < kLeastProducts || (shape.rows == 1 && shape.columns == 1);
 }

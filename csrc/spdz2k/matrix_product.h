@@ -5,7 +5,7 @@
 //                pair after the other, each matrix row by row. out overlaps neither.
 // Method         large products are cut into parts (kMostRows and so on), the factors of a part
 //                opened under the masks of a matrix triple, once per entry; small ones, below
-//                kLeastProducts, are sums of single products. Where rows outnumber columns the
+//                kLeastProducts, are sums of single products. If rows outnumber columns the
 //                transposes are multiplied, since triples cost most per entry of the left factor.
 // Leakage        none: what is opened is masked by the triple.
 // Cost           per part rows * inner + inner * columns words of k bits, a matrix triple and, for
@@ -26,7 +26,7 @@ inline constexpr i64 kMostRows = 256, kMostColumns = 1024;
 inline constexpr i64 kMostEntries = i64{1} << 19;  // of the right factor
 inline constexpr i64 kOpenedAtOnce = i64{1} << 18;
 
-// Throws InvalidArgument where the lengths do not fit the shape.
+// Throws InvalidArgument if the lengths do not fit the shape.
 template <class R>
 void multiply_matrices(Session<R>& session, WordView<R> a, WordView<R> b, MatrixShape shape, i64 n,
                        WordSpan<R> out);

@@ -31,8 +31,8 @@
 //                mod 2^k with the verdict is within 2^(-|pool|/2-1) of uniform, all entries and
 //                triples of a batch together. What more a failed check shows: products.h.
 //                Guesses at the pool after a rho, in the checks of later lines and batches, shift
-//                all six bits of a digit alike and are weighted by factors tossed later still: that
-//                they fit a given character has probability 2^(-5|pool|/6) about.
+//                all six bits of a digit equally and are weighted by factors tossed later still:
+//                that they fit a given character has probability 2^(-5|pool|/6) about.
 // Assumption     seed_trees.h, authentication.h.
 // Cost           each party sends, in bits: per product sum_{d<k/4} (k+s-4d); per entry of A k
 //                correlated OTs, 65 k + 128 k and a MAC; per entry of B and b^ a MAC and (k+2s)
@@ -56,8 +56,8 @@ inline constexpr TreeShape kFactorShape{R::k / 4, 4};
 // Triples of a shape that are made together, so that memory stays bounded.
 i64 matrices_at_once(const MatrixShape& shape);
 
-// n triples one after the other, each row by row. Throws SecurityAbort, for good, where the peer
-// cheats; InvalidArgument where lengths do not fit the shape.
+// n triples one after the other, each row by row. Throws SecurityAbort, for good, if the peer
+// cheats; InvalidArgument if lengths do not fit the shape.
 template <class R>
 void generate_matrix_triples(Authentication<R>& authentication, const MatrixShape& shape, i64 n,
                              WordSpan<R> a, WordSpan<R> b, WordSpan<R> c);

@@ -198,8 +198,8 @@ void expect_deviations_are_caught() {
 TEST(MatrixTripleAttack, DeviationsIn32Bits) { expect_deviations_are_caught<Ring32>(); }
 TEST(MatrixTripleAttack, DeviationsIn64Bits) { expect_deviations_are_caught<Ring64>(); }
 
-// An error in the highest bit of a line shows in the sacrifice only where the key's lowest bit and
-// the weight are odd. Where nothing is noticed, the key has told something of itself, the factor
+// An error in the highest bit of a line shows in the sacrifice only if the key's lowest bit and
+// the weight are odd. If nothing is noticed, the key has told something of itself, the factor
 // nothing.
 TEST(MatrixTripleAttack, SelectiveFailureTellsNothingOfTheFactors) {
   using R = Ring8;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr auto kSame = [](auto x) { return x; };
 
-// Who is still in the tournament: the candidates from `first` on, and what is carried along with
-// the winner of each group: nothing, its index, or a row for each of its candidates.
+// The remaining candidates of the tournament, from `first` on, and what belongs to the winner of
+// each group: nothing, its index, or a row for each of its candidates.
 struct Entrant {
   i64 first, candidates;
 };

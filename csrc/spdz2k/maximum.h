@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The largest of several candidates, and which it is.
+// The largest of several candidates, and its index.
 //
 // Functionality  x[j * n + i] is candidate j of group i, `count` >= 1 candidates each: maximum[i],
 //                and index[i] or one_hot[j * n + i]; of equal candidates the last counts. Signed
@@ -16,11 +16,11 @@
 
 namespace privml::spdz2k {
 
-// What is wanted beside the maximum.
+// The form of the winner that is computed besides the maximum.
 enum class Winner { none, index, one_hot };
 
 // `winner` is as long as maximum for an index, as x for one-hot rows, else empty. Throws
-// InvalidArgument where lengths differ.
+// InvalidArgument if lengths differ.
 template <class R>
 void maximum(Session<R>& session, WordView<R> x, i64 count, int width, WordSpan<R> maximum,
              Winner kind = Winner::none, WordSpan<R> winner = {});

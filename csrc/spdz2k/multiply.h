@@ -17,7 +17,7 @@ namespace privml::spdz2k {
 // Products that are made at once, so that memory stays bounded.
 inline constexpr i64 kProducts = i64{1} << 17;
 
-// Throws InvalidArgument where lengths differ.
+// Throws InvalidArgument if lengths differ.
 template <class R>
 void multiply(Session<R>& session, WordView<R> x, WordView<R> y, WordSpan<R> out);
 template <class R>

@@ -5,7 +5,7 @@
 //                peer's choice until check() has passed: nothing that depends on it may leave the
 //                session before (reveal.h).
 // Leakage        x mod 2^bits; the upper bits of the shares stay (they are not uniform).
-// Cost           packed_bytes(n, bits) from each party, one exchange; a check before it where more
+// Cost           packed_bytes(n, bits) from each party, one exchange; a check before it if more
 //                than kMostPending openings would be pending.
 // Source         SPDZ2k (Crypto 2018), Figs. 2 and 3; Open_{k'} of "New primitives", section II.
 #pragma once

@@ -6,7 +6,7 @@
 #include "spdz2k/check.h"
 #include "spdz2k/input.h"
 #include "spdz2k/reveal.h"
-#include "spdz2k/tampered_testing.h"
+#include "spdz2k/tampered_run_testing.h"
 
 namespace privml::spdz2k::testing {
 namespace {
@@ -250,7 +250,7 @@ TEST(Spdz2kTampering, SoundnessOfTheSmallestRing) {
     const int rank = session.rank;
     Prg keys({static_cast<u64>(rank), 5});
     for (i64 run = 0; run < kRuns; ++run) {
-      // Party 1 opens a value that is wrong by 1 and hopes.
+      // Party 1 opens a value that is wrong by 1.
       auto shares = share<R>({static_cast<u64>(run % 256)}, run);
       shares[1].value[0] += 1;
       Session<R> inner(rank, session.channel, keys, ideal_key<R>(kSeed, rank));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the next MAC check has to know of every value opened since the last one, grouped by modulus.
+// What the next MAC check needs about every value opened since the last one, grouped by modulus.
 //
 // For an opening of x mod 2^b that is this party's share x^j and MAC share m^j, mod 2^(b+s). After
 // the parties have seen each other's lowest b bits, x~ is their sum, not reduced, and the slot

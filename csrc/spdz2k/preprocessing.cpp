@@ -15,16 +15,16 @@
 namespace privml::spdz2k {
 namespace {
 
-// Books what happens while it lives under Phase::preprocess, but for what reserve() of the OT layer
-// books itself.
-class Booking {
+// Counts traffic during its lifetime under Phase::preprocess, except the traffic that reserve() of
+// the OT layer counts itself.
+class PreprocessPhase {
  public:
-  explicit Booking(Party& party)
+  explicit PreprocessPhase(Party& party)
       : party_(party),
         before_(party.channel.traffic()),
         booked_(book()),
         start_(std::chrono::steady_clock::now()) {}
-  ~Booking() {
+  ~PreprocessPhase() {
     const Traffic after = party_.channel.traffic();
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
     PhaseCount& now = book();
@@ -33,7 +33,7 @@ class Booking {
     now.depth = booked_.depth + after.depth - before_.depth;
     now.seconds = booked_.seconds + passed.count();
   }
-  Booking(const Booking&) = delete;
+  PreprocessPhase(const PreprocessPhase&) = delete;
 
  private:
   PhaseCount& book() { return party_.ledger.phases[static_cast<int>(Phase::preprocess)]; }
@@ -96,28 +96,28 @@ PreprocessingSupply<R>::PreprocessingSupply(Session<R>& session, Party* party, b
     : session_(session), party_(party), silent_(silent) {
   session.set_supply(*this);
   if (party == nullptr) return;
-  const Booking booking(*party);
+  const PreprocessPhase phase(*party);
   authentication_ = std::make_unique<Authentication<R>>(session, *party);
 }
 
 template <class R>
-Shelf<R>& PreprocessingSupply<R>::shelf(Item item) {
+CorrelationQueue<R>& PreprocessingSupply<R>::queue(Item item) {
   const Layout layout = layout_of(item);
-  return shelves_.try_emplace(item, layout.words, layout.bits).first->second;
+  return queues_.try_emplace(item, layout.words, layout.bits).first->second;
 }
 
 template <class R>
-Shelf<R>& PreprocessingSupply<R>::stocked(Item item, i64 n) {
+CorrelationQueue<R>& PreprocessingSupply<R>::stocked(Item item, i64 n) {
   Demand wanted;
   count_of(wanted, item) = n;
   reserve(wanted);
-  return shelf(item);
+  return queue(item);
 }
 
 template <class R>
 Demand PreprocessingSupply<R>::stock() const {
   Demand stock;
-  for (const auto& [item, shelf] : shelves_) count_of(stock, item) = shelf.available();
+  for (const auto& [item, queue] : queues_) count_of(stock, item) = queue.available();
   return stock;
 }
 
@@ -132,9 +132,9 @@ void PreprocessingSupply<R>::reserve(const Demand& demand) {
   }
   if (party_ == nullptr) {
     throw InvalidArgument(
-        "this session makes no correlations, and those that it got from the store are used up");
+        "this session makes no correlations, and those from its store are used up");
   }
-  const Booking booking(*party_);
+  const PreprocessPhase phase(*party_);
   const double correlation_bits = party_->correlation_bits;
   const auto plan = [&] {
     return plan_production<R>(correlation_bits, stock(), demand, voles_ != nullptr);
@@ -204,7 +204,7 @@ void PreprocessingSupply<R>::make(const Step& step) {
     case Kind::matrix_triples:
       generate_matrix_triples<R>(*authentication_, step.item.shape, n, word(0), word(1), word(2));
   }
-  Shelf<R>& to = shelf(step.item);
+  CorrelationQueue<R>& to = queue(step.item);
   to.add(n);
   for (int c = 0; c < columns; ++c) copy<Word>(word(c), to.added_words(c, n));
   for (int c = 0; c < layout.bits; ++c) copy<typename R::BitWord>(bit(c), to.added_bits(c, n));
@@ -212,7 +212,7 @@ void PreprocessingSupply<R>::make(const Step& step) {
 
 template <class R>
 void PreprocessingSupply<R>::draw_masks(int owner, WordSpan<R> r, std::span<u64> clear) {
-  Shelf<R>& from = stocked({Kind::masks, owner}, r.size());
+  CorrelationQueue<R>& from = stocked({Kind::masks, owner}, r.size());
   copy<Word>(from.next_words(0, r.size()), r);
   from.drop(r.size());
   // The owner's share is the mask itself.
@@ -223,14 +223,14 @@ void PreprocessingSupply<R>::draw_masks(int owner, WordSpan<R> r, std::span<u64>
 
 template <class R>
 void PreprocessingSupply<R>::draw_randoms(WordSpan<R> r) {
-  Shelf<R>& from = stocked({Kind::randoms}, r.size());
+  CorrelationQueue<R>& from = stocked({Kind::randoms}, r.size());
   copy<Word>(from.next_words(0, r.size()), r);
   from.drop(r.size());
 }
 
 template <class R>
 void PreprocessingSupply<R>::draw_bits(WordSpan<R> b) {
-  Shelf<R>& from = stocked({Kind::bits}, b.size());
+  CorrelationQueue<R>& from = stocked({Kind::bits}, b.size());
   copy<Word>(from.next_words(0, b.size()), b);
   from.drop(b.size());
 }
@@ -238,7 +238,7 @@ void PreprocessingSupply<R>::draw_bits(WordSpan<R> b) {
 template <class R>
 void PreprocessingSupply<R>::draw_squares(WordSpan<R> a, WordSpan<R> square) {
   const i64 n = a.size();
-  Shelf<R>& from = stocked({Kind::squares}, n);
+  CorrelationQueue<R>& from = stocked({Kind::squares}, n);
   copy<Word>(from.next_words(0, n), a);
   copy<Word>(from.next_words(1, n), square);
   from.drop(n);
@@ -247,7 +247,7 @@ void PreprocessingSupply<R>::draw_squares(WordSpan<R> a, WordSpan<R> square) {
 template <class R>
 void PreprocessingSupply<R>::draw_triples(WordSpan<R> a, WordSpan<R> b, WordSpan<R> c) {
   const i64 n = c.size();
-  Shelf<R>& from = stocked({Kind::triples}, n);
+  CorrelationQueue<R>& from = stocked({Kind::triples}, n);
   copy<Word>(from.next_words(0, n), a);
   copy<Word>(from.next_words(1, n), b);
   copy<Word>(from.next_words(2, n), c);
@@ -258,7 +258,7 @@ template <class R>
 void PreprocessingSupply<R>::draw_bit_triples(BitSpan<R> x, BitSpan<R> y, BitSpan<R> z) {
   using BitWord = typename R::BitWord;
   const i64 n = z.size();
-  Shelf<R>& from = stocked({Kind::bit_triples}, n);
+  CorrelationQueue<R>& from = stocked({Kind::bit_triples}, n);
   copy<BitWord>(from.next_bits(0, n), x);
   copy<BitWord>(from.next_bits(1, n), y);
   copy<BitWord>(from.next_bits(2, n), z);
@@ -268,7 +268,7 @@ void PreprocessingSupply<R>::draw_bit_triples(BitSpan<R> x, BitSpan<R> y, BitSpa
 template <class R>
 void PreprocessingSupply<R>::draw_edabits(int width, WordSpan<R> r, BitSpan<R> bits) {
   const i64 n = r.size();
-  Shelf<R>& from = stocked({Kind::edabits, width}, n);
+  CorrelationQueue<R>& from = stocked({Kind::edabits, width}, n);
   copy<Word>(from.next_words(0, n), r);
   for (int j = 0; j < width; ++j) {
     copy<typename R::BitWord>(from.next_bits(j, n), bits.part(j * n, n));
@@ -279,7 +279,7 @@ void PreprocessingSupply<R>::draw_edabits(int width, WordSpan<R> r, BitSpan<R> b
 template <class R>
 void PreprocessingSupply<R>::draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a,
                                                  WordSpan<R> b, WordSpan<R> c) {
-  Shelf<R>& from = stocked({Kind::matrix_triples, 0, shape}, n);
+  CorrelationQueue<R>& from = stocked({Kind::matrix_triples, 0, shape}, n);
   copy<Word>(from.next_words(0, n), a);
   copy<Word>(from.next_words(1, n), b);
   copy<Word>(from.next_words(2, n), c);
@@ -289,25 +289,25 @@ void PreprocessingSupply<R>::draw_matrix_triples(const MatrixShape& shape, i64 n
 template <class R>
 i64 PreprocessingSupply<R>::bytes_of(Item item, i64 n) {
   const Layout layout = layout_of(item);
-  return Shelf<R>(layout.words, layout.bits).bytes(n);
+  return CorrelationQueue<R>(layout.words, layout.bits).bytes(n);
 }
 
 template <class R>
 bool PreprocessingSupply<R>::fits(Item item, i64 n, i64 size) {
   const Layout layout = layout_of(item);
-  return Shelf<R>(layout.words, layout.bits).fits(n, size);
+  return CorrelationQueue<R>(layout.words, layout.bits).fits(n, size);
 }
 
 template <class R>
 void PreprocessingSupply<R>::take_out(Item item, i64 n, MutableBytes out) {
   session_.require_alive();
-  shelf(item).take_bytes(n, out);
+  queue(item).take_bytes(n, out);
 }
 
 template <class R>
 void PreprocessingSupply<R>::put_in(Item item, i64 n, Bytes in) {
   session_.require_alive();
-  shelf(item).put_bytes(n, in);
+  queue(item).put_bytes(n, in);
 }
 
 template <class R>

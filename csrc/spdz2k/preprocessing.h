@@ -3,22 +3,22 @@
 // each out once.
 //
 // Functionality  the draws of supply.h in any number, made when they come or ahead by reserve().
-//                What is handed out is wiped from the stock. Batches are planned alike by both
-//                parties (production.h), so cost_reserve() predicts bytes, depth and correlated OTs
+//                What is handed out is wiped from the stock. Both parties plan the same batches
+//                (production.h), so cost_reserve() predicts bytes, depth and correlated OTs
 //                exactly. drawn() does not count what batches draw for themselves. Every reserve()
 //                that makes products takes a fresh pool (products.h).
 // Stored         correlations can be taken out as bytes in one session and put into the supply of
-//                another that has the same MAC key parts; they are worth what the key is worth, so
-//                they are kept sealed and each is put in once (privml/store). A stored supply makes
-//                nothing: a draw beyond its stock throws InvalidArgument.
+//                another that has the same MAC key parts; they are as secret as the key, so
+//                they are stored sealed and each is put in once (privml/store). A stored supply
+//                makes nothing: a draw beyond its stock throws InvalidArgument.
 // Cost           production.h; booked under Phase::preprocess.
 #pragma once
 
 #include <map>
 
 #include "spdz2k/authentication.h"
+#include "spdz2k/correlation_queue.h"
 #include "spdz2k/production.h"
-#include "spdz2k/shelf.h"
 #include "spdz2k/silent_vole.h"
 
 namespace privml::spdz2k {
@@ -28,7 +28,7 @@ class PreprocessingSupply final : public Supply<R> {
  public:
   using Word = typename R::Word;
 
-  // A stored supply where `party` is null. `silent`: a SilentVole is set up as soon as it makes
+  // A stored supply if `party` is null. `silent`: a SilentVole is set up as soon as it makes
   // what is to be made cheaper. Becomes the session's supply; the session and the party must
   // outlive it.
   PreprocessingSupply(Session<R>& session, Party* party, bool silent = false);
@@ -55,9 +55,9 @@ class PreprocessingSupply final : public Supply<R> {
   void draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b,
                            WordSpan<R> c) override;
 
-  Shelf<R>& shelf(Item item);
-  // The shelf with at least n in stock.
-  Shelf<R>& stocked(Item item, i64 n);
+  CorrelationQueue<R>& queue(Item item);
+  // The queue, filled to at least n.
+  CorrelationQueue<R>& stocked(Item item, i64 n);
   void make(const Step& step);
   void bits_from_own_squares(WordSpan<R> bits);
 
@@ -67,11 +67,11 @@ class PreprocessingSupply final : public Supply<R> {
   std::unique_ptr<Authentication<R>> authentication_;
   std::unique_ptr<SilentVole<R>> voles_;  // ends before it
   bool pool_used_ = false;
-  std::map<Item, Shelf<R>> shelves_;
+  std::map<Item, CorrelationQueue<R>> queues_;
 };
 
 // Costs of making a supply and of reserve(): `stock` is what there is before and after. The supply
-// is `silent` where the meter's correlated OTs are.
+// is `silent` if the meter's correlated OTs are.
 template <class R>
 void cost_preprocessing_setup(GenerationMeter& meter);
 template <class R>

@@ -214,7 +214,7 @@ TYPED_TEST(Spdz2kPreprocessing, PlansMakeWhatBatchesDraw) {
   EXPECT_GE(stock.edabits[R::k - 1], 3);
   EXPECT_GE(stock.bits, 1);
   EXPECT_TRUE(plan_production<R>(0, stock, wanted).empty());
-  // Random bits are dear: numbers of several bits are summed, single ones are composed.
+  // Random bits are expensive: numbers of several bits are summed, single ones are composed.
   EXPECT_EQ(cheaper_edabits<R>(40, R::k), EdabitMethod::summed);
   EXPECT_EQ(cheaper_edabits<R>(40, 1), EdabitMethod::composed);
 }

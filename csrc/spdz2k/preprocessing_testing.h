@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests of generators: both parties with their correlated OTs, a session under the ideal
-// supply's key (so that testing.h reconstructs), and a dishonest peer who flips bits.
+// supply's key (so that testing.h reconstructs), and a dishonest peer that flips bits.
 #pragma once
 
 #include "ot/tampered_testing.h"

@@ -37,7 +37,7 @@ struct PrivateNumbers {
   std::array<BitShares<R>, 2> bits;    // planes: bit b of number i is [b * n + i]
 };
 
-// 1 <= width <= k, 1 <= n <= kMostNumbers. Throws SecurityAbort where a check fails.
+// 1 <= width <= k, 1 <= n <= kMostNumbers. Throws SecurityAbort if a check fails.
 template <class R>
 PrivateNumbers<R> generate_private_numbers(Session<R>& session, Party& party, int width, i64 n);
 template <class R>

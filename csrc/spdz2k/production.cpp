@@ -19,7 +19,7 @@ namespace {
 
 constexpr i64 round_up(i64 n, i64 unit) { return ceil_div(n, unit) * unit; }
 
-// Sizes of batches: small ones are dear by the fixed costs of their checks.
+// Sizes of batches: small ones are expensive because checks have fixed costs.
 struct BatchSizes {
   i64 unit, most;
 };

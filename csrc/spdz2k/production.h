@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which batches of correlations are made for a demand, and what they cost. Both parties plan alike
-// from the same numbers.
+// Plans which batches of correlations are made for a demand, and their costs. Both parties compute
+// the same plan from the same numbers.
 #pragma once
 
 #include <compare>
@@ -45,7 +45,7 @@ struct Step {
   friend bool operator==(const Step&, const Step&) = default;
 };
 
-// The cheaper way in bytes to make edabits of `width`; correlation_bits as in Party, `voles` where
+// The cheaper way in bytes to make edabits of `width`; correlation_bits as in Party, `voles` if
 // a SilentVole makes the products with the MAC keys.
 template <class R>
 EdabitMethod cheaper_edabits(double correlation_bits, int width, bool voles = false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shares of products of one party's random factors and the other's words, from malicious correlated
-// OT, with what triples and squares need to hide what a dishonest party may learn.
+// OT, with the pool that hides from a dishonest party what it may learn about triples and squares.
 //
 // Functionality  for each of n words b of the sender the receiver gets random a, a^, and the
 //                parties get shares of a*b and a^*b mod 2^(k+s). Then the sender replaces b by b +

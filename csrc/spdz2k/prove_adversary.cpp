@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // prove_adversary [n]: alters every nth message of each part of a session in every way, from
 // either side and in both rings, and prints what became of it at the honest party, by the part of
-// the session, as the table of docs/active-attacks.md. Fails where a wrong value came out or a
+// the session, as the table of docs/active-security.md. Fails if a wrong value came out or a
 // party ended in any other way than by a value, SecurityAbort, ProtocolError or PeerDisconnected.
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One tree of ggm.h with its proof, from the party that knows all leaves to the one that lacks one.
+// One tree of ggm.h with its proof, from the party that knows all leaves to the party that lacks
+// one.
 //
 // Leakage        ggm.h: what a dishonest sender may guess of the hole.
 // Cost           sender to receiver: proven_tree_bytes(depth).
@@ -18,7 +19,7 @@ WipedVector<Block> send_proven_tree(Party& party, int depth, const Block* left_p
                                     const Block* right_pads);
 
 // The seeds in the order y = leaf ^ hole, with nothing at y = 0. pads: of each level's sum on the
-// side away from the hole. `valid` becomes false where the proof fails; judge it when all trees
+// side away from the hole. `valid` becomes false if the proof fails; evaluate it when all trees
 // have been read.
 WipedVector<Block> receive_proven_tree(Party& party, int depth, u64 hole, const Block* pads,
                                        bool& valid);

@@ -30,7 +30,7 @@ void exchange_wide(Session<R>& session, std::span<const Wide<R>> mine, std::span
 template <class R>
 void open_zeros(Session<R>& session, std::span<Wide<R>> words);
 
-// Throws SecurityAbort, for good, where residuals do not sum to zero; `what` names the batch.
+// Throws SecurityAbort, for good, if residuals do not sum to zero; `what` names the batch.
 template <class R>
 void check_residuals(Session<R>& session, std::span<const Wide<R>> residuals, const char* what);
 

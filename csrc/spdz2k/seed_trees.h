@@ -7,7 +7,8 @@
 //                ggm.h, so that every seed the key's side holds is determined by the peer's
 //                messages.
 // Leakage        a dishonest vector's side may guess sets that contain digits; a wrong guess ends
-//                the session. What it learns it pays for with the probability of going on.
+//                the session. What it learns is bounded by the probability that the session
+//                continues.
 // Assumption     AES-128 as pseudo-random generator, ggm.h, hash() correlation robust.
 // Cost           key's side: a bit per key bit; vector's side: 32 bytes per key bit and 64 per
 //                digit.
@@ -55,7 +56,7 @@ struct SeedPair {
 };
 
 // `key`: this party's bits, 0 or 1 each, digit by digit from the lowest bit; the shapes' bits
-// together. Returns one pair for each shape. Throws SecurityAbort where the peer's trees fail their
+// together. Returns one pair for each shape. Throws SecurityAbort if the peer's trees fail their
 // proof.
 std::vector<SeedPair> make_seed_trees(Party& party, std::span<const TreeShape> shapes,
                                       std::span<const u8> key);

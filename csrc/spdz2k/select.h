@@ -2,7 +2,7 @@
 // Choices by shared bits.
 //
 // Functionality  select: out[i] = choice[i] ? x[i] : y[i], for choices that are 0 or 1 as numbers;
-//                relu: out[i] = x[i] where x[i] >= 0 as a signed number of `width` bits, else 0.
+//                relu: out[i] = x[i] if x[i] >= 0 as a signed number of `width` bits, else 0.
 // Leakage        none. Cost: select, one product; relu, one most significant bit, one bit as a
 //                number and one product.
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace privml::spdz2k {
 
-// Throws InvalidArgument where lengths differ. out may be an input.
+// Throws InvalidArgument if lengths differ. out may be an input.
 template <class R>
 void select(Session<R>& session, WordView<R> choice, WordView<R> x, WordView<R> y, WordSpan<R> out);
 template <class R>

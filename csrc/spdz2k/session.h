@@ -36,7 +36,7 @@ class Session {
   // A common random seed.
   Block toss();
 
-  // Throws SecurityAbort with the first cause where the session is dead.
+  // Throws SecurityAbort with the first cause if the session is dead.
   void require_alive() const;
   // Kills the session and throws SecurityAbort.
   [[noreturn]] void abort(const std::string& cause);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of authenticated shares, views of them, and what is done with them locally.
+// Arrays of authenticated shares, views of them, and local operations on them.
 #pragma once
 
 #include <type_traits>

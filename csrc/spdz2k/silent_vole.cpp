@@ -20,7 +20,7 @@ void words_of(const CorrelationRobustHash& hash, std::span<const Block> seeds, W
   for (size_t i = 0; i < seeds.size(); ++i) std::memcpy(&words[i], &blocks[2 * i], sizeof(W));
 }
 
-// Moves entry y to y ^ place, exchanging neighbours of distance 2^b where bit b is set.
+// Moves entry y to y ^ place, exchanging neighbours of distance 2^b if bit b is set.
 void reorder(std::span<Block> entries, u64 place) {
   for (size_t distance = 1; distance < entries.size(); distance *= 2, place >>= 1) {
     const u8 bit = static_cast<u8>(place & 1);

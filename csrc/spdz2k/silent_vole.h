@@ -13,11 +13,11 @@
 //                authentication.h.
 // Malicious      trees with proofs; then, chi tossed, the owner shows y = sum chi u + mask, the
 //                key's side commits to sum chi m - alpha y + mask, the owner shows its sum of v,
-//                and the commitment is opened where they agree. A correction word wrong by an odd
+//                and the commitment is opened if they agree. A correction word wrong by an odd
 //                multiple of 2^(k+2s-j) passes with a guess at the lowest min(j, s) bits of chi at
-//                the owner's place, so at every second place where j = 1; it tells as much of the
-//                place and spoils the cheat's own m alone. A wrong y passes with a guess at as many
-//                bits of the key. A wrong guess ends the session.
+//                the owner's place, so at every second place if j = 1; it reveals as many bits
+//                of the place and makes only the dishonest party's own m wrong. A wrong y passes
+//                with a guess at as many bits of the key. A wrong guess ends the session.
 // Assumption     learning parity with regular noise over Z_{2^r} with odd noise, as hard as over
 //                bits (Liu, Wang, Yang, Yu, eprint 2022/712, section 4): the sets of lpn.h; as
 //                there, with the answers to guesses at the noise that end the session when wrong;

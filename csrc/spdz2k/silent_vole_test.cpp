@@ -155,8 +155,8 @@ TEST(SilentVoleAttack, FlippedBits) {
   }
 }
 
-// A correction word of a tree that is wrong by 2^(k+2s-1): noticed where chi is odd at the owner's
-// place, else it is missing in the cheat's m of that place, and nothing else is wrong.
+// A correction word of a tree that is wrong by 2^(k+2s-1): noticed if chi is odd at the owner's
+// place, else it is missing in the dishonest party's m of that place, and nothing else is wrong.
 TEST(SilentVoleAttack, TheTopBitOfACorrectionIsAGuessAtOneBit) {
   using R = Ring32;
   using W = Wide<R>;
@@ -240,7 +240,7 @@ TEST(SilentVoleAttack, FlippedCorrections) {
     const i64 messages = std::ssize(clean.message_bytes);
     ASSERT_GE(messages - before, 6);
     i64 detected = 0;
-    // Both parties send alike: the odd messages of one, the even ones of the other.
+    // The parties take turns: the odd messages of one, the even ones of the other.
     for (i64 message = before + dishonest; message < messages; message += 2) {
       const i64 bit = 8 * clean.message_bytes[message] / 2;
       const auto run = privml::testing::run_tampered(config, dishonest,

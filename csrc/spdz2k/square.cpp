@@ -102,7 +102,7 @@ struct Batch {
       masks[i] = x ? mine[own + j] : rest[m + j];
       word_macs[i] = x ? my_macs[j] : rest_macs[j];
       mask_macs[i] = x ? my_macs[own + j] : rest_macs[m + j];
-      // Where this party has x the peer has y, and the other way round.
+      // If this party has x the peer has y, and the other way round.
       their_word_macs[i] = x ? rest_theirs[j] : their_macs[j];
       their_mask_macs[i] = x ? rest_theirs[own + j] : their_macs[m + j];
       squares[i] = rest[2 * m + i];

@@ -20,7 +20,7 @@ namespace privml::spdz2k {
 
 inline constexpr i64 kSquareBatch = 1024;
 
-// Throws SecurityAbort, for good, where the peer cheats.
+// Throws SecurityAbort, for good, if the peer cheats.
 template <class R>
 void generate_squares(Authentication<R>& authentication, WordSpan<R> a, WordSpan<R> square);
 template <class R>

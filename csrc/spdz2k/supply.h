@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the online protocols draw their correlated randomness from. Every correlation is handed out
+// The source of correlated randomness for the online protocols. Every correlation is handed out
 // once, to both parties in the same order. Values hold mod 2^k (bits mod 2), MACs mod 2^(k+s)
 // (mod 2^s); the upper bits of a share's value are unspecified.
 #pragma once
@@ -41,7 +41,7 @@ class Supply {
   // Input masks: shares of values of which `owner` gets the lowest k bits in `clear`; the other
   // party passes an empty span.
   void masks(int owner, WordSpan<R> r, std::span<u64> clear);
-  // Values that nobody knows, uniform mod 2^(k+s).
+  // Values that neither party knows, uniform mod 2^(k+s).
   void randoms(WordSpan<R> r);
   // c = a * b mod 2^k.
   void triples(WordSpan<R> a, WordSpan<R> b, WordSpan<R> c);

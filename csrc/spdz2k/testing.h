@@ -72,7 +72,7 @@ Words reconstruct(const Both<Shares<W>>& shares, int bits, int mac_bits = kWordB
   return values;
 }
 
-// `count` random words of `bits` bits, the edges first; for k = 8 every value where that is more.
+// `count` random words of `bits` bits, the edges first; for k = 8 every value if that is more.
 inline Words random_words(i64 count, int bits, u64 seed = 1) {
   std::mt19937_64 random(seed);
   const u64 mask = low_mask(bits), half = u64{1} << (bits - 1);

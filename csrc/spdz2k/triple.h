@@ -24,7 +24,7 @@ namespace privml::spdz2k {
 // Triples made together; a batch takes ten exchanges.
 inline constexpr i64 kTripleBatch = 1024;
 
-// Throws SecurityAbort, for good, where the peer cheats.
+// Throws SecurityAbort, for good, if the peer cheats.
 template <class R>
 void generate_triples(Authentication<R>& authentication, WordSpan<R> a, WordSpan<R> b,
                       WordSpan<R> c);

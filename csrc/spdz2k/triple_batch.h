@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of triple.h with what a party holds between them: tests deviate here.
+// The steps of triple.h and the state between them, so that tests can deviate from the protocol.
 #pragma once
 
 #include "spdz2k/triple.h"

@@ -127,7 +127,7 @@ void truncate_part(Session<R>& session, WordView<R> x, const Truncation& how, Wo
     carries = compare_mask<R>(session, c, how, mask);
   }
   if (is_bounded(how.kind)) {
-    // x + offset < 2^(width-1): c borrows where its highest bit is 1 and r's is 0.
+    // x + offset < 2^(width-1): c borrows if its highest bit is 1 and r's is 0.
     carries.high.resize(n);
     RecycledVector<u64> top(n);
     for (i64 i = 0; i < n; ++i) top[i] = c[i] >> (how.width - 1);

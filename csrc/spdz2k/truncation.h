@@ -2,7 +2,7 @@
 // Division by a power of two.
 //
 // Functionality  out[i] = floor(x[i] / 2^shift) mod 2^k plus the kind's error, for x mod 2^width as
-//                a signed number where `is_signed`, else without sign. v is 0 or 1.
+//                a signed number if `is_signed`, else without sign. v is 0 or 1.
 //   probable     + v, and with probability |x| / 2^width + or - 2^(width-shift) (SecureML's
 //                trade-off): for values much smaller than the ring. Signs take care of themselves.
 //   exact_low    the same without v.
@@ -40,7 +40,7 @@ struct Truncation {
 };
 
 // 1 <= shift < width <= k; bounded, exact_bounded: shift <= width - 2. Throws InvalidArgument
-// otherwise and where lengths differ.
+// otherwise and if lengths differ.
 template <class R>
 void truncate(Session<R>& session, WordView<R> x, const Truncation& how, WordSpan<R> out);
 template <class R>

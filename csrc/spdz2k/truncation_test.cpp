@@ -9,7 +9,7 @@
 #include "spdz2k/chunks.h"
 #include "spdz2k/input.h"
 #include "spdz2k/reveal.h"
-#include "spdz2k/tampered_testing.h"
+#include "spdz2k/tampered_run_testing.h"
 
 namespace privml::spdz2k::testing {
 namespace {

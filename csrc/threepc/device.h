@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lets one header run on a CPU and on a CUDA device. Functions work on "lane words" W: u32
-// holds 4 byte lanes (four neighbouring elements, one CUDA thread); a vector of u32 holds as many
-// such quads, so that the same text becomes AVX-512, AVX2, SSE2 or CUDA code.
-// The headers of this folder that include only this one are device headers: no standard library,
-// everything in unnamed namespaces, because each is compiled for several instruction sets.
+// Definitions that let one header run on a CPU and on a CUDA device. Functions work on "lane words"
+// W: u32 holds 4 byte lanes (four neighbouring elements, one CUDA thread); a vector of u32 holds as
+// many such quads, so that the same text becomes AVX-512, AVX2, SSE2 or CUDA code. The headers of
+// this folder that include only this one are device headers: no standard library, everything in
+// unnamed namespaces, because each is compiled for several instruction sets.
 #pragma once
 
 #ifdef __CUDACC__
@@ -88,7 +88,7 @@ PRIVML_DEVICE W spread(const W& ones) {
   return (ones << 8) - ones;
 }
 
-// second where a lane of mask is 0xff, first where it is zero.
+// second if a lane of mask is 0xff, first if it is zero.
 template <class W>
 PRIVML_DEVICE W select(const W& mask, const W& first, const W& second) {
   return first ^ ((first ^ second) & mask);

@@ -8,7 +8,7 @@
 namespace privml::threepc {
 namespace {
 
-constexpr i64 kLeast = 4096;  // elements that are worth a thread
+constexpr i64 kLeast = 4096;  // elements per thread at least
 
 PRIVML_TARGET_CLONES
 void selection_loop(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of F_p on byte lanes, 3 <= p <= 127: by folding for the Mersenne prime 127, by
 // Barrett's reduction for any other prime. Lanes never overflow into one another:
-//   Mersenne127: elements are 0..127 and 127 stands for 0; sums stay below 255. canonical() makes
+//   Mersenne127: elements are 0..127 and 127 also represents 0; sums stay below 255. canonical()
+//   makes
 //     127 a 0, which every zero test and every message needs.
 //   Barrett: elements are 0..p-1.
 // Products are reduced in halves of 16 bits. Barrett, for p of w bits and v < p^2: with

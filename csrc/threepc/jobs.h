@@ -24,7 +24,7 @@ struct SignField {
   int bits;
   u32 prime;
   int width;
-  bool barrett;  // Barrett's reduction even where prime is 127
+  bool barrett;  // Barrett's reduction even if prime is 127
 };
 
 struct DealJob {
@@ -56,7 +56,7 @@ struct OpenJob {
   const u8* first;  // `bits` rows each: the lists of parties 0 and 1
   const u8* second;
   i64 count;
-  u8* out;  // 1 where some entry is zero
+  u8* out;  // 1 if some entry is zero
 };
 
 // Where one group's part lies; a CUDA thread or a vector has one.

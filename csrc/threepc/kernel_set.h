@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each instruction set contributes: loops over super-blocks (fill) or groups [begin, end).
-// Call one only where the processor supports it.
+// Call one only if the processor supports it.
 #pragma once
 
 #include "threepc/jobs.h"

@@ -21,7 +21,7 @@ const KernelSet& kernels(KernelBackend backend) {
   return kPortableKernels;
 }
 
-constexpr i64 kLeast = 4;  // parts that are worth a thread
+constexpr i64 kLeast = 4;  // parts per thread at least
 
 template <class Job>
 void run(void (*loop)(const Job&, i64, i64), const Job& job, i64 parts, int threads) {

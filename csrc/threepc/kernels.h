@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the three-party engine on a CPU: the fastest instruction set the processor has,
-// over `threads` threads. The formulas are in the device headers (fill.h, sign.h, ring.h), the
-// records in jobs.h. All arrays are the caller's; results never overlap operands.
-// Every function throws InvalidArgument for parameters out of range before it writes anything.
+// The kernels of the three-party engine on a CPU: the fastest instruction set that the processor
+// supports, on `threads` threads. The formulas are in the device headers (fill.h, sign.h, ring.h),
+// the records in jobs.h. All arrays are the caller's; results never overlap operands. Every
+// function throws InvalidArgument for parameters out of range before it writes anything.
 #pragma once
 
 #include "base/types.h"

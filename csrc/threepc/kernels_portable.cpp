@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops on four quads, 128-bit vectors where the compiler has them.
+// Loops on four quads, 128-bit vectors if the compiler has them.
 #include "threepc/loops.h"
 
 namespace privml::threepc {

@@ -25,7 +25,7 @@ struct Shared {
   }
 };
 
-// Values of `bits` bits: all pairs where that is few, otherwise random ones.
+// Values of `bits` bits: all pairs if that is few, otherwise random ones.
 void draw_pairs(int bits, std::mt19937_64& random, Words& a, Words& b) {
   if (bits <= 5) {
     for (u64 x = 0; x < u64{1} << bits; ++x)
@@ -76,7 +76,7 @@ TEST(Ring, LookupsInSeveralTables) {
     for (i64 k = 0; k < kinds; ++k)
       for (int i = 0; i < 2 * size; ++i)
         turned.push_back(tables[k * size + (2 * size - 1 - i) % size]);
-    const int pairs = size <= 8 ? size * size : 4 * size;  // all of them where that is few
+    const int pairs = size <= 8 ? size * size : 4 * size;  // all of them if that is few
     for (int i = 0; i < pairs; ++i) {
       m.push_back(random() / size * size + static_cast<u64>(i % size));  // high bits are ignored
       r.push_back(static_cast<u64>(size <= 8 ? i / size : random() % size));

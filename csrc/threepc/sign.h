@@ -15,12 +15,13 @@
 //       pair ([v_i]_0 + rho_i, [v_i]_1 - rho_i) is a uniform pair with that sum, independent of
 //       all else. (Without rho their ratio would cancel w_i, and party 2, who dealt r~, would
 //       learn x.)
-//   (2) The values. Where t_i + bit is not zero, v_i is uniform over F_p without 0 because w_i is,
+//   (2) The values. If t_i + bit is not zero, v_i is uniform over F_p without 0 because w_i is,
 //       independently of everything. At most one entry is zero: place xi, where t_i is.
-//   (3) The order. By (2) only the place of the zero could tell anything, so the permutation needs
+//   (3) The order. By (2) only the place of the zero could reveal anything, so the permutation
+//   needs
 //       to be uniform on places, not on arrangements: a rotation by a uniform number of places
-//       sends xi to a uniform place, and leaves entries that are independent and alike.
-// Messages carry canonical elements; 127 for 0 would tell how a sum came about.
+//       sends xi to a uniform place, and leaves independent, identically distributed entries.
+// Messages carry canonical elements; 127 in place of 0 would reveal how a sum came about.
 // Source: MIZAR, Figures 3 and 4, corrected: r~ for 2^(l-1) - r^ (right for r^ = 0 too), one party
 // adds public terms, shares are re-randomised. Device header.
 #pragma once

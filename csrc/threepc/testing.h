@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three parties of a sign-bit extraction in one process, and what their lists hold.
+// Three parties of a sign-bit extraction in one process, and the contents of their lists.
 #pragma once
 
 #include <random>

@@ -53,7 +53,7 @@ inline void expect_cost_equals(const Outcome& outcome,
   }
 }
 
-// One protocol and the cost function that must foretell it.
+// One protocol and the cost function that must predict it.
 struct CostRow {
   std::function<void(Party&)> protocol;
   std::function<void(CostMeter&)> cost;

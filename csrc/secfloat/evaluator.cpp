@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "secfloat/steps.h"
+#include "secfloat/evaluator.h"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@
 
 namespace privml {
 
-FloatShares Steps::load(FloatView a, FloatFormat f, i64 begin) const {
+FloatShares Evaluator::load(FloatView a, FloatFormat f, i64 begin) const {
   FloatShares out{bits(n), bits(n), ring(n), ring(n)};
   local(n, [&](i64 i) {
     out.zero[i] = a.zero[begin + i] & 1;
@@ -31,7 +31,7 @@ FloatShares Steps::load(FloatView a, FloatFormat f, i64 begin) const {
   return out;
 }
 
-void Steps::store(const FloatShares& a, FloatSpan out, i64 begin) const {
+void Evaluator::store(const FloatShares& a, FloatSpan out, i64 begin) const {
   local(n, [&](i64 i) {
     out.zero[begin + i] = a.zero[i];
     out.sign[begin + i] = a.sign[i];
@@ -40,7 +40,7 @@ void Steps::store(const FloatShares& a, FloatSpan out, i64 begin) const {
   });
 }
 
-BitShares Steps::and_bits(const BitShares& a, const BitShares& b) {
+BitShares Evaluator::and_bits(const BitShares& a, const BitShares& b) {
   BitShares out = bits(a.count);
   if (meter_ != nullptr) {
     cost_and_bits(*meter_, a.count);
@@ -50,19 +50,19 @@ BitShares Steps::and_bits(const BitShares& a, const BitShares& b) {
   return out;
 }
 
-BitShares Steps::or_bits(const BitShares& a, const BitShares& b) {
+BitShares Evaluator::or_bits(const BitShares& a, const BitShares& b) {
   BitShares out = and_bits(a, b);
   local(a.count, [&](i64 i) { out[i] ^= a[i] ^ b[i]; });
   return out;
 }
 
-BitShares Steps::negated(BitShares a) const {
+BitShares Evaluator::negated(BitShares a) const {
   if (first())
     for (u8& bit : a.values) bit ^= 1;
   return a;
 }
 
-Carries Steps::carries(const RingShares& x, int bits, int split, bool equality) {
+Carries Evaluator::carries(const RingShares& x, int bits, int split, bool equality) {
   const ComparisonShape shape{bits, split, equality};
   Carries out{this->bits(x.count), this->bits(x.count), this->bits(x.count)};
   if (meter_ != nullptr) {
@@ -82,7 +82,7 @@ Carries Steps::carries(const RingShares& x, int bits, int split, bool equality) 
   return out;
 }
 
-BitShares Steps::most_significant_bit(const RingShares& x, int bits) {
+BitShares Evaluator::most_significant_bit(const RingShares& x, int bits) {
   BitShares out = this->bits(x.count);
   if (meter_ != nullptr) {
     cost_most_significant_bit(*meter_, x.count, bits);
@@ -92,7 +92,7 @@ BitShares Steps::most_significant_bit(const RingShares& x, int bits) {
   return out;
 }
 
-BitShares Steps::equal_zero(const RingShares& x, int bits) {
+BitShares Evaluator::equal_zero(const RingShares& x, int bits) {
   BitShares out = this->bits(x.count);
   if (meter_ != nullptr) {
     cost_equal_zero(*meter_, x.count, bits);
@@ -130,8 +130,8 @@ void append_difference(std::span<const u8> bits, std::span<const u8> random,
 
 }  // namespace
 
-Selected Steps::select(std::span<const Selection> selections,
-                       std::span<const Conversion> conversions) {
+Selected Evaluator::select(std::span<const Selection> selections,
+                           std::span<const Conversion> conversions) {
   Selected out;
   for (const Selection& one : selections) out.selections.push_back(ring(one.values.count));
   for (const Conversion& one : conversions) out.conversions.push_back(ring(one.bits.count));
@@ -189,15 +189,15 @@ Selected Steps::select(std::span<const Selection> selections,
   return out;
 }
 
-RingShares Steps::select(const BitShares& bits, const RingShares& values, int width) {
+RingShares Evaluator::select(const BitShares& bits, const RingShares& values, int width) {
   return std::move(select({{bits, values, values.count / bits.count, width}}, {}).selections[0]);
 }
 
-RingShares Steps::to_ring(const BitShares& bits, int width) {
+RingShares Evaluator::to_ring(const BitShares& bits, int width) {
   return std::move(select({}, {{bits, width}}).conversions[0]);
 }
 
-RingShares Steps::truncate_reduce(const RingShares& x, int bits, int shift) {
+RingShares Evaluator::truncate_reduce(const RingShares& x, int bits, int shift) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_truncate_reduce(*meter_, x.count, bits, shift);
@@ -207,7 +207,7 @@ RingShares Steps::truncate_reduce(const RingShares& x, int bits, int shift) {
   return out;
 }
 
-RingShares Steps::extend_nonnegative(const RingShares& x, int from, int to) {
+RingShares Evaluator::extend_nonnegative(const RingShares& x, int from, int to) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_extend_nonnegative(*meter_, x.count, from, to);
@@ -217,7 +217,8 @@ RingShares Steps::extend_nonnegative(const RingShares& x, int from, int to) {
   return out;
 }
 
-RingShares Steps::extend_shared_msb(const RingShares& x, int from, const BitShares& msb, int to) {
+RingShares Evaluator::extend_shared_msb(const RingShares& x, int from, const BitShares& msb,
+                                        int to) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_extend_shared_msb(*meter_, x.count, from, to);
@@ -227,7 +228,7 @@ RingShares Steps::extend_shared_msb(const RingShares& x, int from, const BitShar
   return out;
 }
 
-RingShares Steps::extend_known_msb(const RingShares& x, int from, u8 msb, int to) {
+RingShares Evaluator::extend_known_msb(const RingShares& x, int from, u8 msb, int to) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_extend_known_msb(*meter_, x.count, from, to);
@@ -237,7 +238,7 @@ RingShares Steps::extend_known_msb(const RingShares& x, int from, u8 msb, int to
   return out;
 }
 
-RingShares Steps::extend_bounded(const RingShares& x, int bits, u64 bound, int to) {
+RingShares Evaluator::extend_bounded(const RingShares& x, int bits, u64 bound, int to) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_extend_bounded(*meter_, x.count, bits, bound, to);
@@ -247,9 +248,9 @@ RingShares Steps::extend_bounded(const RingShares& x, int bits, u64 bound, int t
   return out;
 }
 
-RingShares Steps::multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
-                           FactorFormat y_format, int ell, const BitShares* x_msb,
-                           const BitShares* y_msb) {
+RingShares Evaluator::multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
+                               FactorFormat y_format, int ell, const BitShares* x_msb,
+                               const BitShares* y_msb) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_multiply(*meter_, x.count, x_format, y_format, ell);
@@ -263,7 +264,7 @@ RingShares Steps::multiply(const RingShares& x, FactorFormat x_format, const Rin
 }
 
 // The carry of the lowest bits is their product.
-RingShares Steps::halve(const RingShares& x, int bits) {
+RingShares Evaluator::halve(const RingShares& x, int bits) {
   RingShares out = ring(x.count);
   if (meter_ != nullptr) {
     cost_draw_private_product(*meter_, x.count);
@@ -279,7 +280,7 @@ RingShares Steps::halve(const RingShares& x, int bits) {
 }
 
 // x0^2 + x1^2 + 2 x0 x1.
-RingShares Steps::square(const RingShares& x, int bits) {
+RingShares Evaluator::square(const RingShares& x, int bits) {
   RingShares out = ring(x.count);
   const KnownFormat format{bits - 1, false};
   if (meter_ != nullptr) {
@@ -292,7 +293,7 @@ RingShares Steps::square(const RingShares& x, int bits) {
   return out;
 }
 
-Steps::Split Steps::split_number(const RingShares& x, int bits, int shift, int low_bits) {
+Evaluator::Split Evaluator::split_number(const RingShares& x, int bits, int shift, int low_bits) {
   Split out{ring(x.count), ring(x.count)};
   if (meter_ != nullptr) {
     cost_split_number(*meter_, x.count, bits, shift, low_bits);
@@ -302,8 +303,8 @@ Steps::Split Steps::split_number(const RingShares& x, int bits, int shift, int l
   return out;
 }
 
-RingShares Steps::multiply_word(const RingShares& factor, int factor_bits, const RingShares& u,
-                                int ell) {
+RingShares Evaluator::multiply_word(const RingShares& factor, int factor_bits, const RingShares& u,
+                                    int ell) {
   RingShares out = ring(u.count);
   if (meter_ != nullptr) {
     cost_multiply_word(*meter_, u.count, {factor_bits, false}, ell);
@@ -313,8 +314,8 @@ RingShares Steps::multiply_word(const RingShares& factor, int factor_bits, const
   return out;
 }
 
-RingShares Steps::linear_words(const LinearShape& shape, const RingShares& constant,
-                               const RingShares& factor, const RingShares& u) {
+RingShares Evaluator::linear_words(const LinearShape& shape, const RingShares& constant,
+                                   const RingShares& factor, const RingShares& u) {
   RingShares out = ring(u.count);
   if (meter_ != nullptr) {
     cost_linear_words(*meter_, u.count, shape);
@@ -324,7 +325,7 @@ RingShares Steps::linear_words(const LinearShape& shape, const RingShares& const
   return out;
 }
 
-RingShares Steps::word_to_ring(const RingShares& word, WordFormat format, int ell) {
+RingShares Evaluator::word_to_ring(const RingShares& word, WordFormat format, int ell) {
   RingShares out = ring(word.count);
   if (meter_ != nullptr) {
     cost_word_to_ring(*meter_, word.count, format, ell);
@@ -334,8 +335,8 @@ RingShares Steps::word_to_ring(const RingShares& word, WordFormat format, int el
   return out;
 }
 
-RingShares Steps::lookup_xor(std::span<const u64> table, const RingShares& index, int index_bits,
-                             int width) {
+RingShares Evaluator::lookup_xor(std::span<const u64> table, const RingShares& index,
+                                 int index_bits, int width) {
   RingShares out = ring(index.count);
   if (meter_ != nullptr) {
     cost_lookup_xor(*meter_, index.count, index_bits, width);
@@ -345,7 +346,7 @@ RingShares Steps::lookup_xor(std::span<const u64> table, const RingShares& index
   return out;
 }
 
-BitShares Steps::most_significant_nonzero_bit(const RingShares& x, int bits) {
+BitShares Evaluator::most_significant_nonzero_bit(const RingShares& x, int bits) {
   BitShares out = this->bits(x.count * bits);
   if (meter_ != nullptr) {
     cost_most_significant_nonzero_bit(*meter_, x.count, bits);
@@ -355,7 +356,7 @@ BitShares Steps::most_significant_nonzero_bit(const RingShares& x, int bits) {
   return out;
 }
 
-RingShares Steps::one_hot_select(const BitShares& one_hot, std::span<const u64> table) {
+RingShares Evaluator::one_hot_select(const BitShares& one_hot, std::span<const u64> table) {
   RingShares out = ring(one_hot.count / std::ssize(table));
   if (party_ != nullptr) privml::one_hot_select(one_hot, table, out.values);
   return out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and plans that are made once per pair of formats. They are functions of public formats
-// alone, so keeping them changes no result and tells nothing.
+// Tables and plans are made once per pair of formats. They depend on public formats only, so
+// caching them changes no result and reveals nothing.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@
 namespace privml {
 
 template <class Plan>
-class Remembered {
+class PlanCache {
  public:
-  // The plan of function number `function` for these formats; `make` makes it the first time. What
-  // it throws goes to the caller.
+  // The plan of function number `function` for these formats; `make` makes it at the first call.
+  // Exceptions of `make` go to the caller.
   std::shared_ptr<const Plan> get(int function, FixedFormat in, FixedFormat out,
                                   const std::function<Plan()>& make) {
     const std::scoped_lock lock(mutex_);

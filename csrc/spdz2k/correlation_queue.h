@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Correlations of one kind in stock: columns of shares that are taken out in the order in which
-// they were put in, each once, and wiped behind.
+// A queue of correlations of one kind, in columns of shares: first in, first out. Each correlation
+// is used once and then wiped.
 #pragma once
 
 #include <utility>
@@ -11,11 +11,11 @@
 namespace privml::spdz2k {
 
 template <class R>
-class Shelf {
+class CorrelationQueue {
  public:
   // One correlation is words[c] shares in each column c of numbers, and one in each of `bits`
   // columns of bits.
-  Shelf(std::vector<i64> words, int bits)
+  CorrelationQueue(std::vector<i64> words, int bits)
       : per_(std::move(words)), words_(per_.size()), bits_(bits) {}
 
   i64 available() const { return last_ - first_; }

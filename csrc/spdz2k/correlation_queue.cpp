@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spdz2k/shelf.h"
+#include "spdz2k/correlation_queue.h"
 
 #include <algorithm>
 #include <cstring>
@@ -26,7 +26,7 @@ void wipe_part(Words& words, i64 first, i64 n) {
 }  // namespace
 
 template <class R>
-void Shelf<R>::add(i64 n) {
+void CorrelationQueue<R>::add(i64 n) {
   const i64 stock = available();
   for_each_column([&](auto& column, i64 per) {
     move_to_front(column.value, first_ * per, last_ * per, (stock + n) * per);
@@ -37,8 +37,8 @@ void Shelf<R>::add(i64 n) {
 }
 
 template <class R>
-void Shelf<R>::drop(i64 n) {
-  expect(0 <= n && n <= available(), "shelf: fewer correlations in stock");
+void CorrelationQueue<R>::drop(i64 n) {
+  expect(0 <= n && n <= available(), "correlation queue: fewer correlations in stock");
   for_each_column([&](auto& column, i64 per) {
     wipe_part(column.value, first_ * per, n * per);
     wipe_part(column.mac, first_ * per, n * per);
@@ -47,7 +47,7 @@ void Shelf<R>::drop(i64 n) {
 }
 
 template <class R>
-i64 Shelf<R>::bytes(i64 n) const {
+i64 CorrelationQueue<R>::bytes(i64 n) const {
   i64 words = 0;
   for (const i64 per : per_) words += per;
   const i64 bits = std::ssize(bits_);
@@ -55,13 +55,13 @@ i64 Shelf<R>::bytes(i64 n) const {
 }
 
 template <class R>
-bool Shelf<R>::fits(i64 n, i64 size) const {
+bool CorrelationQueue<R>::fits(i64 n, i64 size) const {
   return 0 <= n && n <= size / bytes(1) && size == bytes(n);  // no product beyond `size`
 }
 
 template <class R>
-void Shelf<R>::take_bytes(i64 n, MutableBytes out) {
-  expect(n <= available() && fits(n, std::ssize(out)), "shelf: wrong number of bytes");
+void CorrelationQueue<R>::take_bytes(i64 n, MutableBytes out) {
+  expect(n <= available() && fits(n, std::ssize(out)), "correlation queue: wrong number of bytes");
   u8* at = out.data();
   for_each_column([&](const auto& column, i64 per) {
     for (const auto* words : {&column.value, &column.mac}) {
@@ -74,8 +74,8 @@ void Shelf<R>::take_bytes(i64 n, MutableBytes out) {
 }
 
 template <class R>
-void Shelf<R>::put_bytes(i64 n, Bytes in) {
-  expect(fits(n, std::ssize(in)), "shelf: wrong number of bytes");
+void CorrelationQueue<R>::put_bytes(i64 n, Bytes in) {
+  expect(fits(n, std::ssize(in)), "correlation queue: wrong number of bytes");
   add(n);
   const u8* at = in.data();
   for_each_column([&](auto& column, i64 per) {
@@ -87,7 +87,7 @@ void Shelf<R>::put_bytes(i64 n, Bytes in) {
   });
 }
 
-#define PRIVML_INSTANTIATE(R) template class Shelf<R>;
+#define PRIVML_INSTANTIATE(R) template class CorrelationQueue<R>;
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a protocol, run by a party or walked through on a meter: an algorithm is written
-// once and is its own cost function.
+// Evaluates the operations of a protocol at a party, or counts their cost on a meter: an algorithm
+// is written once and is its own cost function.
 //
-// On a meter arrays of shares hold nothing, so that local loops (local(), map()) do nothing. Steps
-// that are independent share flights where one call takes
-// several. Sources and costs of a step: the header of twopc that it names.
+// On a meter, arrays of shares are empty and local loops (local(), map()) do nothing. Independent
+// operations share flights if one call takes several of them. The header of twopc named above an
+// operation gives its functionality, source and cost.
 #pragma once
 
 #include <initializer_list>
@@ -38,10 +38,10 @@ struct Selected {
   std::vector<RingShares> selections, conversions;
 };
 
-class Steps {
+class Evaluator {
  public:
-  Steps(Party& party, i64 n) : n(n), party_(&party) {}
-  Steps(CostMeter& meter, i64 n) : n(n), meter_(&meter) {}
+  Evaluator(Party& party, i64 n) : n(n), party_(&party) {}
+  Evaluator(CostMeter& meter, i64 n) : n(n), meter_(&meter) {}
 
   const i64 n;  // numbers that this call works on
 
@@ -118,9 +118,9 @@ class Steps {
   // nonzero_bit.h: one_hot[i * bits + j]; none set for zero.
   BitShares most_significant_nonzero_bit(const RingShares& x, int bits);
   RingShares one_hot_select(const BitShares& one_hot, std::span<const u64> table);  // local
-  // A step that is not among these: run(party) or cost(meter).
+  // Any other operation: run(party) or cost(meter).
   template <class Run, class Cost>
-  void step(Run&& run, Cost&& cost) {
+  void call(Run&& run, Cost&& cost) {
     if (meter_ != nullptr) {
       cost(*meter_);
     } else {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exponential of what is below zero, as the functions share it: digits, tables, products.
+// e^-a for a >= 0 by digits, tables and products; several functions use it.
 //
 // Functionality  a in Z_{2^bits}, read as unsigned; out ~ 2^out_scale * e^(-a / 2^scale) in
 //                Z_{2^out_bits}.
 // Method         digits of at most 8 bits, one table each (to the nearest); the entries stay
 //                exclusive-or shared and are multiplied from the most significant digit down, each
-//                product rounded. A table near 1 is looked up as its distance from 1, which has
-//                fewer bits. Where the value vanishes for a >= 2^covered, the higher bits of a are
-//                only tested for zero. From the third digit on the words carry guard bits.
+//                product rounded. A table of values near 1 holds their distances from 1,
+//                which have fewer bits. If the value rounds to zero for a >= 2^covered, the higher
+//                bits of a are only tested for zero. With three digits or more the words have guard
+//                bits.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           per digit one lookup_xor, between digits one truncate_reduce; per product one
@@ -22,8 +23,8 @@
 
 namespace privml {
 
-// A digit's table as it is looked up: entry j is the value, or 2^precision less the value.
-struct DecayDigit {
+// The table of one digit: entry j is the value, or 2^precision - value if `complement`.
+struct ExponentialDigit {
   int offset;
   int bits;
   std::vector<u64> entries;
@@ -31,18 +32,18 @@ struct DecayDigit {
   bool complement;
 };
 
-struct Decay {
+struct NegativeExponential {
   int bits;
   int covered;    // bits that are looked up
   int precision;  // of the tables
   int out_scale;
   int out_bits;
-  std::vector<DecayDigit> digits;  // least significant first
+  std::vector<ExponentialDigit> digits;  // least significant first
 
   int top() const { return static_cast<int>(digits.size()) - 1; }
 };
 
-struct DecayShape {
+struct NegativeExponentialShape {
   int bits;                    // 1..33
   int scale;                   // 0..30
   int out_scale;               // 0..31
@@ -50,12 +51,14 @@ struct DecayShape {
   u128 start = u128{1} << 64;  // 2^64 times the value at 0
   bool below_one = false;      // the value at 0 is a little less than 1, so out < 2^out_scale
 };
-Decay plan_decay(const DecayShape& shape);
+NegativeExponential plan_negative_exponential(const NegativeExponentialShape& shape);
 
-void clear_decay(const Decay& plan, std::span<const u64> a, std::span<u64> out);
+void clear_negative_exponential(const NegativeExponential& plan, std::span<const u64> a,
+                                std::span<u64> out);
 
 // One chunk; a and out may be the same.
-void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u64> out);
-void cost_decay(CostMeter& meter, const Decay& plan, i64 n);
+void negative_exponential(Party& party, const NegativeExponential& plan, std::span<const u64> a,
+                          std::span<u64> out);
+void cost_negative_exponential(CostMeter& meter, const NegativeExponential& plan, i64 n);
 
 }  // namespace privml

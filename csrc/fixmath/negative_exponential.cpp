@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fixmath/decay.h"
+#include "fixmath/negative_exponential.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,7 +22,7 @@ constexpr int kLargestDigit = 8;
 constexpr int kMostPrecision = 31;  // products stay below 2^64
 
 // Bits of `a` beyond which the value rounds to zero.
-int vanishing_bits(const DecayShape& shape) {
+int vanishing_bits(const NegativeExponentialShape& shape) {
   int bits = 1;
   while (bits < shape.bits &&
          exponential_fraction(u64{1} << bits, shape.scale) >> (63 - shape.out_scale) != 0)
@@ -30,7 +30,7 @@ int vanishing_bits(const DecayShape& shape) {
   return bits;
 }
 
-DecayDigit make_digit(std::vector<u64> entries, const ExponentialTable& table, bool top) {
+ExponentialDigit make_digit(std::vector<u64> entries, const ExponentialTable& table, bool top) {
   const u64 one = u64{1} << table.precision;
   const auto [least, most] = std::ranges::minmax(entries);
   const bool complement = !top && std::bit_width(one - least) < std::bit_width(most);
@@ -41,34 +41,36 @@ DecayDigit make_digit(std::vector<u64> entries, const ExponentialTable& table, b
 }
 
 // What the product with digit i, counted down, drops: guard bits go with the last.
-int dropped(const Decay& plan, int i) {
+int dropped(const NegativeExponential& plan, int i) {
   return plan.precision + (i == 0 ? plan.precision - plan.out_scale : 0);
 }
 
-u64 half(const Decay& plan, int i) {
+u64 half(const NegativeExponential& plan, int i) {
   return dropped(plan, i) == 0 ? 0 : u64{1} << (dropped(plan, i) - 1);
 }
 
 // Bits of the ring after the product with digit i: between products one more than the value has,
 // so that the top bit is known; at the end the output's, unless these are so many that an extension
 // is cheaper.
-int reduced_bits(const Decay& plan, int i) {
+int reduced_bits(const NegativeExponential& plan, int i) {
   if (i > 0) return plan.precision + 2;
   const bool direct = plan.out_bits <= plan.out_scale + 4 && plan.out_bits + dropped(plan, 0) <= 64;
   return direct ? plan.out_bits : plan.out_scale + 2;
 }
 
-int product_bits(const Decay& plan, int i) { return reduced_bits(plan, i) + dropped(plan, i); }
+int product_bits(const NegativeExponential& plan, int i) {
+  return reduced_bits(plan, i) + dropped(plan, i);
+}
 
 // The top entry in a ring with one bit to spare.
-int first_bits(const Decay& plan) {
+int first_bits(const NegativeExponential& plan) {
   return plan.top() == 0 ? plan.out_bits : plan.digits[plan.top()].entry_bits + 1;
 }
 
-WordFormat word(const DecayDigit& digit) { return {digit.entry_bits, false}; }
+WordFormat word(const ExponentialDigit& digit) { return {digit.entry_bits, false}; }
 
 // Digits of the looked-up part, most significant first needed; two need one carry only.
-std::vector<Words> cut(Party& party, const Decay& plan, std::span<const u64> a) {
+std::vector<Words> cut(Party& party, const NegativeExponential& plan, std::span<const u64> a) {
   const i64 n = std::ssize(a), count = std::ssize(plan.digits);
   std::vector<Words> parts(count, Words(n));
   const int size = plan.digits[0].bits;
@@ -83,16 +85,16 @@ std::vector<Words> cut(Party& party, const Decay& plan, std::span<const u64> a) 
   return parts;
 }
 
-void cost_cut(CostMeter& meter, const Decay& plan, i64 n) {
+void cost_cut(CostMeter& meter, const NegativeExponential& plan, i64 n) {
   const int size = plan.digits[0].bits;
   if (plan.top() == 1) cost_truncate_reduce(meter, n, plan.covered, size);
   if (plan.top() > 1) cost_digits(meter, n, plan.covered, size);
 }
 
 // value in Z_{2^from} times the digit's entry: rounded, in Z_{2^reduced_bits}.
-void multiply_digit(Party& party, const Decay& plan, int i, std::span<const u64> entry, int from,
-                    Words& value) {
-  const DecayDigit& digit = plan.digits[i];
+void multiply_digit(Party& party, const NegativeExponential& plan, int i,
+                    std::span<const u64> entry, int from, Words& value) {
+  const ExponentialDigit& digit = plan.digits[i];
   const int ell = product_bits(plan, i);
   Words wide(value.size()), product(value.size());
   extend_nonnegative(party, value, from, ell, wide);
@@ -105,7 +107,8 @@ void multiply_digit(Party& party, const Decay& plan, int i, std::span<const u64>
   truncate_reduce(party, product, ell, dropped(plan, i), value);
 }
 
-void cost_multiply_digit(CostMeter& meter, const Decay& plan, int i, int from, i64 n) {
+void cost_multiply_digit(CostMeter& meter, const NegativeExponential& plan, int i, int from,
+                         i64 n) {
   const int ell = product_bits(plan, i);
   cost_extend_nonnegative(meter, n, from, ell);
   cost_multiply_word(meter, n, word(plan.digits[i]), ell);
@@ -114,8 +117,8 @@ void cost_multiply_digit(CostMeter& meter, const Decay& plan, int i, int from, i
 
 }  // namespace
 
-Decay plan_decay(const DecayShape& shape) {
-  Decay plan;
+NegativeExponential plan_negative_exponential(const NegativeExponentialShape& shape) {
+  NegativeExponential plan;
   plan.bits = shape.bits;
   plan.covered = std::min(shape.bits, std::max(vanishing_bits(shape), 2 * kLargestDigit));
   plan.out_scale = shape.out_scale;
@@ -140,12 +143,13 @@ Decay plan_decay(const DecayShape& shape) {
   return plan;
 }
 
-void clear_decay(const Decay& plan, std::span<const u64> a, std::span<u64> out) {
+void clear_negative_exponential(const NegativeExponential& plan, std::span<const u64> a,
+                                std::span<u64> out) {
   for (std::size_t k = 0; k < a.size(); ++k) {
     const u64 value = a[k] & low_mask(plan.bits);
     u64 product = 0;
     for (int i = plan.top(); i >= 0; --i) {
-      const DecayDigit& digit = plan.digits[i];
+      const ExponentialDigit& digit = plan.digits[i];
       u64 entry = digit.entries[(value >> digit.offset) & low_mask(digit.bits)];
       if (digit.complement) entry = (u64{1} << plan.precision) - entry;
       product = i == plan.top() ? entry : (product * entry + half(plan, i)) >> dropped(plan, i);
@@ -154,7 +158,8 @@ void clear_decay(const Decay& plan, std::span<const u64> a, std::span<u64> out) 
   }
 }
 
-void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u64> out) {
+void negative_exponential(Party& party, const NegativeExponential& plan, std::span<const u64> a,
+                          std::span<u64> out) {
   const i64 n = std::ssize(a);
   const std::vector<Words> parts = cut(party, plan, a);
   std::vector<Words> entries(plan.digits.size(), Words(n));
@@ -180,10 +185,11 @@ void decay(Party& party, const Decay& plan, std::span<const u64> a, std::span<u6
   extend_nonnegative(party, value, bits, plan.out_bits, out);
 }
 
-void cost_decay(CostMeter& meter, const Decay& plan, i64 n) {
+void cost_negative_exponential(CostMeter& meter, const NegativeExponential& plan, i64 n) {
   cost_cut(meter, plan, n);
   std::vector<TableShape> shapes;
-  for (const DecayDigit& digit : plan.digits) shapes.push_back({digit.bits, digit.entry_bits});
+  for (const ExponentialDigit& digit : plan.digits)
+    shapes.push_back({digit.bits, digit.entry_bits});
   cost_lookups_xor(meter, n, shapes);
   int bits = first_bits(plan);
   cost_word_to_ring(meter, n, word(plan.digits[plan.top()]), bits);
