@@ -3,7 +3,7 @@
 //
 // A target returns for every input, whatever the bytes: it throws nothing (what a peer may cause is
 // caught within), reads nothing out of bounds, allocates no more than the protocol's public sizes
-// ask for, and ends. docs/fuzzing.md says how the targets are run.
+// ask for, and ends. docs/testing.md says how the targets are run.
 #pragma once
 
 #include <span>

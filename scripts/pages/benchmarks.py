@@ -131,8 +131,7 @@ def floats() -> Section:
     files = ["secfloat-softspoken-k4-loopback", "secfloat-silent-loopback"]
     text = facts(
         "privml bench suite=secfloat", files, ["sci"],
-        "float32, 10,000 at once. What is computed, and how exactly: [floating-point numbers](../floating-point.md), "
-        "[functions](../floating-point-functions.md).",
+        "float32, 10,000 at once. What is computed and how exactly: [floating-point numbers](../floating-point.md).",
     )  # fmt: skip
     lines, chart = _against_library(files, "floats", "operation")
     text += lines + picture("floats", "Bytes of floating-point operations beside the published library")

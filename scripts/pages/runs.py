@@ -18,7 +18,7 @@ def pages() -> dict[str, str]:
     """The pages with their tables as the results have them."""
     tables = {
         "faults.md": {"outcomes of faults": faults.outcomes(lines_of("faults")), "long runs": long_runs()},
-        "fuzzing.md": {"runs of the targets": fuzzing()},
+        "testing.md": {"runs of the targets": fuzzing()},
     }
     return {page: with_tables((ROOT / "docs" / page).read_text(), named) for page, named in tables.items()}
 
