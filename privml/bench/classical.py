@@ -94,7 +94,7 @@ def query(converted: Program, values: torch.Tensor, engine: str, repeats: int, s
             label = _once(converted, session, values)
             runs.append((time.perf_counter() - start, session.ledger.snapshot() - before))
             if not torch.equal(label, first):
-                raise ArithmeticError(f"{engine} gave two answers to one query")
+                raise ArithmeticError(f"{engine} gave different results for the same query")
     seconds, costs = zip(*runs, strict=True)
     counts: Snapshot = costs[0]
     return {

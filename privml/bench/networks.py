@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Networks of the literature in shape, with random weights, and what they cost: SiRNN's benchmarks (section VI)."""
+"""Networks with the shapes of the literature and random weights, and their costs: SiRNN's benchmarks (section VI)."""
 
 from __future__ import annotations
 

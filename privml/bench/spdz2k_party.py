@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One party of a measurement of the actively secure engine: ``spdz2k_party.py rank port task-as-json``; prints one JSON
-line. Loads the compiled core alone."""
+line. Loads only the compiled core."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def alone(channel: Any, session: Session, action: Action) -> dict[str, Any]:
 
 
 def later(runs: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The run of middle length, but for the first where there are others."""
+    """The run of median length, without the first if there are others."""
     return median(runs[1:] or runs) if runs else None
 
 

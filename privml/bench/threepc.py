@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the three parties of one measurement as processes of their own and merges what they report."""
+"""Starts the three parties of one measurement as processes and merges their reports."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from privml.engines.base import Operand, Share
 from privml.engines.composed import segmented
 from privml.formats import FixedPoint
 
-# Seconds by layer where the call has layers.
+# Seconds by layer if the call has layers.
 Action = Callable[[], dict[str, float] | None]
 # Fractional bits by ring, those of the published figures.
 SCALES = {32: 13, 64: 26}

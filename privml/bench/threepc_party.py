@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One of the three parties of a measurement, run as a script: ``threepc_party.py rank ports task-as-json``.
 
-Prints "port N" where it listens, and at the end one JSON line: seconds, bytes and depth per phase, peak memory.
+Prints "port N" if it listens, and at the end one JSON line: seconds, bytes and depth per phase, peak memory.
 """
 
 from __future__ import annotations

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shipped models under secure inference beside the clear: measurements, and the cards, page and report made of them."""
+"""Compares secure with clear inference of the shipped models: measurements, cards, the page and the report."""

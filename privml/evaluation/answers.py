@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model's answers in the clear and in secret, and how far they are apart."""
+"""A model's outputs in the clear and in secret, and their difference."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def clear_outputs(module: torch.nn.Module | str, inputs: torch.Tensor) -> Output
 
 
 def plain_outputs(program: Program, inputs: torch.Tensor, **settings: Any) -> Outputs:
-    """The same in the program's formats, on the plain engine; OverflowDetected where a value is beyond them."""
+    """The same in the program's formats, on the plain engine; OverflowDetected if a value is beyond them."""
     formats = {name: getattr(program.numerics, name) for name in ("bits", "scale", "exp", "floating", "dot")}
     with privml.local("plain", **formats, **settings) as session:
         outputs = program.run(session, inputs)
@@ -63,7 +63,7 @@ def compared(found: Sequence[torch.Tensor], clear: Sequence[torch.Tensor], truth
 
 
 def errors(program: Program, found: Outputs, clear: Outputs) -> Errors | None:
-    """Of the first output of real numbers; None where all are labels."""
+    """Of the first output of real numbers; None if all are labels."""
     place = next((i for i, spec in enumerate(program.outputs) if isinstance(spec.format, (FixedPoint, Float))), None)
     if place is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The generated part of a model's card, between two markers; what people wrote around it stays."""
+"""The generated part of a model's card, between two markers; the text around it is kept."""
 
 from __future__ import annotations
 

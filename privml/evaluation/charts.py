@@ -38,7 +38,7 @@ class LogAxis:
 
 @dataclass(frozen=True)
 class Point:
-    """``kind``: its class; ``text``: what it tells when pointed at."""
+    """``kind``: its class; ``text``: its tooltip."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ LEFT, RIGHT, TOP, BOTTOM = 54, 12, 12, 44
 
 
 def scatter(points: Sequence[Point], across: str, up: str, text: Callable[[float], str]) -> str:
-    """Both axes alike and logarithmic, with the diagonal."""
+    """Both axes logarithmic with the same range, and the diagonal."""
     axis = LogAxis.around([value for point in points for value in (point.x, point.y)])
     wide, high = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators have in common, for pictures with few colours."""
+"""Families of operators, for charts with few colours."""
 
 from __future__ import annotations
 

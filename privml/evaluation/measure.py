@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One model under one engine on one network: run beside the clear model, and beside what it was predicted to cost."""
+"""One model under one engine on one network: compared with the clear model and with its predicted cost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CHUNK = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """``rows``: of one query, fewer where more than ``largest`` bytes would be sent; a query that even then sends more,
+    """``rows``: of one query, fewer if more than ``largest`` bytes would be sent; a query that even then sends more,
     or whose messages take longer than ``patience`` seconds, is predicted but not run. ``repeats``: runs of that query,
     of which the record has the one of median time. ``numerics``: for all models in place of their own. ``network``:
     name, delay_ms, bandwidth_mbps. ``ring``: of engine ``active``."""
@@ -226,7 +226,7 @@ def _plain_cost(prepared: Prepared, settings: Settings) -> Cost | None:
 
 
 def cost(ledgers: list[dict[str, Any]], seconds: float) -> Cost:
-    """``ledgers`` by rank; depth and seconds are the client's, who is party 1."""
+    """``ledgers`` by rank; depth and seconds are those of the client, party 1."""
     client = ledgers[1]["total"]
     phases = {p: Phase(sent(ledgers, (p,)), client[p]["depth"], client[p]["seconds"]) for p in PHASES}
     return Cost(**phases, seconds=seconds)
@@ -281,7 +281,7 @@ def numbers(program: Program) -> str:
 
 @cache
 def machine() -> dict[str, Any]:
-    """Where and when, for whoever reads the figures later."""
+    """The machine and the time of a measurement."""
     return {
         "time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
         "revision": revision(),
@@ -300,7 +300,7 @@ def processor() -> str:
 
 
 def revision() -> str:
-    """The commit of the checkout; empty where there is none."""
+    """The commit of the checkout; empty if there is none."""
     command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report: one HTML file that asks nothing of anybody else."""
+"""The report: one HTML file that loads nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def document(records: Sequence[Record]) -> str:
         time_scatter=time_scatter(zoo, classes),
         histogram=charts.histogram,
         engines=engines(zoo),
-        foretold=foretold(zoo),
+        all_predicted=all_predicted(zoo),
     )
 
 
@@ -151,9 +151,9 @@ def bytes_scatter(zoo: Zoo, classes: dict[str, str]) -> str:
 
 
 def time_scatter(zoo: Zoo, classes: dict[str, str]) -> str:
-    """Against the predicted time of the whole query, where every run has one, else against that of its messages."""
+    """Against the predicted time of the whole query if every run has one, else against that of its messages."""
     runs = [record for record in zoo.runs if record.measured and record.messages_seconds is not None]
-    whole = foretold(zoo)
+    whole = all_predicted(zoo)
     points = []
     for record in runs:
         predicted = record.predicted_seconds if whole else record.messages_seconds
@@ -164,7 +164,7 @@ def time_scatter(zoo: Zoo, classes: dict[str, str]) -> str:
     return charts.scatter(points, across, "measured", words.duration) if points else ""
 
 
-def foretold(zoo: Zoo) -> bool:
+def all_predicted(zoo: Zoo) -> bool:
     """Whether the time of every measured run was predicted."""
     return all(record.predicted_seconds for record in zoo.runs if record.measured)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one evaluation found, as plain data: one JSON line per model, engine and network."""
+"""The results of one evaluation, as plain data: one JSON line per model, engine and network."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Cost:
-    """One query of a batch; ``seconds``: from handshake to answer, 0 where it is not known."""
+    """One query of a batch; ``seconds``: from handshake to answer, 0 if not known."""
 
     setup: Phase = Phase()
     preprocess: Phase = Phase()
@@ -83,11 +83,11 @@ class Errors:
 
 @dataclass(frozen=True)
 class Record:
-    """``predicted``: from the cost functions; ``measured``: None where the query was not run, being too large.
+    """``predicted``: from the cost functions; ``measured``: None if the query was too large to run.
     ``exact``: whether both agree at every party and phase, in each direction and in depth. ``differing``: outputs that
     are not those of the plain engine, which computes with the same formats; ``layers``: of the measured run if there is
     one. ``messages_seconds``: predicted time of the messages alone; ``predicted_seconds``: of the whole query on this
-    machine, where it was asked for."""
+    machine, if requested."""
 
     model: str
     title: str
@@ -120,7 +120,7 @@ class Record:
 
     @property
     def way(self) -> str:
-        """The engine and where its correlations come from."""
+        """The engine and the source of its correlations."""
         return f"{self.engine} ({self.ot})" if self.ot else self.engine
 
     @property
@@ -130,7 +130,7 @@ class Record:
 
 
 def save(record: Record, path: Path) -> None:
-    """Writes the record's line, in place of that of an earlier evaluation alike; lines are sorted by ``Record.key``."""
+    """Writes the record's line; replaces a line with the same key. Lines are sorted by ``Record.key``."""
     records = {each.key: each for each in read_all(path)} | {record.key: record}
     path.parent.mkdir(parents=True, exist_ok=True)
     written = path.with_suffix(".partial")

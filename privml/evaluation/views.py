@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The records of a zoo, arranged for those who draw them."""
+"""The records of a zoo, arranged for pages and charts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Model:
         return next((r for r in self.records if r.way == way.way and r.network["name"] == network), None)
 
     def any_run(self, way: Record) -> Record | None:
-        """On whatever network, a measured one if there is one: bytes and depth do not depend on it."""
+        """On any network, a measured one if there is one: bytes and depth do not depend on it."""
         runs = [record for record in self.records if record.way == way.way]
         return next((record for record in runs if record.measured), runs[0] if runs else None)
 

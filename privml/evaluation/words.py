@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers, engines and networks for people."""
+"""Readable names and numbers of engines and networks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ENGINES = {
     "plain": ("one", "nothing: the same numbers in the clear"),
     "threepc": ("three, one a dealer", "each party alone, as long as all follow the protocol"),
     "twopc": ("two", "each party, as long as both follow the protocol"),
-    "active": ("two", "each party, even one that breaks the protocol"),
+    "active": ("two", "each party, also one that breaks the protocol"),
 }
 _ORDER = ("plain", "threepc", "twopc", "active")
 _NETWORKS = ("loopback", "lan", "gigabit", "wan")
@@ -21,7 +21,7 @@ _PARTIES = {
     "plain": "in the clear",
     "threepc": "three parties",
     "twopc": "two parties",
-    "active": "two parties, even malicious",
+    "active": "two parties, malicious security",
 }
 
 

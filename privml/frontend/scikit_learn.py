@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fitted estimators of scikit-learn as ONNX models, by way of skl2onnx."""
+"""Converts fitted estimators of scikit-learn to ONNX models with skl2onnx."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_estimator(model: Any) -> bool:
 def onnx_of(estimator: Any, examples: Sequence[torch.Tensor], method: str = "predict") -> Any:
     """The ONNX model of ``method`` of a fitted estimator, for inputs like ``examples`` (a float tensor [n, features]).
 
-    Only the output of that method is kept: scores that nobody asked for are neither computed nor revealed. Raises
+    Only the output of that method is kept: other scores are neither computed nor revealed. Raises
     ConfigError without skl2onnx and for an unknown method, InvalidInput for an estimator that is not fitted or other
     examples, UnsupportedOperator for one that skl2onnx cannot convert.
     """
@@ -95,6 +95,6 @@ def require_agreement(estimator: Any, method: str, module: torch.nn.Module, x: t
     if wrong > (max(1, len(x) // 50) if len(x) >= 10 else 0):
         name = type(estimator).__name__
         raise UnsupportedOperator(
-            f"what skl2onnx makes of {name}.{method} gives other answers than scikit-learn for {wrong} of {len(x)} "
-            "example inputs; convert another estimator, or another version of skl2onnx"
+            f"the ONNX model that skl2onnx made of {name}.{method} gives other results than scikit-learn for {wrong} "
+            f"of {len(x)} example inputs; convert another estimator, or use another version of skl2onnx"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A PyTorch module as a graph of the operators that privml knows, by way of torch.export."""
+"""Converts a PyTorch module with torch.export to a graph of the operators of privml."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def export(
 
     Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones) and numbers
     written in the model's code public ones. With ``dynamic_batch`` the first dimension of every input may vary
-    where the model allows it. The graph returns a flat tuple.
+    if the model allows it. The graph returns a flat tuple.
 
     Raises UnsupportedOperator naming every operator that has no secure implementation, and with file and line those
     that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput when the model
@@ -194,7 +194,7 @@ def _refuse_unknown(graph: fx.Graph) -> None:
 
 
 def _name_layers(graph: fx.Graph) -> None:
-    """``layer``: the module's path where it is one operator, else path.operator; numbered when called again."""
+    """``layer``: the module's path if it is one operator, else path.operator; numbered when called again."""
     paths = {}
     for node in calls(graph):
         stack = list((node.meta.get("nn_module_stack") or {}).items())

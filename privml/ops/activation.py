@@ -44,7 +44,7 @@ def relu(x: SecretTensor) -> SecretTensor:
 
 @implements(aten.threshold_backward.default)
 def threshold_backward(grad: Any, result: Any, threshold: float) -> SecretTensor:
-    """The gradient where the input was >= 0 (at 0 itself a subgradient of ReLU other than torch's)."""
+    """The gradient if the input was >= 0 (at 0 itself a subgradient of ReLU other than torch's)."""
     if not is_secret(result):
         return grad * (result > threshold)
     aux = result.aux

@@ -56,7 +56,7 @@ def select_rows(bits: Any, rows: Any) -> SecretTensor:
 
 
 class _Checked:
-    """Left on a matrix whose rows were found to have a single one."""
+    """Set on a matrix whose rows were verified to have a single one."""
 
 
 @implements(ONE_HOT_ROWS)
@@ -71,8 +71,8 @@ def one_hot_rows(x: SecretTensor) -> SecretTensor:
     if engine.actively_secure and not isinstance(x.aux, _Checked):
         if x.format.scale != 0:
             raise ConfigError(
-                "rows that hide a model's structure are checked as whole numbers: convert the model with "
-                "privml.convert, which shares them so, rather than calling it on secrets as it is"
+                "rows that hide a model's structure are checked as integers: convert the model with "
+                "privml.convert, which shares them as integers, instead of calling it on secrets directly"
             )
         _check(engine, x.share, x.format.bits)
         x.aux = _Checked()

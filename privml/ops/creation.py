@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors made after the model of a secret one: secret too, because secrets will be written to them."""
+"""Tensors created like a secret one: they are secret too, because secrets will be written to them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,8 @@
 
 Every function takes its argument in at most 32 bits, so with s fractional bits it must stay below 2^(31 - s); one
 asked for a wide format gives 32 bits and saturates. Results are right to a few units of the last place of the format
-they are asked in. Logarithms and inverse roots of what is not positive are unspecified, as nobody may find out.
+of the result. Logarithms and inverse roots of numbers that are not positive are unspecified: a check would reveal
+them.
 """
 
 from __future__ import annotations

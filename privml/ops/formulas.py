@@ -17,8 +17,9 @@ from privml.tensor import SecretTensor
 def evaluate_formula(x: SecretTensor, formula: Formula) -> SecretTensor:
     """F(x) at ``formula.out_scale``, off by about a unit of its last place and by what f and g are rounded to.
 
-    x is taken in the formula's format: what does not fit it, where F has no period, gives a meaningless value.
-    InvalidInput for a tensor that one party knows, who computes F alone; ConfigError on engines without formulas.
+    x is taken in the formula's format: unless F has a period, a value that does not fit gives a meaningless result.
+    InvalidInput for a tensor that one party knows, since that party computes F locally;
+    ConfigError on engines without formulas.
     """
     if not isinstance(x.placement, Shared):
         raise InvalidInput("a formula is for shared tensors; the owner of this one computes it in the clear")

@@ -149,7 +149,7 @@ def detach_(x: SecretTensor) -> SecretTensor:
 
 # ---- public indices written to
 def _scattered(x: Any, source: Any, function: Any) -> SecretTensor:
-    """function(component of x, component of source), where one of the two may be public; on bits and floats, it puts
+    """function(component of x, component of source); one of the two may be public; on bits and floats, it puts
     every element of the result in one place."""
     (target, values), fmt, placement, session = unify((x, source), x.dtype)
     engine = session.engine_for(placement)

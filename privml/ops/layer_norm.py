@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Normalization by statistics of the secret itself: layer, group, batch (in training) and root mean square norms.
+"""Normalization by statistics of the secret: layer, group, batch (in training) and root mean square norms.
 
 y = (x - mean) * rsqrt(var + eps), with one inverse root per group of values.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public masks: minus infinity added or written at places that everybody knows.
+"""Public masks: minus infinity added or written at public places.
 
 A ring has no infinity. The masked elements get a constant far below what a ring of comparisons takes, and the tensor
 remembers which they are, so that softmax leaves them out exactly.
@@ -18,13 +18,13 @@ from privml.tensor import SecretTensor
 
 @dataclass(frozen=True, slots=True)
 class PublicMask:
-    """Left on a result: True where it stands for minus infinity."""
+    """Set on a result: True if it represents minus infinity."""
 
     hidden: torch.Tensor
 
 
 def hidden_by(value: Any, bits: int, scale: int) -> torch.Tensor | None:
-    """Where a public tensor holds what stands for minus infinity in this ring; None if nowhere."""
+    """The places at which a public tensor represents minus infinity in this ring; None if there are none."""
     if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point or value.numel() == 0:
         return None
     hidden = is_never(value, bits, scale) & (value < 0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variances, standard deviations and Euclidean norms.
 
-A sum of squares is brought to 32 bits before its root is taken; in a ring too wide to tell its size it has
+A sum of squares is brought to 32 bits before its root is taken; in a ring too wide to bound its size it has
 ``VARIANCE_SCALE`` fractional bits: a variance must stay below 2^13 then, a squared norm of n terms below 2^13 sqrt(n).
 """
 
@@ -66,7 +66,7 @@ def inverse_deviation(variance: SecretTensor, eps: float) -> SecretTensor:
 
 
 def norm_bound(count: int) -> float:
-    """Of what is standardized: sqrt(count), and twice that where the variance is just a few units."""
+    """Of what is standardized: sqrt(count), and twice that if the variance is only a few units."""
     return 2.0 * math.sqrt(count) + 1.0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of values that one party knows: it computes them in float64, nobody talks."""
+"""Functions of values that one party knows: it computes them in float64, without communication."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ def _to_places(grad: Any, x: Any, window: Sequence[Any], indices: Any, aux: Wind
 
 # ---- relu(max_pool(x)), for graphs that have both directions
 def gated_positions(indices: Any, positive: Any) -> WindowPosition | None:
-    """The places whose values went through, for ``positive`` = relu of the pooled values; None where other rules serve
+    """The places whose values went through, for ``positive`` = relu of the pooled values; None if other rules serve
     (``gated_pool_backward`` then takes two steps)."""
     if not is_secret(indices) or not is_secret(positive):
         return None
@@ -129,7 +129,7 @@ def gated_positions(indices: Any, positive: Any) -> WindowPosition | None:
 def gated_pool_backward(
     grad: Any, x: Any, window: Sequence[Any], indices: Any, positive: Any, gates: WindowPosition | None
 ) -> Any:
-    """The gradient of relu(max_pool(x)), by one selection where the bits of both are there."""
+    """The gradient of relu(max_pool(x)), by one selection if the bits of both are available."""
     if gates is None:
         through = aten.threshold_backward(grad, positive, 0)
         backward = (
@@ -172,7 +172,7 @@ def _without_indices(operator: OpOverload, rank: int, *functions: Callable) -> N
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Any:
-        """torch always asks for indices; without a backward pass nobody reads them."""
+        """torch always asks for indices; without a backward pass they are not used."""
         if not is_secret(input) or keeps_byproducts(input):
             return NotImplemented
         kernel = as_tuple(kernel_size, rank)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators that move elements about: applied to every component of the share, on every engine alike."""
+"""Operators that move elements: applied to every component of the share, the same on every engine."""
 
 from __future__ import annotations
 

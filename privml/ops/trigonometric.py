@@ -21,7 +21,7 @@ aten = torch.ops.aten
 
 
 def _form(x: SecretTensor, name: str) -> str:
-    """The library's function: the one by products where the session asks for those."""
+    """The library's function: the one by products if the session asks for it."""
     product = x.session.numerics.exp == "product" and not engine_of(x).stays_wide
     return f"{name}_product" if product else name
 

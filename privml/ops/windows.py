@@ -88,7 +88,7 @@ def fold(columns: torch.Tensor, w: Windows) -> torch.Tensor:
 
 
 def fold_place(column: torch.Tensor, w: Windows, position: int) -> torch.Tensor:
-    """[..., *count] as [..., *size]: every element where place ``position`` of its window lies, zeros elsewhere."""
+    """[..., *count] as [..., *size]: every element at place ``position`` of its window, zeros elsewhere."""
     lead = column.shape[: column.dim() - len(w.kernel)]
     padded = [n + b + a for n, b, a in zip(w.size, w.before, w.after, strict=True)]
     result = column.new_zeros(*lead, *padded)

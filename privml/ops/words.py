@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shares of floating-point words: changes of format, and what needs no communication."""
+"""Shares of floating-point words: changes of format, and local operations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nonzeros(share: Share, fmt: Float) -> Share:
 
 
 def selected(engine: Engine, bit: Share, a: Share, b: Share, fmt: Float) -> Share:
-    """``a`` where bit is 1, else ``b``: one selection between words."""
+    """``a`` if bit is 1, else ``b``: one selection between words."""
     difference = tuple(subtract_words(x, y, fmt) for x, y in zip(a, b, strict=True))
     chosen = engine.float_select(bit, difference, fmt)
     return tuple(add_words(x, y, fmt) for x, y in zip(chosen, b, strict=True))

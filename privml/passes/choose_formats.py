@@ -24,7 +24,7 @@ from privml.passes.rings import Rings, assign_rings
 from privml.passes.scales import Scales, assign_scales, early_products, operand_scale, weight_of
 from privml.sharing import reveal
 
-# Samples on which a candidate's error is measured; labels tell less each.
+# Samples on which a candidate's error is measured; a label carries less information.
 _MEASURED = 32
 _MEASURED_LABELS = 512
 # What labels are computed finer with than the calibration data's labels need: others lie closer to a border.
@@ -42,7 +42,7 @@ class Precision:
     least 1. ``narrow``: let every layer use a ring just as wide as it needs. ``tolerance``: largest error of an
     output, as a part of the largest output, that the chosen scale may cause. ``bounds``: "proved" uses only what
     formats and operators guarantee of a value's size; "calibrated" also trusts ``margin`` times what calibration saw:
-    truncation and extension become cheaper, and a value beyond it gives a wrong result even where its ring has room.
+    truncation and extension become cheaper, and a value beyond it gives a wrong result even if its ring has room.
     ``exp``: see Numerics.
     ``floating``: the floating-point format (``privml.formats.FLOATS``) of all real numbers instead of fixed point;
     ``layers``: that of some layers, by patterns of their names or their operators', among fixed-point ones; ``dot``:
@@ -115,7 +115,7 @@ class Precision:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """One line of the overflow report: the largest value that calibration saw in a ring, where, the first value
+    """One line of the overflow report: the largest value that calibration saw in a ring, its place, the first value
     that would not fit, and the bits between the two."""
 
     layer: str
@@ -207,7 +207,7 @@ def only_labels(outputs: Sequence[torch.Tensor]) -> bool:
 def _measure(
     module: fx.GraphModule, data: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], precision: Precision
 ) -> float:
-    """The largest error of the plain engine's outputs, relative to the largest output; where no output is a real number
+    """The largest error of the plain engine's outputs, relative to the largest output; if no output is a real number
     the part of them that differs."""
     inputs = placeholders(module.graph)
     labels = only_labels(expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a query will cost, from the graph's shapes and formats alone: no keys, no network, no weights."""
+"""The cost of a query, from the graph's shapes and formats alone: no keys, no network, no weights."""
 
 from __future__ import annotations
 

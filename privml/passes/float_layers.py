@@ -48,7 +48,7 @@ def named_floats(module: fx.GraphModule, layers: Mapping[str, str]) -> dict[fx.N
                     found.setdefault(node, fmt)
     if unused:
         there = sorted({str(n.meta.get("layer", n.name)) for n in module.graph.nodes if n.op == "call_function"})
-        raise ConfigError(f"numerics: no layer is called {sorted(unused)[0]!r}; there are {', '.join(there)[:500]}")
+        raise ConfigError(f"numerics: no layer is called {sorted(unused)[0]!r}; layers: {', '.join(there)[:500]}")
     for node in module.graph.nodes:
         if node.op in ("placeholder", "get_attr") and is_secret(node) and is_float(node) and node.users:
             readers = [found.get(user) for user in node.users]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What depends on weights alone is computed at conversion, and what a public zero makes superfluous goes."""
+"""Computes at conversion what depends only on weights, and removes operations on public zeros."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each operator treats the scale of its operands; what the choice of formats needs to know about a rule."""
+"""How each operator treats the scale of its operands; the choice of formats reads it."""
 
 from __future__ import annotations
 

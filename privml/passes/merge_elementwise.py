@@ -24,7 +24,7 @@ _OF_TWO = {aten.mul.Tensor, aten.add.Tensor, aten.sub.Tensor, aten.rsub.Tensor}
 
 
 def merge_elementwise(module: fx.GraphModule) -> fx.GraphModule:
-    """f(a), f(b) becomes the parts of f(cat(a, b)); products and sums alike. Changes and returns ``module``.
+    """f(a), f(b) becomes the parts of f(cat(a, b)); products and sums likewise. Changes and returns ``module``.
 
     Only what has the same protocols and sums before it is merged, which keeps the critical path as long as it was:
     the gates of a recurrent step, both directions of a layer, heads and branches. Weights are concatenated at once.
@@ -61,8 +61,8 @@ def _operand_kind(operand: Any, node: fx.Node) -> Any:
     shape, whole = tensor_of(operand).shape, tensor_of(node).shape
     if not len(shape) or str(shape[-1]) != str(whole[-1]):
         return None
-    who = "weight" if operand.op == "get_attr" else "shared" if is_from_input(operand) else "owned"
-    return who, shape_key(shape[:-1])
+    owner = "weight" if operand.op == "get_attr" else "shared" if is_from_input(operand) else "owned"
+    return owner, shape_key(shape[:-1])
 
 
 def _joined(module: fx.GraphModule, parts: list[fx.Node], before: fx.Node, weights: dict[Any, fx.Node]) -> fx.Node:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both operands of a matrix product multiplied by a number: one of them is, by both numbers.
+"""If both operands of a matrix product are multiplied by a number, one operand is multiplied by both numbers.
 
 Attention as torch takes it apart multiplies queries and keys each by the fourth root of their size; one product with a
 power of two, as for heads of 16 or 64 numbers, is a change of scale.

@@ -14,10 +14,10 @@ from privml.errors import InvalidInput
 from privml.execution import execute
 from privml.graph import attribute, placeholders, shape_of, tensor_of
 
-# Fractional bits up to which inputs count as exact fixed-point numbers (pixels / 256 and the like).
+# Fractional bits up to which inputs count as exact fixed-point numbers (such as pixels / 256).
 FINEST = 12
 _CHUNK = 32
-# What a public mask adds or writes where nothing shall be chosen is at most this.
+# A public mask adds or writes at most this value to exclude a place.
 NEVER = -1e9
 
 
@@ -35,7 +35,7 @@ class Range:
 def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dict[fx.Node, Range], list[torch.Tensor]]:
     """Ranges of all float nodes on ``data`` (one batch per input, run in chunks), and the graph's float outputs.
 
-    Raises InvalidInput for shapes that do not fit the graph, and where a value becomes NaN or infinite.
+    Raises InvalidInput for shapes that do not fit the graph, and if a value becomes NaN or infinite.
     """
     inputs = placeholders(module.graph)
     check_shapes(inputs, data)
@@ -60,7 +60,7 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
 
 
 def _hides(node: fx.Node, hiding: set[fx.Node], value: torch.Tensor) -> bool:
-    """Whether a node's value holds minus infinities (or what stands for them) that a public mask has put there."""
+    """Whether a node's value holds minus infinities (or their substitutes) from a public mask."""
     if not bool((value <= NEVER).any()):
         return False
     numbers = [a for a in node.args if isinstance(a, (int, float)) and not isinstance(a, bool)]

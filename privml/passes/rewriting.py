@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passes share: new weights and calls, and groups of calls that do not depend on each other."""
+"""Helpers of the passes: new weights and calls, and groups of calls that do not depend on each other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SCALINGS = (aten.mul.Tensor, aten.mul.Scalar)
 
 # ---- new nodes
 def new_weight(module: fx.GraphModule, before: fx.Node, name: str, value: torch.Tensor) -> fx.Node:
-    """A secret attribute called ``name`` or, if that is taken, something like it, read in front of ``before``."""
+    """A secret attribute called ``name`` or, if that is taken, a similar name, read in front of ``before``."""
     taken = {node.target for node in module.graph.nodes if node.op == "get_attr"}
     while name in taken:
         name += "_"
@@ -93,7 +93,7 @@ def groups(module: fx.GraphModule, key: Callable[[fx.Node], Any]) -> list[list[f
 
 
 def _slots(graph: fx.Graph) -> dict[fx.Node, Slot]:
-    """Where every node may stand earliest; calls of one slot that ends in 0 do not depend on each other."""
+    """The earliest slot of every node; calls of one slot that ends in 0 do not depend on each other."""
     result: dict[fx.Node, Slot] = {}
     for node in graph.nodes:
         parents = node.all_input_nodes

@@ -29,7 +29,7 @@ from privml.passes.kinds import (
 from privml.passes.ranges import Range
 from privml.passes.scales import Scales, bits_for, weight_of
 
-# A node has two ends: where it computes, and what it hands on.
+# A node has two rings: that of its computation and that of its result.
 Key = tuple[str, fx.Node | None]
 FULL: Key = ("full", None)
 # By so many bits a product is computed in a wider ring than it needs, for the next product's sake.
@@ -157,7 +157,7 @@ def _connect(
     else:
         for source in sources:
             rings.join(FULL, ("out", source))
-            # clamps, selections and the like compare it
+            # clamps, selections and similar operators compare it
             _require(rings, ("out", source), node, plan.scale[source], _seen(ranges, source) * margin, 1)
         if node in plan.scale:
             rings.join(FULL, outside)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scale of every value, the width of every weight, and the nodes where results are truncated.
+"""The scale of every value, the width of every weight, and the nodes at which results are truncated.
 
 A product of scales a and b has scale a + b. It is not truncated at once: maxima, ReLU, sums and views work at any
 scale, so truncation waits until a value is about to be multiplied again, where pooling has left fewer values and
@@ -73,7 +73,7 @@ def assign_scales(
     for node in module.graph.nodes:
         if node.op == "placeholder" and is_float(node):
             grain = ranges[node].grain if node in ranges else None
-            # Pixels and the like stay exact; values off a coarse grid keep the activations' precision.
+            # Values such as pixels stay exact; values off a coarse grid keep the activations' precision.
             plan.computed[node] = plan.scale[node] = scale if grain is None else max(grain, scale)
         elif node in plan.kinds and is_float(node):
             _assign(plan, module, node, weight_bits, limits, eager)

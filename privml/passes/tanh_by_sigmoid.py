@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tanh(x) = 2 sigmoid(2 x) - 1 where a sigmoid runs at the same time anyway, so that both are one call."""
+"""tanh(x) = 2 sigmoid(2 x) - 1 if a sigmoid runs at the same time, so that both are one call."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _ALIASES = (
     aten.lift_fresh_copy.default,
     aten.clone.default,
 )
-# Tensors whose values the shape of their argument tells.
+# Tensors whose values follow from the shape of their argument.
 _KNOWN = {
     aten.ones_like.default: 1.0,
     aten.zeros_like.default: 0.0,
@@ -46,7 +46,7 @@ def drop_aliases(module: fx.GraphModule) -> fx.GraphModule:
 
 def fold_public(module: fx.GraphModule) -> fx.GraphModule:
     """What depends on no input is computed now, in float32: the seed of the gradient, the mean's factor, states that
-    start at zero. A constant is then rounded once, where it meets a secret."""
+    start at zero. A constant is then rounded once, when it meets a secret."""
     graph = module.graph
     known: dict[fx.Node, torch.Tensor] = {}
     for node in list(graph.nodes):
@@ -76,7 +76,7 @@ def fold_public(module: fx.GraphModule) -> fx.GraphModule:
 
 def split_log_softmax(module: fx.GraphModule) -> fx.GraphModule:
     """The gradient of log_softmax takes the exponentials and their sum; the logarithm goes its own way, or none at all
-    where nobody asks for the loss."""
+    if the loss is not revealed."""
     graph = module.graph
     for node in list(calls(graph)):
         if node.target is not aten._log_softmax.default or not node.meta["val"].dim():
@@ -134,7 +134,7 @@ def split_convolution_backward(module: fx.GraphModule) -> fx.GraphModule:
 
 def pool_before_relu(module: fx.GraphModule) -> fx.GraphModule:
     """pool(relu(x)) becomes relu(pool(x)) in both directions: as many comparisons, selections and bits fewer as a
-    window has places. Values are the same; gradients too but where a window's largest value is exactly 0."""
+    window has places. Values are the same; gradients too, unless a window's largest value is exactly 0."""
     graph = module.graph
     for pool in list(calls(graph)):
         relu = pool.args[0] if pool.target in _POOLS else None
@@ -169,7 +169,7 @@ def _take_over(old: fx.Node, new: fx.Node) -> None:
 
 
 def clean(module: fx.GraphModule) -> fx.GraphModule:
-    """Without what nobody uses; changes and returns ``module``."""
+    """Removes unused nodes; changes and returns ``module``."""
     module.graph.eliminate_dead_code(lambda node: node.op in ("placeholder", "output"))
     module.graph.lint()
     module.recompile()

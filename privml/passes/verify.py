@@ -30,7 +30,7 @@ def verify(module: fx.GraphModule, formats: bool = False, after: str = "") -> fx
     for node in module.graph.nodes:
         place = f"node {node.name!r}{where}"
         if node.op in ("call_module", "call_method"):
-            raise UnsupportedOperator(f"{place}: {node.op} {node.target} is no operator of the table")
+            raise UnsupportedOperator(f"{place}: {node.op} {node.target} is not an operator of the table")
         if node.op == "call_function":
             _check_call(node, place)
         if node.op == "get_attr":
@@ -45,7 +45,7 @@ def _check_call(node: fx.Node, place: str) -> None:
     if isinstance(target, OpOverload) and target._schema.is_mutable:
         raise UnsupportedOperator(f"{place}: {target} writes to its argument; a program's graph is functional")
     if not is_allowed(target):
-        raise UnsupportedOperator(f"{place}: {target} is no operator of the table; {source_line(node) or ''}")
+        raise UnsupportedOperator(f"{place}: {target} is not an operator of the table; {source_line(node) or ''}")
     tensor = tensor_of(node)
     if tensor is not None and any(_depends_on_data(size) for size in tensor.shape):
         raise UnsupportedOperator(f"{place}: the shape of {target} depends on data, which would reveal it")
@@ -61,7 +61,7 @@ def _depends_on_data(size: Any) -> bool:
 def _check_finite(tensor: torch.Tensor, node: fx.Node, place: str) -> None:
     if not tensor.dtype.is_floating_point:
         return
-    # Infinities are legal in public masks, where they mean "never".
+    # Infinities are legal in public masks: they exclude a place.
     bad = ~torch.isfinite(tensor) if node.meta.get("secret") else torch.isnan(tensor)
     if bool(bad.any()):
         index = tuple(torch.nonzero(bad)[0].tolist())

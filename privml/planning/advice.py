@@ -43,7 +43,7 @@ class Wish:
 @dataclass(frozen=True, slots=True)
 class Risk:
     """What the formats cost in accuracy, on ``samples`` inputs: the largest error as a part of the largest output, and
-    the part of changed labels (None: not known). ``overflow``: where a value left its range, if one did.
+    the part of changed labels (None: not known). ``overflow``: the place at which a value left its range, if one did.
     ``measured``: by the plain engine; else told by the conversion, of its calibration data."""
 
     error: float
@@ -65,7 +65,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to run the model; ``times`` is None where nothing was measured on this machine."""
+    """One way to run the model; ``times`` is None if nothing was measured on this machine."""
 
     offer: Offer
     numerics: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long calls take on this machine: measured once between processes of ours, and kept.
+"""The time of calls on this machine: measured once between local processes, and kept.
 
 The file lies in the user's cache folder (``PRIVML_CACHE``, or privml in ``XDG_CACHE_HOME`` or ~/.cache), one for each
 machine and version.

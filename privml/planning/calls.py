@@ -23,7 +23,7 @@ import torch
 from privml.engines.base import Engine, Operand
 from privml.engines.formulas import Formula, Term
 
-# Wire bytes, both ways, of the largest call that is measured whole, where a smaller one tells as much.
+# Wire bytes, both ways, of the largest call that is measured whole if a smaller one is as informative.
 LARGEST = 4_000_000
 
 # Methods of Engine whose work is the same for every element, or for every row of the last dimension.
@@ -87,7 +87,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as it was met: the sample that stands for it, and how many times as long it takes."""
+    """A call of the program: the sample that represents it, and how many times as long it takes."""
 
     sample: Sample
     times: float
@@ -147,7 +147,7 @@ def _reshaped(word: Any, shape: tuple[int, ...]) -> Any:
 
 # ---- and back
 def arguments(sample: Sample, engine: Engine, party: int) -> tuple[list[Any], dict[str, Any]]:
-    """What party ``party`` passes to measure ``sample``; all parties call it alike."""
+    """What party ``party`` passes to measure ``sample``; all parties make the same call."""
     args = [_made(word, engine) for word in sample.args]
     if sample.method in ("input", "input_bits"):
         owner = args[2]
@@ -206,7 +206,7 @@ class Watch:
 
 
 class Watched:
-    """An engine whose interactive calls ``watch`` sees; in all else the engine itself."""
+    """An engine that reports its interactive calls to ``watch``; otherwise the engine itself."""
 
     def __init__(self, engine: Any, watch: Watch) -> None:
         self._engine, self._watch = engine, watch

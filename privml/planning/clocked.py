@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Time on a link for meters that have no clocks of their own."""
+"""Time on a link for meters without clocks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a party that has just started counts what a query draws: ``python -m privml.planning.counting task``.
+"""The time that a newly started party needs to count what a query draws: ``python -m privml.planning.counting task``.
 
 ``task``: a pickle of a program's file, the inputs' shapes and a ``Setting``. Prints seconds.
 """

@@ -125,5 +125,5 @@ OFFERS: dict[str, Offer] = {
 
 def offer_of(engine: str) -> Offer:
     if engine not in OFFERS:
-        raise ConfigError(f"engine={engine} sends nothing, or is not metered; there are: {', '.join(OFFERS)}")
+        raise ConfigError(f"engine={engine} has no metered communication; choose one of {', '.join(OFFERS)}")
     return OFFERS[engine]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One party of a calibration as a process: ``python -m privml.planning.measuring rank ports file``.
 
-Prints "port N" where it listens, and at the end one JSON line: ``setup`` (seconds of the set-up), ``correlation``
-(seconds to make one; null where none are made), ``calls`` (seconds of a call, one of each sample of ``file``).
+Prints "port N" if it listens, and at the end one JSON line: ``setup`` (seconds of the set-up), ``correlation``
+(seconds to make one; null if none are made), ``calls`` (seconds of a call, one of each sample of ``file``).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TIMED_CORRELATIONS = 1 << 19
 # Up to so many wire bytes: calls in a row, and how often such a row is timed; the median counts.
 # What an actively secure session draws takes far longer to make than to use.
 FEW_REPEATS = ((20_000, 4, 3), (400_000, 1, 2), (1 << 62, 1, 1))
-# Bytes that the making of items sends where it is timed.
+# Bytes that making items sends while it is timed.
 TIMED_ITEMS = 20_000_000
 REPEATS = ((20_000, 10, 5), (400_000, 4, 5), (4_000_000, 1, 5), (1 << 62, 1, 2))
 
@@ -92,7 +92,7 @@ def seconds_per_correlation(engine: Engine, ot: OtChoice) -> float:
 
 
 def seconds_of(engine: Engine, sample: Sample, rank: int) -> float:
-    """Of one call among others like it, its correlations made before."""
+    """Seconds of one call in a series of the same call, its correlations made before."""
     args, kwargs = arguments(sample, engine, rank)
     call = getattr(engine, sample.method)
     stock = stock_of(sample, engine, rank, lambda: call(*args, **kwargs))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What calls measured one by one do not show: reference queries between real parties, beside their prediction.
+"""Reference queries between real parties, compared with their prediction: they show what single calls do not.
 
 A party that has waited goes on more slowly than one in a row of calls, and a shaped channel wakes it a little late;
 what the layers of a query take beyond their prediction is spread over its messages. The rest is the greeting, and work
@@ -30,7 +30,7 @@ from privml.program_file import write_program
 from privml.service.choose_ot import LinkProfile
 from privml.service.launch import PartyReport, launch
 
-# Layers of the reference networks: enough messages that those of one query tell, and few.
+# Layers of the reference networks: few, but enough messages to measure the cost of one.
 LAYERS, FEW, WIDTH = 24, 2, 8
 # A link of some delay: that of a local network.
 DELAYED = LinkProfile(0.4, 3000.0)

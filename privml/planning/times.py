@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a query takes on this machine between parties on a given link.
+"""The time of a query on this machine between parties on a given link.
 
 A meter walks through the query. Its clocks carry, party by party, what every message needs on the link (delay, and the
 bytes that its direction still has to carry), what each interactive call takes on this machine without a link, as it

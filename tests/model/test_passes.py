@@ -327,7 +327,7 @@ def test_verify_names_what_is_wrong():
             node.meta["format"] = None if node.name == "relu" else FixedPoint()
         verify(graph, formats=True, after="x")
     relu = next(n for n in calls(graph.graph) if n.name == "relu")
-    for target, reason in ((aten.relu_.default, "writes to"), (aten.erfinv.default, "no operator of the table")):
+    for target, reason in ((aten.relu_.default, "writes to"), (aten.erfinv.default, "not an operator of the table")):
         relu.target = target
         with pytest.raises(UnsupportedOperator, match=reason):
             verify(graph)

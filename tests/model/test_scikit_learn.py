@@ -188,6 +188,6 @@ def test_a_wrong_conversion_is_noticed():
     try:
         program = privml.convert(estimator, calibration=torch.from_numpy(train))
     except UnsupportedOperator as error:
-        assert "other answers than scikit-learn" in str(error)
+        assert "other results than scikit-learn" in str(error)
     else:
         assert np.array_equal(answers("plain", program, torch.from_numpy(test)), estimator.predict(test))

@@ -25,7 +25,7 @@ def relu(x: SecretTensor) -> SecretTensor:
 
 @implements_floating(aten.threshold_backward.default)
 def threshold_backward(grad: Any, result: Any, threshold: float) -> SecretTensor:
-    """Autograd saves ReLU's result: where that is not zero, which its word tells, the gradient passes."""
+    """Autograd saves ReLU's result: the gradient passes if the result's word is not zero."""
     if not is_secret(result):
         return grad * (result > threshold)
     if threshold == 0 and result.format == grad.format:

@@ -55,7 +55,7 @@ def neg(x: SecretTensor) -> SecretTensor:
 
 @implements_floating(aten.sub.Tensor, aten.sub.Scalar)
 def sub(a: Any, b: Any, alpha: float = 1) -> SecretTensor:
-    """a + (-b), which rounds alike."""
+    """a + (-b), which rounds the same way."""
     b = b if alpha == 1 else torch.mul(b, alpha) if isinstance(b, torch.Tensor) else b * alpha
     return elementwise("add", a, torch.neg(_signed(b)) if isinstance(b, torch.Tensor) else -b)
 
@@ -131,7 +131,7 @@ def mul(a: Any, b: Any) -> SecretTensor:
 
 
 def chosen(bit: SecretTensor, x: SecretTensor) -> SecretTensor:
-    """``x`` where the secret bit is 1, else 0."""
+    """``x`` if the secret bit is 1, else 0."""
     placement, session = join(bit.placement, x.placement), x.session
     shape = torch.broadcast_shapes(bit.shape, x.shape)
     bits, words = (components(lambda c: c.expand(shape), s) for s in (bit.share, x.share))

@@ -34,7 +34,7 @@ from privml.ops.values import engine_of, is_secret, join, owner_of, result_dtype
 from privml.ops.words import public_words
 from privml.tensor import SecretTensor
 
-# Guard bits beyond these serve nobody.
+# More guard bits have no effect.
 _GUARD = 8
 _RING = 64
 # Mantissa and guard bits that engines align.
@@ -43,7 +43,7 @@ _ALIGNED = 29
 
 @dataclass(frozen=True, slots=True)
 class Factor:
-    """One operand: words, exponents (biased, in Z_2^(p + 2), of any scale that was taken in), and who knows which."""
+    """One operand: words, exponents (biased, in Z_2^(p + 2), including any scale), and which party knows each."""
 
     words: Share
     exponents: Share

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What serves fixed point and floating point alike: rules that move elements, and rules written in torch operators."""
+"""Rules for both fixed point and floating point: those that move elements, and those written in torch operators."""
 
 from __future__ import annotations
 
