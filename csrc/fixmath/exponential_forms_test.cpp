@@ -34,7 +34,7 @@ double largest_error(const Numbers& x, const Numbers& y, FormatPair formats) {
   return largest;
 }
 
-// Arguments at which something changes, and random ones of every size.
+// Arguments at the boundaries of the forms, and random ones of every size.
 Numbers arguments(FixedFormat in) {
   Numbers x{0, -1, -2, i64{-1} << (in.bits - 1)};
   for (int bit = 1; bit < in.bits - 1; ++bit)

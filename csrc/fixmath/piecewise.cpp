@@ -92,7 +92,7 @@ void limit(Piecewise& f, i64 largest) {
   }
 }
 
-// Which powers' coefficients travel in one word of a lookup: [first, last).
+// The powers whose coefficients share one word of a lookup: [first, last).
 struct Group {
   int first, last, bits;
 };

@@ -56,7 +56,7 @@ struct Plan {
   Words powers;         // by place; 0 if the result is below half a unit
   Words parities;       // by place, at the selector's bit of the polynomial's argument
   Piecewise table;
-  bool early;                // the polynomial is rounded before it meets its power of two
+  bool early;                // the polynomial is rounded before the product with its power of two
   int value_bits, sum_bits;  // rings of the rounded polynomial and of its product
   int drop;                  // bits of the product behind the last place
 };

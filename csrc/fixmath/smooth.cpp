@@ -36,7 +36,7 @@ i64 smooth_value(const Smooth& f, i64 x) {
   return (std::max<i64>(x, 0) << (kValueScale - kPlaceScale)) + f.sign * tail;
 }
 
-// What the clamped form has instead of f: the part that depends on min(|x|, T).
+// The part of f that depends on min(|x|, T), which the clamped form evaluates.
 i64 clamped_value(const Smooth& f, u64 t) {
   const i64 tail = series_value(f.tail, t);
   return is_mirrored(f) ? kOne - tail : f.sign * tail;

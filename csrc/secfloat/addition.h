@@ -50,7 +50,7 @@ RingShares shift_left(Evaluator& evaluator, const RingShares& x, const RingShare
 u64 shift_digits(u64 shift, int shift_bits);
 int shift_digits_width(int shift_bits);
 
-// x > 0 (or 0) shifted to the top of `bits` bits, and what that says; x = 0 stays.
+// x >= 0 shifted to the top of `bits` bits, and the shift; 0 stays 0.
 struct NormalizedShares {
   RingShares mantissa;
   RingShares place;  // of the top bit, in Z_{2^place_width}; 0 for x = 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What quotients and square roots share.
+// The common part of quotients and square roots.
 #include "secfloat/division.h"
 #include "secfloat/quotient.h"
 

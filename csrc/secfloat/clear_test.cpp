@@ -87,7 +87,7 @@ TEST(ClearFloat, FromFixed) {
             (FloatValue{false, true, 0, u64{1} << 23}));
 }
 
-// What the paper's algorithm gets wrong.
+// Cases that the paper's algorithm gets wrong.
 TEST(ClearFloat, AdditionNearThePowersOfTwo) {
   const FloatFormat f = kFloat32;
   const auto value = [](float x) { return value_from_single_bits(std::bit_cast<u32>(x)); };

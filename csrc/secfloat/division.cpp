@@ -16,8 +16,8 @@ struct Numerator {
   BitShares doubled;
 };
 
-// Both mantissas have their top bits set, so that the difference fits q + 1 bits. Dividing by zero
-// doubles, which the exponent counts on.
+// Both mantissas have their top bits set, so that the difference fits q + 1 bits. Division by zero
+// doubles; the exponent relies on that.
 Numerator numerator(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
                     FloatFormat f) {
   const int q = f.mantissa, bits = q <= kOneTableMantissa ? 2 * q + 5 : q + 3;

@@ -20,7 +20,7 @@
 
 namespace privml {
 
-// What depends on the exponent N alone: |N log 2|, and the factor of d L(d), in a scale in which
+// What depends only on the exponent N: |N log 2|, and the factor of d L(d), in a scale in which
 // their sum lies in [1, 4) times 2^(LogarithmBase::scale + 6).
 struct LogarithmTerm {
   u64 constant;

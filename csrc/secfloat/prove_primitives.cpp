@@ -84,7 +84,7 @@ FloatValue exact_quotient(FloatValue a, FloatValue b, FloatFormat f) {
   return round_ratio(sign, a.mantissa, b.mantissa, a.exponent - b.exponent, f);
 }
 
-// Beyond 2^(q+4) times, the smaller operand counts as a little more than nothing.
+// Beyond 2^(q+4) times, the smaller operand counts as a number slightly above zero.
 FloatValue exact_sum(FloatValue a, FloatValue b, FloatFormat f) {
   if (a.zero && b.zero) return float_zero(f, a.sign && b.sign);
   if (a.zero || b.zero) return a.zero ? b : a;

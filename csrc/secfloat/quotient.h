@@ -54,7 +54,7 @@ constexpr u64 first_reciprocal(int q, u64 m2) {
 }
 
 constexpr u64 approximate_quotient(int q, u64 m1, u64 m2) {
-  if (m2 == 0) return 0;  // no such mantissa: the caller takes the result out
+  if (m2 == 0) return 0;  // no such mantissa: the caller replaces the result
   if (q <= kOneTableMantissa) {
     return static_cast<u64>((u128{m1} * ((u128{1} << (2 * q + 3)) / m2)) >> (q + 3));
   }

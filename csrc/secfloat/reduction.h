@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions' range reductions have in common: float32 to fixed point and back.
+// The common part of the functions' range reductions: float32 to fixed point and back.
 //
 // Leakage        none beyond lengths and widths. Assumption: correlated OT, correlation-robust
 //                hash.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests and proofs: results of the hardware's arithmetic in the terms of the formats here.
+// For tests and proofs: results of the hardware's arithmetic in the formats of format.h.
 #pragma once
 
 #include <cmath>

@@ -6,7 +6,7 @@
 // round_mantissa  x of `bits` bits with its top bit set to q + 1 bits
 //                 (Round*); `carry` if it rounds up to
 //                 2^bits and the exponent grows by one. For x = 0 mantissa and carry are
-//                 2^q and 1: the caller takes such results out.
+//                 2^q and 1: the caller replaces such results.
 // check_float     over- and underflow of the exponent, zeros made canonical (FPCheck)
 // Method          with x' = x + half a unit: one comparison of the complements' shares gives the
 //                 carry out of the cut part, whether that part is zero (a tie) and the top bit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One clear floating-point number, and its forms.
+// One floating-point number in the clear, and its conversions.
 #pragma once
 
 #include <bit>

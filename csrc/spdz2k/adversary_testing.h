@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a whole session, from the first transfer to the outputs, in which one party's messages
-// are altered. Nothing is ideal: keys are drawn, correlations made from malicious SoftSpoken OT.
+// are altered. Keys are drawn and correlations are made from malicious SoftSpoken OT.
 #pragma once
 
 #include "spdz2k/altering_channel_testing.h"

@@ -9,7 +9,7 @@
 //                plus a random authenticated word, is opened in full; the MAC differences
 //                are committed to, opened, and must cancel.
 // Soundness      let e_l be the MAC error of sharing l, 2^v the lowest power of two in any of them
-//                beyond what the cheater guesses right. The j-th check passes only if the parity of
+//                beyond the cheater's right guesses. The j-th check passes only if the parity of
 //                the (e_l >> v) with coefficient 1 is the one that the cheater assumed: 1/2 each,
 //                2^-s in all. One word with coefficients of s bits would not do: errors of 2^(s-1)
 //                pass it with probability 1/2. The words are authenticated as numbers, so bits

@@ -6,7 +6,7 @@
 //            s_b) (y_b ^ s_b) = 0 for the carries c_b = x_b ^ y_b ^ s_b.
 // Method     a product u v ^ w = 0 holds iff q_u q_v ^ Delta q_w = t_u t_v ^ Delta (u t_v ^ v t_u ^
 //            t_w) in GF(2^128); all are added up with random public coefficients, and the two sums
-//            of the right side are shown under one more correlation of 128 bits as a mask.
+//            of the right side are opened under one more correlation of 128 bits as a mask.
 // Soundness  2 / 2^127 over Delta and 2^-128 over the coefficients.
 // Source     Yang, Sarkar, Weng, Wang, "QuickSilver" (CCS 2021), Fig. 5.
 #pragma once

@@ -21,9 +21,9 @@ MutableBytes bytes_of(std::vector<T>& words) {
   return {reinterpret_cast<u8*>(words.data()), words.size() * sizeof(T)};
 }
 
-// The check as the cheater plays it, whose first two openings were wrong by `error` each, in halves
-// of 2^bits: knowing the subsets before it sends its sums, it takes off every sum what the errors
-// count there in multiples of 2^bits.
+// The check with a cheating party whose first two openings were wrong by `error` each, in halves of
+// 2^bits: it knows the subsets before it sends its sums, and subtracts from every sum the errors'
+// contribution in multiples of 2^bits.
 template <class R, class W>
 void cheating_check(Session<R>& session, ShareView<W> slots, int group, std::array<i64, 2> error) {
   using BitWord = typename R::BitWord;
@@ -108,7 +108,7 @@ TEST(Spdz2kCheckAttack, MendedSumsPassWithTheProvenProbabilityOnly) {
   EXPECT_LT((accepted<Ring8, false>(20, kRuns)), kRuns / 10);
   EXPECT_LT((accepted<Ring8, true>(20, kRuns)), kRuns / 10);
   EXPECT_LT((accepted<Ring8, false>(5, kRuns)), kRuns / 10);
-  // The cheater's part is right: if it may win, it does so now and then.
+  // The attack works: with a weak ring it sometimes succeeds.
   EXPECT_GT((accepted<Ring8, false>(20, kRuns)), 0);
 }
 

@@ -75,7 +75,7 @@ TEST(CoinToss, AnyOtherValueThanTheCommittedOneAborts) {
   }
 }
 
-// What one party has committed to opens nothing for the other, nor under another number or label.
+// One party's commitment cannot be opened by the other, nor under another number or label.
 TEST(Commitment, BindsPartyNumberAndPurpose) {
   const std::array<u8, 5> message{1, 2, 3, 4, 5};
   const Commitment commitment = commit("purpose", 0, 7, message);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commitments by a hash (BLAKE2b, random oracle): binding, and hiding if the message contains
-// 128 bits that nobody else knows. The committing party is part of what is hashed, so a copied
-// commitment opens to nothing.
+// 128 bits that only the committing party knows. The hash includes the committing party, so a
+// copied commitment cannot be opened.
 #pragma once
 
 #include <array>

@@ -24,7 +24,8 @@ void add_shifted(ShareSpan<W> r, ShareView<W> x, int shift) {
   for_each_share([shift](W sum, W more) { return sum + static_cast<W>(more << shift); }, r, r, x);
 }
 
-// How many carries an adder needs: into bits 1 .. width - 1, and out of a number below 2^k.
+// The number of carries that an adder needs: into bits 1 .. width - 1, and out of a number below
+// 2^k.
 template <class R>
 int carries(int width) {
   return width < R::k ? width : width - 1;

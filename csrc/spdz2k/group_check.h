@@ -103,7 +103,7 @@ class GroupCheck {
     }
   }
 
-  // Mod 2^s for shared bits, whose sums count mod 2^s; else three bits less, so that the sum of
+  // Mod 2^s for shared bits, whose sums matter mod 2^s; else three bits less, so that the sum of
   // eight is exact.
   std::vector<BitWord> draw_weights(Block seed) const {
     std::vector<BitWord> weights(masks_.size());

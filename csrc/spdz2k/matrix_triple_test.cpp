@@ -199,8 +199,8 @@ TEST(MatrixTripleAttack, DeviationsIn32Bits) { expect_deviations_are_caught<Ring
 TEST(MatrixTripleAttack, DeviationsIn64Bits) { expect_deviations_are_caught<Ring64>(); }
 
 // An error in the highest bit of a line shows in the sacrifice only if the key's lowest bit and
-// the weight are odd. If nothing is noticed, the key has told something of itself, the factor
-// nothing.
+// the weight are odd. If the check passes, that reveals something about the key and nothing
+// about the factor.
 TEST(MatrixTripleAttack, SelectiveFailureTellsNothingOfTheFactors) {
   using R = Ring8;
   const u16 top = 1 << 15;

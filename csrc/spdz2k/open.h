@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opening shared values to both parties inside a protocol, with the MAC check put off.
+// Opens shared values to both parties inside a protocol, with a deferred MAC check.
 //
 // Functionality  out[i] = x[i] mod 2^bits at both parties. What was opened may be wrong by the
 //                peer's choice until check() has passed: nothing that depends on it may leave the

@@ -2,10 +2,10 @@
 // The supply of a real session: makes correlations in batches, keeps what is left over, and hands
 // each out once.
 //
-// Functionality  the draws of supply.h in any number, made when they come or ahead by reserve().
+// Functionality  the draws of supply.h in any number, made on demand or ahead by reserve().
 //                What is handed out is wiped from the stock. Both parties plan the same batches
 //                (production.h), so cost_reserve() predicts bytes, depth and correlated OTs
-//                exactly. drawn() does not count what batches draw for themselves. Every reserve()
+//                exactly. drawn() does not count the draws of batches. Every reserve()
 //                that makes products takes a fresh pool (products.h).
 // Stored         correlations can be taken out as bytes in one session and put into the supply of
 //                another that has the same MAC key parts; they are as secret as the key, so

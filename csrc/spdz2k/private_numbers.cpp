@@ -13,8 +13,8 @@
 namespace privml::spdz2k {
 namespace {
 
-// The numbers of which others are compared with what: other order[slot] belongs to number slot /
-// (size - 1), and the last ones are shown.
+// The random assignment of others to numbers: other order[slot] belongs to number slot / (size -
+// 1); the last ones are opened.
 struct Slots {
   NumberBuckets buckets;
   i64 n;

@@ -13,8 +13,8 @@ namespace privml::spdz2k {
 
 constexpr i64 proven_tree_bytes(int depth) { return 32 * i64{depth} + 64; }
 
-// The seeds of all 2^depth leaves of a fresh tree. Of each level the sums of left and of right
-// nodes leave masked with pads of an OT.
+// The seeds of all 2^depth leaves of a fresh tree. The sums of left and of right nodes of each
+// level are sent masked with pads of an OT.
 WipedVector<Block> send_proven_tree(Party& party, int depth, const Block* left_pads,
                                     const Block* right_pads);
 

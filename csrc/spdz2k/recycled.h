@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large blocks of memory that a thread keeps for its next use: the shares of a batch live for
-// milliseconds, and pages fresh from the operating system would cost more than the protocol. Blocks
+// milliseconds, and new pages from the operating system would cost more than the protocol. Blocks
 // that a thread does not keep, and all of them when it ends, are wiped and returned to the system.
 #pragma once
 

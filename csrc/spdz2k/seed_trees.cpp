@@ -32,7 +32,7 @@ u64 digit_of(const TreeShape& shape, std::span<const u8> key, int d) {
   return digit;
 }
 
-// The key's side. All trees are read before any is judged.
+// The key's side. All trees are read before any is checked.
 WipedVector<Block> receive_trees(Party& party, const TreeShape& shape, std::span<const u8> key,
                                  const Block* pads, bool& valid) {
   WipedVector<Block> seeds;

@@ -58,14 +58,14 @@ class Supply {
   // n triples of matrices, c = a * b mod 2^k: one after the other, each row by row.
   void matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b, WordSpan<R> c);
 
-  // Makes what is missing of `demand` now; draws beyond it are made when they come.
+  // Makes what is missing of `demand` now; draws beyond it are made on demand.
   virtual void reserve(const Demand& demand) = 0;
 
   // Everything handed out so far.
   const Demand& drawn() const { return drawn_; }
 
  protected:
-  // For supplies that draw from themselves: what was handed out as if it had not been.
+  // For supplies that draw from themselves: restores the count of draws.
   void forget_draws_since(const Demand& drawn) { drawn_ = drawn; }
 
  private:

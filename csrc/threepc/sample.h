@@ -9,7 +9,7 @@
 // Which candidate goes where depends on rejected candidates alone. So the result is exactly
 // uniform, and a function of key and counter alone, whatever the vector width or device.
 // Leakage: how many attempts a group of bytes takes is seen in the running time. It depends on
-// rejected bytes only, which are independent of all numbers that come out.
+// rejected bytes only, which are independent of all resulting numbers.
 // Cost: 16 numbers per quad and block; of 1024 numbers in a vector of 16 quads, one in seven takes
 // a second block at moduli 126 and 61.
 // Device header.
