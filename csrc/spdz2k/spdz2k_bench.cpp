@@ -100,6 +100,10 @@ class RepeatingSupply final : public Supply<R> {
       repeat(store.bits, j * kEdabits, kEdabits, bits.part(j * n, n));
     }
   }
+  void draw_matrix_triples(const MatrixShape& shape, i64 n, WordSpan<R> a, WordSpan<R> b,
+                           WordSpan<R> c) override {
+    ideal_->matrix_triples(shape, n, a, b, c);
+  }
 
   std::unique_ptr<Supply<R>> ideal_;
   WordShares<R> a_{kWords}, b_{kWords}, c_{kWords}, d_{kWords}, d2_{kWords}, bits_{kWords},
