@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from privml.differences import GENERATORS
-from privml.errors import ConfigError
+from privml.errors import ConfigError, PeerDisconnected, ProgramsDiffer, ProtocolError, SecurityAbort
 from privml.formats import FixedPoint, Float, Format, Owned, Placement
 from privml.transcript import Transcript, within_step
 
@@ -133,7 +133,8 @@ class Session:
     session and is closed at the end; a block that ends well waits first until the others have all that this party owes
     them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of theirs.
     ``transcript``: the hash of what is computed, which the parties of a real run have alike; ``generators``: what seeds
-    the global generators while the session is entered. Both are set by whoever connects the parties.
+    the global generators while the session is entered; ``on_failure``: what tells the others that the program of a
+    session with generators ended with an error of this class. All are set by what connects the parties.
 
     What is computed in a session raises PeerDisconnected, ProtocolError or SecurityAbort where another party fails, and
     ProgramsDiffer where it computes something else.
@@ -155,6 +156,7 @@ class Session:
         self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
         self.transcript: Transcript | None = None
         self.generators: CommonGenerators | None = None
+        self.on_failure: Callable[[type[BaseException]], None] | None = None
         self.kept: dict[Any, Any] = {}
         self._on_close = on_close
         self._generator: torch.Generator | None = None
@@ -240,10 +242,18 @@ class Session:
         try:
             if exception[0] is None and self._on_close is not None:
                 self.engines.whole.finish()
+            elif exception[0] is not None:
+                self._report(exception[0])
         finally:
             if self.generators is not None:
                 self.generators.leave()
             self.close()
+
+    def _report(self, error: Any) -> None:
+        """Tells the others of an error that no party has told this one."""
+        heard = (PeerDisconnected, ProtocolError, SecurityAbort, ProgramsDiffer)
+        if self.generators is not None and self.on_failure is not None and not issubclass(error, heard):
+            self.on_failure(error)
 
     def __deepcopy__(self, memo: dict) -> Session:
         return self  # a connection has no copies; tensors that are copied stay in their session

@@ -8,12 +8,16 @@ tells is cut to what fits a terminal.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import sys
 import sysconfig
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType
+from typing import Any
 
 import torch
 
@@ -22,6 +26,11 @@ from privml.errors import PeerDisconnected, PrivmlError, ProgramsDiffer
 # The operation that stands for the state of the global generators.
 GENERATORS = "generators"
 _STALLED = "stalled"
+# What the cause of a party whose program has failed begins with; the name of the error's class follows.
+_FAILED = "failed "
+_ERROR_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]{0,63}")
+# How long a peer may take to read that a program has failed.
+_SECONDS_TO_REPORT = 1.0
 _LONGEST_TEXT, _LONGEST_PLACE, _LONGEST_LINE = 120, 80, 256
 _MOST_LINES = 600
 _NOWHERE = "-"
@@ -82,6 +91,10 @@ def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
     """The error at party ``rank``, from its own account's lines and what party ``peer`` has told: cause and lines, or
     nothing."""
     cause, _, told = theirs.decode("ascii", "replace").partition("\n")
+    failed = cause.removeprefix(_FAILED)
+    if failed != cause:
+        name = failed if _ERROR_NAME.fullmatch(failed) else "an error"
+        return PeerDisconnected(f"the program of party {peer} ended with {name}; see what it says there")
     mine, others = _steps(ours.decode("ascii", "replace")), _steps(told)
     common = sorted(set(mine) & set(others))
     first = next((place for place in common if mine[place].tag != others[place].tag), None)
@@ -103,6 +116,14 @@ def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
         f"the parties compute different things: the last operation of party {rank} is {_last(mine)}, that of "
         f"party {peer} is {_last(others)}"
     )
+
+
+def report_failure(channels: Iterable[Any], error: type[BaseException]) -> None:
+    """Tells the peers at the other ends of ``channels`` that this party's program ended with an error of this class;
+    nothing else of it, since a message may hold secrets. Peers that are gone hear nothing."""
+    for channel in channels:
+        with contextlib.suppress(PrivmlError, OSError, RuntimeError, ValueError):
+            channel.report(_FAILED + error.__name__[:64], _SECONDS_TO_REPORT)
 
 
 def _told(rank: int, mine: Step, peer: int, theirs: Step, oldest: bool) -> str:

@@ -132,8 +132,13 @@ void define_channel(py::module_& m) {
           "ProgramsDiffer when it answers.")
       .def(
           "report",
-          [](Channel& channel, const std::string& cause) { tags_of(channel).report(cause); },
-          Release(), "cause"_a, "Tells the peer in one line how this party and a third one differ.")
+          [](Channel& channel, const std::string& cause, double seconds) {
+            tags_of(channel).report(cause, duration(seconds));
+          },
+          Release(), "cause"_a, "seconds"_a,
+          "Tells the peer in one line why this party ends, and waits so long at most until the "
+          "peer "
+          "has read it.")
       .def("flush", &Channel::flush, Release())
       .def("close", &Channel::close, Release())
       .def(

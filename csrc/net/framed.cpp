@@ -210,10 +210,10 @@ void FramedChannel::stalled() {
   if (!theirs.empty()) throw ProgramsDiffer(*account_, theirs);
 }
 
-void FramedChannel::report(const std::string& cause) {
+void FramedChannel::report(const std::string& cause, Milliseconds patience) {
   expect(account_ != nullptr, "a channel without tags has no account");
   tell(cause.substr(0, 2048));
-  await_account(kAccountPatience);  // the peer has read what it was told before this side closes
+  await_account(patience);  // the peer has read what it was told before this side closes
 }
 
 void FramedChannel::tell(const std::string& cause) {

@@ -60,7 +60,7 @@ class FramedChannel final : public Channel, public Tagged {
   void set_tag(u64 tag) override;
   [[noreturn]] void differ() override;
   void stalled() override;
-  void report(const std::string& cause) override;
+  void report(const std::string& cause, std::chrono::milliseconds patience) override;
 
   // Incoming frames arrive `delay` after the link has carried them at `bits_per_second` (0:
   // unlimited). Both parties must run on one machine, since the clocks are compared; frames of a

@@ -3,6 +3,7 @@
 // under another one than its own learns that the two compute different things.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -57,8 +58,9 @@ class Tagged {
   // After a wait until the deadline: a peer that computes something else may wait for this party.
   // Throws ProgramsDiffer when it answers, and returns when it does not.
   virtual void stalled() = 0;
-  // Tells the peer that this party and a third one differ: a `cause` of one line.
-  virtual void report(const std::string& cause) = 0;
+  // Tells the peer in one line, `cause`, why this party ends: it and a third one differ, or its
+  // program has failed. Waits so long at most until the peer has read it.
+  virtual void report(const std::string& cause, std::chrono::milliseconds patience) = 0;
 };
 
 // Null for a channel without tags.

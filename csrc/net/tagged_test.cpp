@@ -141,7 +141,7 @@ TEST(Tagged, ACauseIsHeardAndAnswered) {
   b.begin(1, "step");
   std::string heard;
   std::thread peer([&, &b = b] { heard = differs_with(*b.channel); });
-  a.tags().report("party 2 does something else");
+  a.tags().report("party 2 does something else", std::chrono::seconds{10});
   peer.join();
   EXPECT_EQ(heard, "party 2 does something else\nstep\n");
 }

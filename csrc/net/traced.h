@@ -42,7 +42,9 @@ class TracedChannel final : public Channel, public Tagged {
   void set_tag(u64 tag) override;
   void differ() override { tags().differ(); }
   void stalled() override { tags().stalled(); }
-  void report(const std::string& cause) override { tags().report(cause); }
+  void report(const std::string& cause, std::chrono::milliseconds patience) override {
+    tags().report(cause, patience);
+  }
 
   // For the thread that uses the channel, or once it has ended.
   const std::vector<Passage>& passages() const { return passages_; }

@@ -30,6 +30,10 @@ LEAST_SCALE, LEAST_EPS = 24, 2.0**-10
 # What the steps of this module need: gradients of 2^-12 are seen, and quotients by eps fit.
 _LEAST_SCALE, _LARGEST_SCALE, _LARGEST_EPS = 12, 28, 1.0
 _ELSEWHERE = "use floating=float32 (engines twopc and plain), or SGD with momentum"
+# What a step depends on beside weights, gradients and state; the same at all parties.
+_SETTINGS = (
+    "lr", "betas", "alpha", "eps", "weight_decay", "decoupled_weight_decay", "momentum", "maximize", "amsgrad",
+)  # fmt: skip
 # Gradients that torch's step must not see, until it has ended.
 _HIDDEN = "_privml_gradients"
 
@@ -130,6 +134,9 @@ def _step(optimizer: torch.optim.Optimizer) -> None:
 
 def _change(optimizer: torch.optim.Optimizer, group: dict, parameters: Sequence[SecretTensor]) -> None:
     """One step of weights of one format that took equally many steps before, as of a single one."""
+    settings = {name: group[name] for name in _SETTINGS if name in group}
+    gradients = [parameter.grad for parameter in parameters]
+    parameters[0].session.step(f"{type(optimizer).__name__}.step", settings, *parameters, *gradients)
     states = [optimizer.state[parameter] for parameter in parameters]
     scale, gradient_scale = parameters[0].format.scale, parameters[0].session.working.scale
     finer = scale + adaptive.FINER

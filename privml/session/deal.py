@@ -71,7 +71,7 @@ def open_dealer(
         gathering.close()
         raise
     common = public_seed(gathering.token) if test_seed is None else test_seed
-    return session_on(engine, settings, common)
+    return session_on(engine, settings, common, list(ends.values()))
 
 
 def set_patience(gathering: Gathering, deadline: float) -> None:

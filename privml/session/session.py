@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from privml import _core
 from privml.context import Numerics, Session
+from privml.differences import report_failure
 from privml.engines import active
 from privml.engines.active import ActiveEngine, checked_ring
 from privml.engines.base import Engine
@@ -182,7 +183,7 @@ def open_session(
     except BaseException:
         link.close()
         raise
-    return session_on(engine, settings, common, key)
+    return session_on(engine, settings, common, link.channels[: engine.parties - 1], key)
 
 
 def seeded_key(test_seed: int) -> bytes:
@@ -190,13 +191,17 @@ def seeded_key(test_seed: int) -> bytes:
     return hashlib.blake2b(f"privml session {test_seed}".encode(), digest_size=32).digest()
 
 
-def session_on(engine: Engine, settings: Settings, common: int, key: bytes = b"") -> Session:
+def session_on(
+    engine: Engine, settings: Settings, common: int, peers: Sequence[_core.Channel], key: bytes = b""
+) -> Session:
     """A session that closes ``engine`` at its end, counts what it costs and has a transcript: under ``key``, which both
-    of two parties know, or those that the engine has agreed on with several."""
+    of two parties know, or those that the engine has agreed on with several. ``peers``: a channel to each other party,
+    which is told there if a program fails."""
     session = Session(engine, settings.numerics, on_close=engine.close)
     engines = session.engines  # not the session: it would live until a collection of cycles, and so would its sockets
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
     session.common_seed = common
+    session.on_failure = partial(report_failure, tuple(peers))
     rank = engine.rank
     assert rank is not None
     keys = engine.transcript_keys or {1 - rank: key}

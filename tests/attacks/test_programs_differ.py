@@ -164,3 +164,30 @@ def test_parties_that_wait_for_each_other(tmp_path):
     )
     outcomes = run_programs(tmp_path, *bodies, deadline=3.0)
     assert_differ(outcomes, "party 0: reveal at party0.py:9", "party 1: reveal at party1.py:9")
+
+
+TRAINING = """
+torch.manual_seed(0)
+model = privml.secret(torch.nn.Linear(2, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr={rate})
+model(privml.share(torch.ones(4, 2), 1)).square().sum().backward()
+optimizer.step()
+y = model.weight.detach()
+"""
+
+
+def test_other_learning_rates_of_adam(tmp_path):
+    outcomes = run_programs(tmp_path, *(TRAINING.format(rate=rate) + OPENED for rate in (0.01, 0.02)))
+    assert_differ(outcomes, "party 0: Adam.step at party0.py:12", "party 1: Adam.step at party1.py:12")
+
+
+@pytest.mark.parametrize("options", [*ENGINES, pytest.param({"engine": "threepc"}, id="threepc")])
+def test_a_program_that_fails_is_told_by_the_name_of_its_error(tmp_path, options):
+    parties = 3 if options.get("engine") == "threepc" else 2
+    bodies = [f"{SHARE}\ny = x * x\n{OPENED}"] * parties
+    bodies[1] = f"{SHARE}\ny = x * x\n{{}}['the key']"
+    outcomes = run_programs(tmp_path, *bodies, **options)
+    assert outcomes.pop(1).last == "KeyError: 'the key'"
+    for outcome in outcomes:
+        assert "PeerDisconnected: the program of party 1 ended with KeyError" in outcome.last, outcome
+        assert "the key" not in outcome.errors.split("PeerDisconnected")[-1]

@@ -21,6 +21,8 @@ from privml.errors import PeerDisconnected, PrivmlError, ProgramsDiffer
 
 PHASES = ("setup", "preprocess", "online")
 DEALER = 2
+# How long a peer may take to read why this party ends.
+_SECONDS_TO_REPORT = 10.0
 Result = TypeVar("Result")
 
 
@@ -160,7 +162,7 @@ class Links:
         """Says to the others what this party has found out; who knows it already has closed."""
         for channel in self._channels.values():
             with contextlib.suppress(PrivmlError):
-                channel.report(str(error))
+                channel.report(str(error), _SECONDS_TO_REPORT)
 
     def advance(self, clock: int) -> None:
         """What comes next depends on a chain of ``clock`` messages; parties that say so alike count from there."""
