@@ -95,6 +95,7 @@ void define_widths(py::module_& m) {
   shift("truncate_logical", &truncate_logical, &cost_truncate);
   shift("truncate_arithmetic", &truncate_arithmetic, &cost_truncate);
   shift("truncate_nonnegative", &truncate_nonnegative, &cost_truncate_nonnegative);
+  shift("round_nonnegative", &round_nonnegative, &cost_truncate_nonnegative);
   shift("truncate_reduce", &truncate_reduce, &cost_truncate_reduce);
   shift("divide_power_of_two", &divide_power_of_two, &cost_divide_power_of_two);
   const auto extend = [&m](const char* name, auto protocol, auto cost) {
@@ -114,6 +115,8 @@ void define_bounded(py::module_& m) {
   m.def("truncate_bounded",
         unary<u64, u64, int, u64, int>(&truncate_bounded, &cost_truncate_bounded), "session"_a,
         "x"_a, "bits"_a, "bound"_a, "shift"_a);
+  m.def("round_bounded", unary<u64, u64, int, u64, int>(&round_bounded, &cost_truncate_bounded),
+        "session"_a, "x"_a, "bits"_a, "bound"_a, "shift"_a);
   m.def("extend_bounded", unary<u64, u64, int, u64, int>(&extend_bounded, &cost_extend_bounded),
         "session"_a, "x"_a, "bits"_a, "bound"_a, "to_bits"_a);
   m.def("divide_bounded", unary<u64, u64, int, u64, u64>(&divide_bounded, &cost_divide_bounded),

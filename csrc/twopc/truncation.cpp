@@ -71,19 +71,25 @@ void truncate(Party& party, std::span<const u64> x, int bits, int shift, bool is
       });
 }
 
-// The most significant bit being zero, w is the OR of the shares' ones: m0 + m1 - m0 m1.
+// The most significant bit being zero, w is the OR of the shares' ones: m0 + m1 - m0 m1. `added`,
+// below 2^shift, goes to party 0's share as an integer: w stays that of x.
 void truncate_nonnegative_chunk(Party& party, std::span<const u64> x, int bits, int shift,
-                                std::span<u64> out) {
+                                u64 added, std::span<u64> out) {
   const i64 n = std::ssize(x);
   const u64 mask = low_mask(bits);
+  const u64 plus = party.rank == 0 ? added : 0;
   std::vector<u8> top(n);
-  for (i64 i = 0; i < n; ++i) top[i] = x[i] >> (bits - 1) & 1;
+  AlignedVector<u64> low_part(n);
+  for (i64 i = 0; i < n; ++i) {
+    top[i] = x[i] >> (bits - 1) & 1;
+    low_part[i] = (x[i] & low_mask(shift)) + plus;
+  }
   RandomBits low;
   PrivateProduct tops;
   Comparison carries;
   write_random_bits(party, n, bits, low);
   write_private_product(party, top, shift, tops);
-  begin_comparison(party, {shift}, x, carry_flip(party.rank), carries);
+  begin_comparison(party, {shift}, low_part, carry_flip(party.rank), carries);
   read_random_bits(party, low);
   AlignedVector<u64> c(n), both(n);
   read_private_product(party, tops, both);
@@ -92,7 +98,8 @@ void truncate_nonnegative_chunk(Party& party, std::span<const u64> x, int bits, 
   finish_conversions(party, conversions);
   for (i64 i = 0; i < n; ++i) {
     const u64 w = top[i] - both[i];
-    out[i] = (((x[i] & mask) >> shift) + c[i] - (w << (bits - shift))) & mask;
+    const u64 high = ((x[i] & mask) >> shift) + (low_part[i] >> shift);
+    out[i] = (high + c[i] - (w << (bits - shift))) & mask;
   }
 }
 
@@ -153,16 +160,33 @@ void cost_truncate(CostMeter& meter, i64 n, int bits, int shift) {
                  [&](CostMeter& m, i64 count) { cost_truncate_chunk(m, count, bits, shift); });
 }
 
-void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
+namespace {
+
+void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int shift, u64 added,
                           std::span<u64> out) {
-  check(x, bits, shift, out);
-  if (shift == 0) return keep_low_bits(x, bits, out);
   in_chunks(
       party, std::ssize(x),
       [&](CostMeter& meter, i64 n) { cost_truncate_nonnegative_chunk(meter, n, bits, shift); },
       [&](i64 begin, i64 n) {
-        truncate_nonnegative_chunk(party, x.subspan(begin, n), bits, shift, out.subspan(begin, n));
+        truncate_nonnegative_chunk(party, x.subspan(begin, n), bits, shift, added,
+                                   out.subspan(begin, n));
       });
+}
+
+}  // namespace
+
+void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
+                          std::span<u64> out) {
+  check(x, bits, shift, out);
+  if (shift == 0) return keep_low_bits(x, bits, out);
+  truncate_nonnegative(party, x, bits, shift, 0, out);
+}
+
+void round_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
+                       std::span<u64> out) {
+  check(x, bits, shift, out);
+  expect(shift >= 1, "round_nonnegative: shift must be in 1..bits-1");
+  truncate_nonnegative(party, x, bits, shift, u64{1} << (shift - 1), out);
 }
 
 void cost_truncate_nonnegative(CostMeter& meter, i64 n, int bits, int shift) {

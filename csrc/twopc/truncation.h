@@ -5,6 +5,8 @@
 //   truncate_logical      floor(x / 2^shift) of the unsigned x, in Z_{2^bits}
 //   truncate_arithmetic   floor(x / 2^shift) of the two's complement x, in Z_{2^bits}
 //   truncate_nonnegative  either, for values known to lie below 2^(bits-1); cheaper
+//   round_nonnegative     floor((x + 2^(shift-1)) / 2^shift) for such values, 1 <= shift, at that
+//                         cost: the sum need not fit the ring
 //   truncate_reduce       bits shift..bits-1 of x, in Z_{2^(bits-shift)}; cheaper
 //   divide_power_of_two   the two's complement quotient rounded towards zero, in Z_{2^bits}
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
@@ -32,6 +34,8 @@ void cost_truncate(CostMeter& meter, i64 n, int bits, int shift);
 void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
                           std::span<u64> out);
 void cost_truncate_nonnegative(CostMeter& meter, i64 n, int bits, int shift);
+void round_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
+                       std::span<u64> out);
 
 void truncate_reduce(Party& party, std::span<const u64> x, int bits, int shift, std::span<u64> out);
 void cost_truncate_reduce(CostMeter& meter, i64 n, int bits, int shift);

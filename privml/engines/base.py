@@ -212,9 +212,32 @@ class Engine(abc.ABC):
 
     # ---- width and scale
     @abc.abstractmethod
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
         """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring. ``nonnegative``
-        and ``bound`` (-bound <= value < bound <= 2^(bits - 1)) are promises that make it cheaper."""
+        and ``bound`` (-bound <= value < bound <= 2^(bits - 1)) are promises that make it cheaper; if one does not hold,
+        the result may depend on the shares. ``nearest``: of the value plus 2^(shift - 1), which without a promise is
+        reduced to the ring first; 0 < shift < bits then."""
+
+    def with_half(
+        self, a: Share, bits: int, shift: int, nonnegative: bool, bound: int | None
+    ) -> tuple[Share, int, bool, int | None]:
+        """For engines that add the half of ``truncate``'s ``nearest`` before it: the sum, its ring and its promises. A
+        sum that need not fit goes to a larger ring; rings of 63 and 64 bits are taken to have room."""
+        half, most = 1 << (shift - 1), 1 << (bits - 1) if bound is None else bound
+        if not nonnegative and bound is None:
+            return self.add_public(a, half, bits), bits, False, None
+        if most + half > 1 << (bits - 1) and bits < 63:
+            a, bits = self.extend(a, bits, bits + 1, True, nonnegative, bound), bits + 1
+        known = most + half if most + half <= 1 << (bits - 1) else None
+        return self.add_public(a, half, bits), bits, nonnegative, known
 
     def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
         """``truncate`` where its result is what the caller asked for: exact also on engines whose truncations of

@@ -188,8 +188,16 @@ class JointEngine(Engine):
         return self._interactive("conv2d", x, w, list(stride), list(padding), list(dilation), groups, out_bits)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        return self._interactive("truncate", a, bits, shift, nonnegative, bound)
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
+        return self._interactive("truncate", a, bits, shift, nonnegative, bound, nearest)
 
     def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
         return self._interactive("floor", a, bits, shift, nonnegative, bound)

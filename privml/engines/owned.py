@@ -113,8 +113,16 @@ class OwnedEngine(Engine):
         return self._each(lambda a: self._clear.conv2d_public(a, w, stride, padding, dilation, groups, bits), x)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        return self._each(lambda x: self._clear.truncate(x, bits, shift), a)
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
+        return self._each(lambda x: self._clear.truncate(x, bits, shift, nonnegative, bound, nearest), a)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._each(lambda x: self._clear.truncate(x, bits, shift), a)

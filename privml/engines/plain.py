@@ -16,6 +16,7 @@ from privml.context import current_node
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.catalogue import check_divisor
+from privml.engines.composed import maxima
 from privml.engines.formulas import Formula
 from privml.engines.shape_tensor import elementwise
 from privml.errors import OverflowDetected
@@ -134,10 +135,22 @@ class PlainEngine(Engine):
         return self._fit_estimated(ring.estimated_conv2d(x[0], w, stride, padding, dilation, groups), bits)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
         if bound is not None:
             self.expect_bound(a, bound)
-        return (a[0] >> min(shift, 63),)
+        if not nearest:
+            return (a[0] >> min(shift, 63),)
+        if not nonnegative and bound is None:
+            return (self.add_public(a, 1 << (shift - 1), bits)[0] >> shift,)
+        return ((a[0] >> shift) + (a[0] >> (shift - 1) & 1),)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return (a[0] >> min(shift, 63),)
@@ -197,7 +210,8 @@ class PlainEngine(Engine):
         return (a[0].clamp(min=0),), ((a[0] >= 0).to(torch.uint8),)
 
     def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
-        self._comparable(a[0], bits)
+        if not self._comparable(a[0], bits):
+            return maxima.max_last(self, a, bits, one_hot)
         if not one_hot:
             return (a[0].amax(-1),), None
         first = a[0].argmax(-1, keepdim=True)
@@ -205,7 +219,8 @@ class PlainEngine(Engine):
         return (a[0].gather(-1, first).squeeze(-1),), (position,)
 
     def argmax_last(self, a: Share, bits: int) -> Share:
-        self._comparable(a[0], bits)
+        if not self._comparable(a[0], bits):
+            return maxima.argmax_last(self, a, bits)
         return (a[0].argmax(-1),)
 
     def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
@@ -284,11 +299,13 @@ class PlainEngine(Engine):
     def _fit_estimated(self, product: tuple[torch.Tensor, torch.Tensor | None], bits: int) -> Share:
         return self._fit(product[0], bits, product[1])
 
-    def _comparable(self, value: torch.Tensor, bits: int) -> None:
-        if self.check_overflow:
-            low, high = ring.extremes(value)
-            if low < -(1 << (bits - 2)) or high > 1 << (bits - 2):
-                self._fail(max(abs(low), abs(high)).bit_length() + 2, bits)
+    def _comparable(self, value: torch.Tensor, bits: int) -> bool:
+        """Whether differences of values fit the ring; otherwise the tournament decides which one comes out."""
+        low, high = ring.extremes(value)
+        fits = -(1 << (bits - 2)) <= low and high <= 1 << (bits - 2)
+        if not fits and self.check_overflow:
+            self._fail(max(abs(low), abs(high)).bit_length() + 2, bits)
+        return fits
 
     def _fail(self, needed: int, bits: int) -> None:
         name = current_node().name

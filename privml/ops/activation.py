@@ -11,10 +11,11 @@ import torch
 from privml.context import keeps_byproducts
 from privml.dispatch import implements
 from privml.engines.base import Share
-from privml.ops.linear import divide_public, neg, scale_public, sub
-from privml.ops.maximum import maximum_public, rectified, rectify
+from privml.ops.linear import divide_public, scale_public, sub
+from privml.ops.maximum import maximum_public, minimum_public, rectify
 from privml.ops.product import select
-from privml.ops.values import BOOLEAN, engine_of, finish, is_secret, like, result_dtype, ring_value, signed
+from privml.ops.ring_formats import rectified
+from privml.ops.values import BOOLEAN, engine_of, finish, is_secret, like, result_dtype, ring_value
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -59,11 +60,6 @@ def threshold(x: SecretTensor, bound: float, value: float) -> SecretTensor:
     return torch.where(x > bound, x, torch.tensor(value, dtype=x.dtype))
 
 
-def minimum_public(x: SecretTensor, bound: Any) -> SecretTensor:
-    """min(x, bound) = -max(-x, -bound)."""
-    return neg(maximum_public(neg(x), -signed(bound), result_dtype(x, bound)))
-
-
 @implements(aten.clamp.default, aten.clamp.Tensor)
 def clamp(x: Any, min: Any = None, max: Any = None) -> SecretTensor:
     if min is not None:
@@ -73,7 +69,11 @@ def clamp(x: Any, min: Any = None, max: Any = None) -> SecretTensor:
             else maximum_public(x, min, result_dtype(x, min))
         )
     if max is not None:
-        x = torch.minimum(x, max) if is_secret(max) or not is_secret(x) else minimum_public(x, max)
+        x = (
+            torch.minimum(x, max)
+            if is_secret(max) or not is_secret(x)
+            else minimum_public(x, max, result_dtype(x, max))
+        )
     return x
 
 

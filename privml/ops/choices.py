@@ -16,7 +16,7 @@ from privml.engines.base import Engine, Operand, Share
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Integer
 from privml.ops.linear import is_bits
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import added, in_ring, ring_format
 from privml.ops.values import constant, engine_of, is_secret, join, operand
 from privml.tensor import SecretTensor
 
@@ -51,7 +51,7 @@ def select_rows(bits: Any, rows: Any) -> SecretTensor:
         factor = Operand(constant(rows, rows.shape, fmt, engine_of(bits)), fmt.bits)
     ring = working.bits if factor.owner is not None else max(working.bits, fmt.bits)
     share = session.engine_for(placement).select_rows(bits.share, factor, ring)
-    to = ring_format(ring, fmt.scale, rows.dtype.is_floating_point, fmt.nonnegative)
+    to = added(in_ring(fmt, ring), rows.shape[0])
     return SecretTensor(share, to, placement, session, rows.dtype)
 
 

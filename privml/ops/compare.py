@@ -15,20 +15,23 @@ from privml.errors import SecretLeakError
 from privml.formats import FixedPoint, Integer, Placement
 from privml.ops.linear import dims_of, is_bits, sub
 from privml.ops.masks import hidden_by, mask_of, masked
-from privml.ops.maximum import rectified, rectify
+from privml.ops.maximum import rectify
 from privml.ops.product import mul
 from privml.ops.ring_formats import (
     RingFormat,
-    added,
     bit_value,
+    interval,
+    magnitude_format,
+    negated,
     nonnegative,
     plain_format,
+    plus,
     public_format,
     rescaled,
-    ring_format,
     together,
     width,
 )
+from privml.ops.ring_formats import less as difference
 from privml.ops.values import (
     BOOLEAN,
     align,
@@ -58,7 +61,7 @@ def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Eng
     """a - b in a ring; a public side is rounded so that the order relation with every ring value is exact."""
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return engine, engine.subtract(sa, sb, fmt.bits), added(fmt, 2), placement
+        return engine, engine.subtract(sa, sb, fmt.bits), difference(fmt, fmt), placement
     secret, public = (a, as_number(b)) if is_secret(a) else (b, as_number(a))
     share, fmt = ring_value(secret, dtype)
     engine = engine_of(secret)
@@ -70,9 +73,8 @@ def _difference(a: Any, b: Any, dtype: torch.dtype, round_up: bool) -> tuple[Eng
             share = engine.add_public(share, -threshold, fmt.bits)
     else:
         share = engine.add_public(engine.negate(share, fmt.bits), threshold, fmt.bits)
-    if fmt.bound is not None:
-        low, high = extremes(torch.as_tensor(threshold))
-        fmt = ring_format(fmt.bits, fmt.scale, False, False, fmt.bound + max(abs(low), abs(high)))
+    low, high = extremes(torch.as_tensor(threshold))
+    fmt = plus(fmt, -high, -low) if secret is a else plus(negated(fmt), low, high)
     return engine, share, fmt, secret.placement
 
 
@@ -116,9 +118,9 @@ def _equal(a: Any, b: Any, negate: bool) -> SecretTensor:
         share, fmt = ring_value(secret, dtype)
         engine, placement = engine_of(secret), secret.placement
         value, exact = encode_exact(b if is_secret(a) else a, fmt.bits, fmt.scale)
-        if fmt.bound is not None:
-            exact, fmt = exact & (value.abs() < fmt.bound), added(fmt, 2)
-            value = torch.where(exact, value, 0)
+        low, high = interval(fmt)
+        exact = exact & (value >= low) & (value <= high)
+        value, fmt = torch.where(exact, value, 0), difference(fmt, fmt)
         share = engine.add_public(expand(share, torch.broadcast_shapes(secret.shape, value.shape)), -value, fmt.bits)
     bits = width(fmt)
     bit = engine.equal_zero(engine.reduce(share, fmt.bits, bits), bits)
@@ -275,7 +277,7 @@ def _either(result: SecretTensor, a: Any, b: Any) -> SecretTensor:
         if not is_secret(value):
             formats.append(public_format(value, to))
         elif isinstance(value.format, (FixedPoint, Integer)):
-            formats.append(rescaled(value.format, to))
+            formats.append(rescaled(value.format, to, engine_of(value).floors))
         else:  # a bit
             formats.append(rescaled(bit_value(to.bits), to))
     result.cell.format = together(to, formats)
@@ -329,4 +331,4 @@ def abs_(x: SecretTensor) -> SecretTensor:
     share, fmt = ring_value(x, x.dtype)
     positive, _ = rectify(engine, share, fmt)
     result = engine.subtract(engine.multiply_public(positive, 2, fmt.bits), share, fmt.bits)
-    return like(x, result, rectified(fmt))
+    return like(x, result, magnitude_format(fmt))

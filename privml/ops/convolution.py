@@ -13,6 +13,7 @@ from privml.engines.base import Engine, Share
 from privml.errors import InvalidInput
 from privml.formats import Placement
 from privml.ops.product import add_bias, public_factor, widened
+from privml.ops.ring_formats import ring_format
 from privml.ops.values import (
     engine_of,
     finish_product,
@@ -86,7 +87,8 @@ def convolve(
     engine, share, bits, scale, placement = _raw(x, weight, stride, padding, dilation, groups, session)
     if bias is not None:
         engine, share, placement = add_bias(engine, share, bits, scale, placement, bias.view(1, -1, 1, 1), session)
-    return finish_product(engine, share, bits, scale, placement, session, result_dtype(x, weight))
+    dtype = result_dtype(x, weight)
+    return finish_product(engine, share, ring_format(bits, scale, True), placement, session, dtype)
 
 
 def _raw(

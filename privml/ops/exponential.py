@@ -33,25 +33,37 @@ from privml.ops.fixed import (
     target_of,
 )
 from privml.ops.maximum import rectify
-from privml.ops.ring_formats import ring_format, signless, width
+from privml.ops.ring_formats import negated, of_interval, rectified, relabelled, together, width
 from privml.ops.values import engine_of, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
 
-def decay(z: SecretTensor, target: FixedPoint) -> SecretTensor:
-    """exp(z) of z <= 0 in format ``target``. In a ring wider than the table's, z is cut off where exp(z) < 2^-43."""
+def decay(z: SecretTensor, target: FixedPoint, proved: bool) -> SecretTensor:
+    """exp(z) of z <= 0 in format ``target``. In a ring wider than the table's, z is cut off where exp(z) < 2^-43.
+
+    ``proved``: whether z <= 0 holds for whatever lies in the rings that z comes from. If not, min(z, 0) takes its
+    place, for above zero the results of the library's forms depend on the shares.
+    """
+    engine = engine_of(z)
+    if not proved and engine.floors:
+        z = _clipped(z)
     name = exponential_of(z, target)
-    if name == "exp_negative" and width(z.format) > WIDEST and not engine_of(z).stays_wide:
-        fmt, engine = z.format, engine_of(z)
-        floor = 32 << fmt.scale
+    if name == "exp_negative" and width(z.format) > WIDEST and not engine.stays_wide:
+        fmt, floor = z.format, 32 << z.format.scale
         share, _ = rectify(engine, engine.add_public(z.share, floor, fmt.bits), fmt)
         share = engine.add_public(share, -floor, fmt.bits)
-        to = ring_format(fmt.bits, fmt.scale, True, False, floor + 1)
-        z = SecretTensor(share, to, z.placement, z.session, z.dtype)
+        z = SecretTensor(share, of_interval(fmt, -floor, 0), z.placement, z.session, z.dtype)
         name = exponential_of(z, target)
     return evaluate(z, name, target)
+
+
+def _clipped(z: SecretTensor) -> SecretTensor:
+    """min(z, 0)."""
+    engine, fmt = engine_of(z), negated(z.format)
+    share, _ = rectify(engine, engine.negate(z.share, fmt.bits), fmt)
+    return like(z, engine.negate(share, fmt.bits), negated(rectified(fmt)))
 
 
 def exponential_of(z: SecretTensor, target: FixedPoint) -> str:
@@ -104,14 +116,14 @@ def _both(x: SecretTensor) -> tuple[SecretTensor, SecretTensor]:
     x = real(x, 1)
     engine, bits = engine_of(x), x.format.bits
     share = tuple(torch.stack(pair) for pair in zip(x.share, engine.negate(x.share, bits), strict=True))
-    powers = exponential(like(x, share, signless(x.format)), asked(x.session))
+    fmt = together(x.format, [x.format, negated(x.format)])
+    powers = exponential(like(x, share, fmt), asked(x.session))
     first, second = (like(powers, tuple(c[i] for c in powers.share)) for i in range(2))
     return first, second
 
 
 def _halved(x: SecretTensor) -> SecretTensor:
-    fmt = x.format
-    return like(x, x.share, ring_format(fmt.bits, fmt.scale + 1, True, fmt.nonnegative, fmt.bound))
+    return like(x, x.share, relabelled(x.format, x.format.scale + 1))
 
 
 @implements(aten.sinh.default)

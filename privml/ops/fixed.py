@@ -18,25 +18,43 @@ from privml.context import Session, current_node, node
 from privml.encoding import encode_factor
 from privml.engines.ring import extremes
 from privml.formats import FixedPoint
+from privml.ops import ring_formats
 from privml.ops.quotients import quotient, whole_divisor
-from privml.ops.rescaling import convert, promised
-from privml.ops.ring_formats import RingFormat, limit, narrowed, rescaled, ring_format, width
+from privml.ops.rescaling import calibrated, convert
+from privml.ops.ring_formats import (
+    RingFormat,
+    in_ring,
+    interval,
+    limit,
+    multiplied,
+    narrowed,
+    of_interval,
+    plus,
+    product_format,
+    proved,
+    relabelled,
+    rescaled,
+    ring_format,
+    sum_format,
+    width,
+)
 from privml.ops.values import broadcast, engine_of, expand, join, operand, ring_value, working_format
 from privml.tensor import SecretTensor
 
 # The widths that the functions of the fixed-point library take and give.
 NARROWEST, WIDEST = 8, 32
 # Arguments of these forms of exp(x), x <= 0, may be wider: only their range is looked at.
-_WIDE = ("exp_negative_spline", "exp_negative_exact", "exp_negative_product")
+_WIDE = ("exp_negative_spline", "exp_negative_exact")
 WIDEST_EXPONENT = 64
 # What a function may exceed its mathematical bound by, in units of the last place.
 SLACK = 16
 # The largest scale of a result whose size nobody knows: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
-# Functions whose values are never negative, and those that stay below a bound.
-_NONNEGATIVE = {"exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt", "softplus"}
+# Functions whose values are never negative, those that stay below a bound, and those that grow with their arguments.
+_NONNEGATIVE = {"exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "rsqrt", "sqrt"}
 _BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32}
-_BOUNDS |= dict.fromkeys((*_WIDE, "sin_product", "cos_product"), 1)
+_BOUNDS |= dict.fromkeys(_WIDE, 1)
+_LINES = {"gelu", "silu", "softplus"}
 
 
 def float_dtype(x: torch.Tensor) -> torch.dtype:
@@ -64,7 +82,8 @@ def cast(x: SecretTensor, bits: int, scale: int) -> SecretTensor:
     if to.bits == x.format.bits and to.scale == x.format.scale:
         return x
     share = convert(engine_of(x), x.share, x.format, to)
-    return SecretTensor(share, rescaled(x.format, to), x.placement, x.session, float_dtype(x))
+    to = rescaled(x.format, to, engine_of(x).floors)
+    return SecretTensor(share, to, x.placement, x.session, float_dtype(x))
 
 
 def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
@@ -76,9 +95,8 @@ def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
     fmt = narrowed(fmt, spare, wide)
     scale = min(fmt.scale, working.scale)
     bits = working.bits + fmt.scale - scale
-    if bits < fmt.bits and not wide:  # of a program: its values fit
-        share = engine_of(x).reduce(share, fmt.bits, bits)
-        fmt = ring_format(bits, fmt.scale, True, fmt.nonnegative, fmt.bound)
+    if bits < fmt.bits and not wide:  # of a program, whose values fit
+        share, fmt = engine_of(x).reduce(share, fmt.bits, bits), in_ring(fmt, bits)
     result = SecretTensor(share, fmt, x.placement, x.session, dtype)
     return cast(result, fmt.bits - (0 if wide else fmt.scale - scale), scale) if scale < fmt.scale else result
 
@@ -86,19 +104,18 @@ def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
 def settled(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
     """``x`` in the format that the current node asks for, else the working one."""
     target = asked(x.session)
-    fmt = promised(engine_of(x), x.share, x.format, target)
-    share = convert(engine_of(x), x.share, fmt, target)
-    to = rescaled(fmt, ring_format(target.bits, target.scale, True))
-    return SecretTensor(share, to, x.placement, x.session, dtype or x.dtype)
+    engine = engine_of(x)
+    share, fmt = calibrated(engine, x.share, x.format, target)
+    to = rescaled(fmt, ring_format(target.bits, target.scale, True), engine.floors)
+    return SecretTensor(convert(engine, share, fmt, target), to, x.placement, x.session, dtype or x.dtype)
 
 
-def known(x: SecretTensor, bound: float | None = None, nonnegative: bool = False) -> SecretTensor:
-    """``x``, of which the rule knows that |x| <= bound, up to a few units of the last place, or that it is >= 0."""
-    fmt = x.format
-    most = fmt.bound if bound is None else math.ceil(bound * 2.0**fmt.scale) + SLACK + 1
-    if most is not None and fmt.bound is not None:
-        most = min(most, fmt.bound)
-    to = ring_format(fmt.bits, fmt.scale, True, nonnegative or fmt.nonnegative, most)
+def known(x: SecretTensor, bound: float) -> SecretTensor:
+    """``x``, of which the rule has proved that |x| <= bound, up to a few units of the last place: for whatever lies in
+    the rings of its operands, not only for what their formats are meant for."""
+    most = math.ceil(bound * 2.0**x.format.scale) + SLACK
+    low, high = interval(x.format)
+    to = of_interval(x.format, max(low, -most), min(high, most))
     return SecretTensor(x.share, to, x.placement, x.session, x.dtype)
 
 
@@ -116,12 +133,22 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     source = source_of(x, WIDEST_EXPONENT if wide or name in _WIDE else WIDEST)
     x = cast(x, source.bits, source.scale)
     share = engine_of(x).function(name, x.share, source, target)
-    bound = _BOUNDS.get(name)
-    most = None if bound is None else (bound << target.scale) + SLACK + 1
     bits = max(source.bits, target.bits) if wide else target.bits
-    most = 1 << (target.bits - 1) if wide and most is None else most
-    to = ring_format(bits, target.scale, True, name in _NONNEGATIVE, most)
+    to = proved(bits, target.scale, True, *_values(name, source, target))
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
+
+
+def _values(name: str, source: FixedPoint, target: FixedPoint) -> tuple[int, int]:
+    """Between which integers the values of a function lie, for any arguments in the ring of ``source``."""
+    one = 1 << target.scale
+    if name in _LINES:  # near max(x, 0), where they are above zero
+        shift = target.scale - source.scale
+        largest = (1 << (source.bits - 1 + shift)) if source.bits - 1 + shift >= 0 else 1
+        return (0 if name == "softplus" else -one), largest + one + SLACK
+    most = (1 << (target.bits - 1)) - 1  # they saturate
+    if name in _BOUNDS:
+        most = (_BOUNDS[name] << target.scale) + SLACK
+    return (0 if name in _NONNEGATIVE else -most), most
 
 
 def target_of(integer_bits: int | None, wanted: FixedPoint) -> FixedPoint:
@@ -155,10 +182,8 @@ def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
         share = engine.multiply_rows(left, operand(b.share, fb, b.placement), bits)
     else:
         share = engine.multiply(left, operand(expand(b.share, shape), fb, b.placement), bits)
-    positive = (fa.nonnegative and fb.nonnegative) or a is b
-    exact = ring_format(bits, fa.scale + fb.scale, True, positive, (limit(fa) - 1) * (limit(fb) - 1) + 1)
-    result = SecretTensor(share, exact, placement, a.session, float_dtype(a))
-    return rounded(result, scale)
+    exact = product_format(fa, fb, bits, square=a is b)
+    return rounded(SecretTensor(share, exact, placement, a.session, float_dtype(a)), scale)
 
 
 def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretTensor:
@@ -169,7 +194,7 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
     low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
     size = max(abs(low), abs(high))
     if low == high == 1:  # a power of two
-        exact = ring_format(fmt.bits, fmt.scale + shift, True, fmt.nonnegative, fmt.bound)
+        exact = relabelled(fmt, fmt.scale + shift)
         return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
     bits = min(fmt.bits + size.bit_length(), 64)
     share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound) if bits > fmt.bits else share
@@ -177,8 +202,7 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
         shape = broadcast(x, value)
         share, value = expand(share, shape), value.expand(shape)
     share = engine.multiply_public(share, value, bits)
-    bound = None if fmt.bound is None else (fmt.bound - 1) * size + 1
-    exact = ring_format(bits, fmt.scale + shift, True, fmt.nonnegative and low >= 0, bound)
+    exact = relabelled(multiplied(fmt, low, high, bits), fmt.scale + shift)
     return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
 
 
@@ -196,14 +220,12 @@ def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0
     count = math.prod(x.shape[d] for d in dims)
     fmt: RingFormat = narrowed(x.format, 0, engine_of(x).stays_wide)
     bits = min(fmt.bits + (count - 1).bit_length() + spare, 64)
-    if fmt.bound is not None:
-        bits = min(bits, max((fmt.bound * count).bit_length() + 1 + spare, fmt.bits))
+    bits = min(bits, max((limit(fmt) * count - 1).bit_length() + 1 + spare, fmt.bits))
     if bits > x.format.bits:
         x = cast(x, bits, fmt.scale)
     bits = min(bits, x.format.bits)
     share = engine_of(x).sum(x.share, dims, keepdim, bits) if dims else x.share
-    bound = None if fmt.bound is None else fmt.bound * count
-    to = ring_format(bits, fmt.scale, True, fmt.nonnegative, bound)
+    to = ring_formats.added(in_ring(fmt, bits), count)
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
 
 
@@ -216,34 +238,28 @@ def averaged(x: SecretTensor, dims: list[int], count: float, scale: int) -> Secr
         if math.frexp(count)[0] != 0.5:  # bits that do not matter make room for the factor's
             summed = rounded(summed, min(scale + max(math.ceil(math.log2(count)), 0), x.format.scale))
         return scaled(summed, 1.0 / count, scale)
-    most = limit(x.format) * math.prod(x.shape[d] for d in dims)
     result = total(x, dims, spare=1)
-    fmt = result.format
-    fmt = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, most if fmt.bound is None else fmt.bound)
-    share, fmt = quotient(engine_of(x), result.share, fmt, divisor, scale)
+    share, fmt = quotient(engine_of(x), result.share, result.format, divisor, scale)
     return rounded(SecretTensor(share, fmt, x.placement, x.session, x.dtype), scale)
 
 
 def less(a: SecretTensor, b: SecretTensor) -> SecretTensor:
-    """a - b of two values of one scale, which like every difference must fit the larger of their rings."""
+    """a - b of two values of one scale, in the larger of their rings."""
     fa, fb = a.format, b.format
     bits = max(fa.bits, fb.bits)
     placement = join(a.placement, b.placement)
     engine, shape = a.session.engine_for(placement), broadcast(a, b)
     a, b = cast(a, bits, fa.scale), cast(b, bits, fa.scale)
     share = engine.subtract(expand(a.share, shape), expand(b.share, shape), bits)
-    bound = None if fa.bound is None or fb.bound is None else fa.bound + fb.bound
-    return SecretTensor(share, ring_format(bits, fa.scale, True, False, bound), placement, a.session, a.dtype)
+    return SecretTensor(share, ring_formats.less(a.format, b.format), placement, a.session, a.dtype)
 
 
 def added(a: SecretTensor, b: SecretTensor) -> SecretTensor:
-    """a + b of two values of one format, which the sum must fit."""
+    """a + b of two values of one ring and scale, in that ring."""
     placement, shape = join(a.placement, b.placement), broadcast(a, b)
     engine, fmt = a.session.engine_for(placement), a.format
     share = engine.add(expand(a.share, shape), expand(b.share, shape), fmt.bits)
-    bound = None if fmt.bound is None or b.format.bound is None else fmt.bound + b.format.bound
-    to = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative and b.format.nonnegative, bound)
-    return SecretTensor(share, to, placement, a.session, a.dtype)
+    return SecretTensor(share, sum_format(fmt, b.format), placement, a.session, a.dtype)
 
 
 def shifted(x: SecretTensor, value: Any) -> SecretTensor:
@@ -251,6 +267,4 @@ def shifted(x: SecretTensor, value: Any) -> SecretTensor:
     fmt = x.format
     encoded = torch.as_tensor((torch.as_tensor(value).double() * 2.0**fmt.scale).round()).to(torch.int64)
     share = engine_of(x).add_public(x.share, encoded.expand(x.shape), fmt.bits)
-    positive = fmt.nonnegative and bool((encoded >= 0).all())
-    bound = None if fmt.bound is None else fmt.bound + int(encoded.abs().max())
-    return SecretTensor(share, ring_format(fmt.bits, fmt.scale, True, positive, bound), x.placement, x.session, x.dtype)
+    return SecretTensor(share, plus(fmt, *extremes(encoded)), x.placement, x.session, x.dtype)

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import math
-
 from privml.engines.formulas import Formula
 from privml.errors import InvalidInput
 from privml.formats import Shared
-from privml.ops.fixed import SLACK, cast, real
+from privml.ops.fixed import cast, real
 from privml.ops.ring_formats import ring_format
 from privml.ops.values import engine_of
 from privml.tensor import SecretTensor
@@ -27,6 +25,5 @@ def evaluate_formula(x: SecretTensor, formula: Formula) -> SecretTensor:
     wider = min(x.format.bits + formula.scale - x.format.scale, 64)
     x = cast(x, wider if formula.periodic else formula.bits, formula.scale)
     share = engine_of(x).formula(x.share, formula)
-    most = math.ceil(formula.most * 2.0**formula.out_scale) + SLACK + 1
-    to = ring_format(formula.result_bits, formula.out_scale, True, False, most)
+    to = ring_format(formula.result_bits, formula.out_scale, True)
     return SecretTensor(share, to, x.placement, x.session, x.dtype)

@@ -55,7 +55,7 @@ def write(target: SecretTensor, source: Any) -> None:
         if not isinstance(fmt, Boolean):
             share = convert(engine_of(source), share, source.format, fmt)
         if isinstance(fmt, (FixedPoint, Integer)) and not isinstance(source.format, Float):
-            known = rescaled(source.format, plain_format(fmt))
+            known = rescaled(source.format, plain_format(fmt), engine_of(source).floors)
     else:
         fmt = cell.format
         value = source.to(target.dtype) if isinstance(source, torch.Tensor) else source

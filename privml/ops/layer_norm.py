@@ -13,8 +13,8 @@ from typing import Any
 import torch
 
 from privml.dispatch import holds_floats, implements, intercepts
-from privml.ops.fixed import asked, known, real, scaled, settled, times
-from privml.ops.moments import centered, inverse_deviation, mean_square, norm_bound, var_mean
+from privml.ops.fixed import asked, real, scaled, settled, times
+from privml.ops.moments import centered, divided_by_deviation, var_mean
 from privml.ops.values import is_secret
 from privml.tensor import SecretTensor
 
@@ -25,8 +25,8 @@ def standardized(x: SecretTensor, dims: list[int], eps: float) -> tuple[SecretTe
     """(x - mean) / sqrt(var + eps) over ``dims``, the mean, and the inverse root; keeping the dimensions."""
     wanted, count = asked(x.session), math.prod(x.shape[d] for d in dims)
     values, mean = centered(real(x, 1), dims)
-    inverse = inverse_deviation(mean_square(values, dims, count), eps)
-    return known(times(values, inverse, wanted.scale), norm_bound(count)), mean, inverse
+    result, inverse = divided_by_deviation(values, dims, count, eps, wanted.scale)
+    return result, mean, inverse
 
 
 def _affine(y: SecretTensor, weight: Any, bias: Any) -> SecretTensor:
@@ -101,10 +101,8 @@ def fused_rms_norm(x: Any, shape: Sequence[int], weight: Any, eps: float | None)
         return NotImplemented
     dims = list(range(x.dim() - len(shape), x.dim()))
     count = math.prod(shape)
-    values = real(x)
     eps = torch.finfo(x.dtype).eps if eps is None else eps
-    inverse = inverse_deviation(mean_square(values, dims, count), eps)
-    y = known(times(values, inverse, asked(x.session).scale), norm_bound(count))
+    y, inverse = divided_by_deviation(real(x), dims, count, eps, asked(x.session).scale)
     return _affine(y, weight, None), inverse
 
 

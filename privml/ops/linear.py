@@ -18,8 +18,20 @@ from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint
 from privml.ops.masks import hidden_by, mask_of, masked
 from privml.ops.quotients import quotient, whole_divisor
-from privml.ops.rescaling import convert, promised
-from privml.ops.ring_formats import RingFormat, added, rescaled, ring_format, signless
+from privml.ops.rescaling import calibrated, convert
+from privml.ops.ring_formats import (
+    RingFormat,
+    added,
+    less,
+    multiplied,
+    negated,
+    of_interval,
+    plus,
+    relabelled,
+    rescaled,
+    ring_format,
+    together,
+)
 from privml.ops.values import (
     align,
     as_number,
@@ -75,9 +87,7 @@ def add_public(a: SecretTensor, b: torch.Tensor | Number, dtype: torch.dtype) ->
         hidden = None if hidden is None else hidden & ~carried
     if hidden is not None:  # these become the constant, whatever they were
         share = tuple(torch.where(hidden, 0, c) for c in share)
-    low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
-    bound = None if fmt.bound is None else fmt.bound + max(abs(low), abs(high))
-    fmt = ring_format(fmt.bits, fmt.scale, dtype.is_floating_point, fmt.nonnegative and low >= 0, bound)
+    fmt = _sum_format(fmt, value, hidden)
     result = finish(engine, engine.add_public(share, value, fmt.bits), fmt, a.placement, a.session, dtype)
     return masked(result, carried, hidden)
 
@@ -89,8 +99,7 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
     dtype = result_dtype(a, b)
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        to = signless(fmt if fmt.nonnegative else added(fmt, 2))
-        return finish(engine, engine.subtract(sa, sb, fmt.bits), to, placement, a.session, dtype)
+        return finish(engine, engine.subtract(sa, sb, fmt.bits), less(fmt, fmt), placement, a.session, dtype)
     if is_secret(a):
         return add_public(a, -signed(b), dtype)
     return add_public(neg(b), a, dtype)
@@ -104,7 +113,7 @@ def rsub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
 @implements(aten.neg.default)
 def neg(x: SecretTensor) -> SecretTensor:
     share, fmt = ring_value(x, x.dtype)
-    return like(x, engine_of(x).negate(share, fmt.bits), signless(fmt))
+    return like(x, engine_of(x).negate(share, fmt.bits), negated(fmt))
 
 
 def dims_of(x: torch.Tensor, dim: Sequence[int] | int | None) -> list[int]:
@@ -198,10 +207,8 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
         share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
     share, value = _broadcast_factor(share, value)
     share = engine.multiply_public(share, value, bits)
-    known = _multiplied(fmt, value, bits)
-    return finish_product(
-        engine, share, bits, fmt.scale + shift, x.placement, session, dtype, known.nonnegative, known.bound
-    )
+    known = relabelled(_multiplied(fmt, value, bits), fmt.scale + shift)
+    return finish_product(engine, share, known, x.placement, session, dtype)
 
 
 def divide_public(x: SecretTensor, divisor: Number, dtype: torch.dtype) -> SecretTensor:
@@ -212,19 +219,29 @@ def divide_public(x: SecretTensor, divisor: Number, dtype: torch.dtype) -> Secre
         return scale_public(x, 1.0 / divisor, dtype)
     engine, output = engine_of(x), current_node().output
     if divisor < 0:
-        share, fmt = engine.negate(share, fmt.bits), signless(fmt)
+        share, fmt = engine.negate(share, fmt.bits), negated(fmt)
     target = output if isinstance(output, FixedPoint) else ring_format(fmt.bits, working.scale, True)
     share, fmt = quotient(engine, share, fmt, count, min(target.scale, fmt.scale))
-    fmt = promised(engine, share, fmt, target)
-    to = rescaled(fmt, ring_format(target.bits, target.scale, True))
+    share, fmt = calibrated(engine, share, fmt, target)
+    to = rescaled(fmt, ring_format(target.bits, target.scale, True), engine.floors)
     return SecretTensor(convert(engine, share, fmt, to), to, x.placement, x.session, dtype)
 
 
 def _multiplied(fmt: RingFormat, value: torch.Tensor | int, bits: int) -> RingFormat:
     """What is known of a product with public integers, in a ring of ``bits``; the scale is that of ``fmt``."""
-    low, high = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
-    bound = None if fmt.bound is None else (fmt.bound - 1) * max(abs(low), abs(high)) + 1
-    return ring_format(bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative and low >= 0, bound)
+    return multiplied(fmt, *_ends(value), bits)
+
+
+def _sum_format(fmt: RingFormat, value: torch.Tensor | int, hidden: torch.Tensor | None) -> RingFormat:
+    """What is known of a sum with public integers, which takes the place of what is ``hidden``."""
+    if hidden is None:
+        return plus(fmt, *_ends(value))
+    total = plus(fmt, *_ends(torch.where(hidden, 0, value)))
+    return together(total, [total, of_interval(total, *_ends(torch.where(hidden, value, 0)))])
+
+
+def _ends(value: torch.Tensor | int) -> tuple[int, int]:
+    return extremes(value) if isinstance(value, torch.Tensor) else (value, value)
 
 
 def _broadcast_factor(share: Share, value: torch.Tensor | int) -> tuple[Share, torch.Tensor | int]:

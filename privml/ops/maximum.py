@@ -4,16 +4,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from privml.dispatch import implements
+from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
+from privml.engines.ring import extremes
 from privml.formats import FixedPoint, Integer
 from privml.ops.linear import add_public, dims_of, neg
-from privml.ops.ring_formats import RingFormat, narrowed, nonnegative, ring_format, width
+from privml.ops.ring_formats import (
+    RingFormat,
+    interval,
+    narrowed,
+    nonnegative,
+    of_interval,
+    plain_format,
+    proved,
+    rectified,
+    rescaled,
+    width,
+)
 from privml.ops.values import align, as_number, engine_of, finish, is_secret, like, result_dtype, ring_value, signed
 from privml.tensor import SecretTensor
 
@@ -32,8 +45,9 @@ def maximum(a: Any, b: Any) -> SecretTensor:
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
         share = engine.maximum(sa, sb, fmt.bits)
-        to = rectified(fmt) if nonnegative(a.format) or nonnegative(b.format) else fmt
-        return finish(engine, share, to, placement, a.session, dtype)
+        # the larger one is not negative if either is not, where no difference wraps
+        positive = width(fmt) < fmt.bits and (nonnegative(a.format) or nonnegative(b.format))
+        return finish(engine, share, rectified(fmt) if positive else fmt, placement, a.session, dtype)
     secret, public = (a, b) if is_secret(a) else (b, a)
     return maximum_public(secret, public, dtype)
 
@@ -46,8 +60,26 @@ def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTen
     positive, _ = rectify(engine_of(x), share, fmt)
     result = like(x, positive, rectified(fmt), dtype)
     result = add_public(result, bound, dtype) if isinstance(bound, torch.Tensor) or bound else result
-    if nonnegative(x.format) and isinstance(result.format, (FixedPoint, Integer)):
-        result.cell.format = rectified(result.format)
+    return _limited(result, x, bound, max)
+
+
+def minimum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTensor:
+    """min(x, bound) = -max(-x, -bound)."""
+    bound = as_number(signed(bound))
+    return _limited(neg(maximum_public(neg(x), -bound, dtype)), x, bound, min)
+
+
+def _limited(result: SecretTensor, x: SecretTensor, bound: Any, pick: Callable[[int, int], int]) -> SecretTensor:
+    """``result``, the larger (smaller) of ``x`` and ``bound``, with what is known of it where their difference fits."""
+    fmt = result.format
+    if not isinstance(fmt, (FixedPoint, Integer)) or not isinstance(x.format, (FixedPoint, Integer)):
+        return result
+    value = encode_constant(bound, fmt.bits, fmt.scale, headroom=3)
+    least, most = extremes(value) if isinstance(value, torch.Tensor) else (value, value)
+    known = rescaled(x.format, plain_format(fmt), engine_of(x).floors)
+    low, high = interval(known)
+    if -(1 << (fmt.bits - 1)) <= low - most and high - least < 1 << (fmt.bits - 1):
+        result.cell.format = of_interval(fmt, pick(low, least), pick(high, most))
     return result
 
 
@@ -58,11 +90,6 @@ def rectify(engine: Engine, share: Share, fmt: RingFormat) -> tuple[Share, Share
         return engine.relu(share, bits)
     positive = engine.logical_not(engine.less_than_zero(engine.reduce(share, fmt.bits, bits), bits))
     return engine.select(positive, share, fmt.bits), positive
-
-
-def rectified(fmt: RingFormat) -> RingFormat:
-    """The format of max(x, 0), and of |x|."""
-    return ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), True, fmt.bound)
 
 
 @implements(aten.minimum.default)
@@ -112,8 +139,8 @@ def _compared(engine: Engine, fmt: RingFormat) -> int:
 @implements(aten.amin.default)
 def amin(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
     result = neg(amax(neg(x), dim, keepdim))
-    if nonnegative(x.format):
-        result.cell.format = rectified(result.format)
+    if isinstance(x.format, (FixedPoint, Integer)):
+        result.cell.format = rescaled(x.format, plain_format(result.format))  # it is one of the values
     return result
 
 
@@ -135,7 +162,7 @@ def argmax(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> Se
     bits = _compared(engine, fmt)
     index = engine.argmax_last(last_dims(engine.reduce(share, fmt.bits, bits), x, dims), bits)
     count = math.prod(x.shape[d] for d in dims)
-    return like(x, keep(index, x, dims, keepdim), ring_format(64, 0, False, True, count + 1), torch.int64)
+    return like(x, keep(index, x, dims, keepdim), proved(64, 0, False, 0, count - 1), torch.int64)
 
 
 @implements(aten.argmin.default)

@@ -58,16 +58,19 @@ def _root_scale(scale: int, eps: float) -> int:
     return WIDEST - 2 - max(math.ceil(-0.5 * math.log2(smallest)), 0)
 
 
-def inverse_deviation(variance: SecretTensor, eps: float) -> SecretTensor:
-    """1 / sqrt(variance + eps); an eps below the resolution, or of zero, counts as one unit of it."""
-    scale = variance.format.scale
-    shift = max(eps, 2.0**-scale)
-    return evaluate(shifted(variance, shift), "rsqrt", FixedPoint(WIDEST, _root_scale(scale, shift)))
-
-
-def norm_bound(count: int) -> float:
-    """Of what is standardized: sqrt(count), and twice that if the variance is only a few units."""
-    return 2.0 * math.sqrt(count) + 1.0
+def divided_by_deviation(
+    x: SecretTensor, dims: list[int], count: int, eps: float, scale: int
+) -> tuple[SecretTensor, SecretTensor]:
+    """x / sqrt(sum(x^2) / count + eps) at ``scale``, and the inverse root; an eps below the resolution, or of zero,
+    counts as one unit of it."""
+    square = mean_square(x, dims, count)
+    shift = max(eps, 2.0**-square.format.scale)
+    raised = shifted(square, shift)
+    inverse = evaluate(raised, "rsqrt", FixedPoint(WIDEST, _root_scale(square.format.scale, shift)))
+    result = times(x, inverse, scale)
+    if raised.format.nonnegative:  # no step has wrapped: at most sqrt(count), twice that where squares are a few units
+        result = known(result, 2.0 * math.sqrt(count) + 1.0)
+    return result, inverse
 
 
 def centered(x: SecretTensor, dims: list[int]) -> tuple[SecretTensor, SecretTensor]:
@@ -140,6 +143,5 @@ def normalize(input: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out:
         return NotImplemented
     if torch.is_grad_enabled() and input.requires_grad:
         return NotImplemented
-    values = real(input)
-    inverse = inverse_deviation(mean_square(values, dims_of(input, dim), 1), eps * eps)
-    return settled(known(times(values, inverse, asked(input.session).scale), norm_bound(1)))
+    scale = asked(input.session).scale
+    return settled(divided_by_deviation(real(input), dims_of(input, dim), 1, eps * eps, scale)[0])

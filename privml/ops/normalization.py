@@ -87,7 +87,7 @@ def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
         share = engine.multiply_public(share, factor.expand(x.shape), bits)
         scale = fmt.scale + shift
     engine, share, placement = add_bias(engine, share, bits, scale, placement, offset, session)
-    return finish_product(engine, share, bits, scale, placement, session, x.dtype)
+    return finish_product(engine, share, ring_format(bits, scale, True), placement, session, x.dtype)
 
 
 def normalize(

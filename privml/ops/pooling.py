@@ -17,7 +17,7 @@ from privml.engines.base import Engine, Share
 from privml.ops.activation import SignBit
 from privml.ops.creation import filled
 from privml.ops.maximum import position
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import RingFormat, interval, plain_format, proved, ring_format, width
 from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, bordered_windows, fold, pad, unfold, windows_of
 from privml.tensor import SecretTensor
@@ -32,15 +32,18 @@ class WindowPosition:
     share: Share
 
 
-def _max_windows(engine: Engine, share: Share, bits: int, w: Windows) -> Share:
-    """Windows padded with what no element undercuts."""
-    lowest = 1 - (1 << (bits - 2))
-    return bordered_windows(share, w, lambda shape: engine.public(torch.full(shape, lowest), bits))
+def _max_windows(engine: Engine, share: Share, fmt: RingFormat, w: Windows, places: bool = False) -> Share:
+    """Windows padded with what no element undercuts and, where ``places`` are asked for, none equals. Values without
+    places are padded with what has their format too, so that their maxima have it in any case."""
+    lowest = 1 - (1 << (fmt.bits - 2))
+    if not places:
+        lowest = max(lowest, interval(fmt)[0])
+    return bordered_windows(share, w, lambda shape: engine.public(torch.full(shape, lowest), fmt.bits))
 
 
 def _max_pool(x: SecretTensor, w: Windows) -> SecretTensor:
     engine, (share, fmt) = engine_of(x), ring_value(x, x.dtype)
-    values, _ = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits)
+    values, _ = engine.max_last(_max_windows(engine, share, fmt, w), fmt.bits)
     return finish(engine, values, fmt, x.placement, x.session, x.dtype)
 
 
@@ -59,17 +62,18 @@ def max_pool_with_indices(
     share, fmt = ring_value(x, x.dtype)
     place: Share | None = None
     if keeps_byproducts(x):
-        largest, place = engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)
-        values = finish(engine, largest, fmt, placement, session, x.dtype)
+        largest, place = engine.max_last(_max_windows(engine, share, fmt, w, True), fmt.bits, True)
+        compared = width(fmt) < fmt.bits or not any((*w.before, *w.after))  # or the padding may be the largest
+        values = finish(engine, largest, fmt if compared else plain_format(fmt), placement, session, x.dtype)
     else:
         values = _max_pool(x, w)
         share = tuple(c.clone() for c in share)  # later writes must not change the indices
 
     def index() -> Share:
-        found = place or engine.max_last(_max_windows(engine, share, fmt.bits, w), fmt.bits, True)[1]
+        found = place or engine.max_last(_max_windows(engine, share, fmt, w, True), fmt.bits, True)[1]
         return flat_index(engine, found, w)
 
-    index_format = ring_format(64, 0, False, True)
+    index_format = proved(64, 0, False, 0, math.prod(w.size) - 1)
     indices = SecretTensor(index, index_format, placement, session, torch.int64, shape=values.shape)
     indices.aux = WindowPosition(place) if place else None
     return values, indices

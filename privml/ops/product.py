@@ -17,7 +17,7 @@ from privml.formats import Placement
 from privml.ops.linear import is_bits, scale_public
 from privml.ops.masks import hidden_by, masked
 from privml.ops.rescaling import convert
-from privml.ops.ring_formats import narrowed, ring_format
+from privml.ops.ring_formats import RingFormat, added, narrowed, plain_format, product_format, ring_format
 from privml.ops.values import (
     broadcast,
     engine_of,
@@ -65,10 +65,8 @@ def multiply(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> SecretTens
     share = engine.multiply(
         operand(expand(sa, shape), fa, a.placement), operand(expand(sb, shape), fb, b.placement), bits
     )
-    positive = (fa.nonnegative and fb.nonnegative) or a is b
-    bound = None if fa.bound is None or fb.bound is None else (fa.bound - 1) * (fb.bound - 1) + 1
-    scale = fa.scale + fb.scale
-    return finish_product(engine, share, bits, scale, placement, session, dtype, positive, bound, wanted)
+    fmt = product_format(fa, fb, bits, square=a is b)
+    return finish_product(engine, share, fmt, placement, session, dtype, wanted)
 
 
 def select(bit: SecretTensor, x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
@@ -125,30 +123,31 @@ def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> Secr
         a = a * alpha
     if bias is not None and beta != 1:
         bias = bias * beta
-    engine, share, bits, scale, placement, positive = raw_matmul(a, b, session)
+    engine, share, fmt, placement = raw_matmul(a, b, session)
     hidden = None
     if bias is not None:
-        hidden = None if is_secret(bias) else hidden_by(bias, bits, scale)
-        engine, share, placement = add_bias(engine, share, bits, scale, placement, bias, session)
-        positive = False
-    return masked(finish_product(engine, share, bits, scale, placement, session, dtype, positive), hidden)
+        hidden = None if is_secret(bias) else hidden_by(bias, fmt.bits, fmt.scale)
+        engine, share, placement = add_bias(engine, share, fmt.bits, fmt.scale, placement, bias, session)
+        fmt = plain_format(fmt)
+    return masked(finish_product(engine, share, fmt, placement, session, dtype), hidden)
 
 
-def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, int, int, Placement, bool]:
-    """The product without truncation: engine, share, ring, scale, placement, known nonnegative."""
+def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, RingFormat, Placement]:
+    """The product without truncation: engine, share, format, placement."""
     if is_secret(a) and is_secret(b):
         placement = join(a.placement, b.placement)
         engine = session.engine_for(placement)
         (sa, fa), (sb, fb) = ring_operand(a, session), ring_operand(b, session)
         bits = product_bits(session, (fa, a.placement), (fb, b.placement))
         share = engine.matmul(operand(sa, fa, a.placement), operand(sb, fb, b.placement), bits)
-        return engine, share, bits, fa.scale + fb.scale, placement, fa.nonnegative and fb.nonnegative
+        fmt = added(product_format(fa, fb, bits), a.shape[-1])
+        return engine, share, fmt, placement
     secret, public = (a, b) if is_secret(a) else (b, a)
     engine = engine_of(secret)
     share, fmt, bits = widened(secret, session)
     value, scale = public_factor(public, session)
     share = engine.matmul_public(share, value, bits, left=secret is b)
-    return engine, share, bits, fmt.scale + scale, secret.placement, False
+    return engine, share, ring_format(bits, fmt.scale + scale, True), secret.placement
 
 
 def widened(x: SecretTensor, session: Any) -> tuple[Share, Any, int]:

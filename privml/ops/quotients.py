@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Division by public whole numbers, rounded to the nearest (ties upwards): means, average pooling, x / 3.
 
-One protocol divides and drops fractional bits at once. Like what is compared, a number to be divided must leave a bit
-of its ring free, which makes finding its sign cheap: beyond that the result is wrong, and ``plain`` says so.
+One protocol divides and drops fractional bits at once. A number that is known to leave a bit of its ring free is
+cheaper to divide, for its sign is then found without a comparison.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from privml.engines.base import Engine, Share
 from privml.engines.catalogue import LARGEST_DIVISOR
 from privml.formats import FixedPoint
-from privml.ops.ring_formats import RingFormat, ring_format
+from privml.ops.ring_formats import RingFormat, interval, limit, plus, proved
 
 _LARGEST_MULTIPLE = 1 << 12
 
@@ -39,8 +39,8 @@ def quotient(engine: Engine, share: Share, fmt: RingFormat, divisor: int, scale:
     LARGEST_DIVISOR."""
     shift = min(fmt.scale - scale, LARGEST_DIVISOR.bit_length() - divisor.bit_length())
     whole = divisor << shift
-    half, room = whole // 2, 1 << (fmt.bits - 2)
-    most = room if fmt.bound is None else min(fmt.bound + half, 1 << (fmt.bits - 1))
-    share = engine.divide_public(engine.add_public(share, half, fmt.bits), fmt.bits, whole, fmt.nonnegative, most)
-    bound = None if fmt.bound is None else (fmt.bound - 1 + half) // whole + 2
-    return share, ring_format(fmt.bits, fmt.scale - shift, isinstance(fmt, FixedPoint), fmt.nonnegative, bound)
+    half = whole // 2
+    share, raised = engine.add_public(share, half, fmt.bits), plus(fmt, half, half)
+    share = engine.divide_public(share, fmt.bits, whole, raised.nonnegative, limit(raised))
+    low, high = interval(raised)
+    return share, proved(fmt.bits, fmt.scale - shift, isinstance(fmt, FixedPoint), low // whole, high // whole)

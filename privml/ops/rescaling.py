@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from privml.engines.base import Engine, Share
 from privml.formats import Boolean, FixedPoint, Float, Format
-from privml.ops.ring_formats import RingFormat, bit_value, ring_format, shifted, width
+from privml.ops.ring_formats import RingFormat, bit_value, in_ring, plus, says_more, truncated, width
 from privml.ops.words import reformatted
 
 
@@ -19,53 +19,45 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     shift = fmt.scale - to.scale
     if shift == 0 and fmt.bits == to.bits:
         return share
-    bits = fmt.bits
     if shift > 0:
-        raised = fmt
-        if engine.floors:
-            share, raised = _with_half(engine, share, fmt, shift)
-        known = width(raised)
-        comes_back = fmt.nonnegative and known - shift >= 2 and not engine.stays_wide
-        if known < bits and comes_back:  # high bits cost less to bring back than to shift
-            share, bits = engine.reduce(share, bits, known), known
-        elif to.bits + shift < bits:  # what is dropped afterwards is not shifted
-            share, bits = engine.reduce(share, bits, to.bits + shift), to.bits + shift
-        if to.bits <= bits - shift or bits < fmt.bits:
-            share, bits = engine.truncate_reduce(share, bits, shift), bits - shift
-        else:
-            share = engine.truncate(share, bits, shift, fmt.nonnegative, raised.bound)
-    if to.bits > bits:
-        share = engine.extend(share, bits, to.bits, True, fmt.nonnegative, _bound_after(fmt, shift, bits))
-    elif to.bits < bits:
-        share = engine.reduce(share, bits, to.bits)
+        share, fmt = _shifted(engine, share, fmt, to.bits, shift)
+    if to.bits > fmt.bits:
+        share = engine.extend(share, fmt.bits, to.bits, True, fmt.nonnegative, fmt.bound)
+    elif to.bits < fmt.bits:
+        share = engine.reduce(share, fmt.bits, to.bits)
     if shift < 0:
         share = engine.multiply_public(share, 1 << -shift, to.bits)
     return share
 
 
-def _with_half(engine: Engine, share: Share, fmt: RingFormat, shift: int) -> tuple[Share, RingFormat]:
-    """Half a unit of what a shift by ``shift`` bits leaves, added: a floor after it rounds to the nearest."""
-    half = 1 << (shift - 1)
-    bound = None if fmt.bound is None else fmt.bound + half
-    if bound is not None and bound > 1 << (fmt.bits - 1):
-        bound = None
-    to = ring_format(fmt.bits, fmt.scale, isinstance(fmt, FixedPoint), fmt.nonnegative, bound)
-    return engine.add_public(share, half, fmt.bits), to
+def _shifted(engine: Engine, share: Share, fmt: RingFormat, wanted: int, shift: int) -> tuple[Share, RingFormat]:
+    """The value divided by 2^shift in the ring that is cheapest on the way to one of ``wanted`` bits."""
+    half = 1 << (shift - 1) if engine.floors else 0  # makes a floor a rounding to the nearest
+    raised, bits = plus(fmt, 0, half), fmt.bits
+    known = width(raised)
+    if known < bits and fmt.nonnegative and known - shift >= 2 and not engine.stays_wide:
+        bits = known  # high bits cost less to bring back than to shift
+    elif wanted + shift < bits:  # what is dropped afterwards is not shifted
+        bits = wanted + shift
+    if half and shift >= fmt.bits:
+        return engine.multiply_public(share, 0, fmt.bits), truncated(fmt, fmt.bits, shift)
+    if wanted > bits - shift and bits == fmt.bits:
+        share = engine.truncate(share, bits, shift, fmt.nonnegative, fmt.bound, half > 0)
+        return share, truncated(fmt, bits, shift, engine.floors)
+    if half:
+        share = engine.add_public(share, half, fmt.bits)
+    if bits < fmt.bits:
+        share = engine.reduce(share, fmt.bits, bits)
+    return engine.truncate_reduce(share, bits, shift), truncated(in_ring(fmt, bits), bits - shift, shift, engine.floors)
 
 
-def promised(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) -> RingFormat:
-    """``fmt`` with the bound that the node asks for by its output's format, if it says more."""
-    if output.bound is None:
-        return fmt
+def calibrated(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) -> tuple[Share, RingFormat]:
+    """The value in the ring that what calibration saw needs, where the node's output format tells it and shifts get
+    cheaper by it. A larger value wraps around there, whatever its shares are."""
     shift = fmt.scale - output.scale
-    bound = output.bound << shift if shift >= 0 else (output.bound >> -shift) + 1
-    if fmt.bound is not None and fmt.bound <= bound:
-        return fmt
-    engine.expect_bound(share, bound)
-    return ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, bound)
-
-
-def _bound_after(fmt: RingFormat, shift: int, bits: int) -> int | None:
-    """The bound of a value of ``fmt`` shifted right, if it says more than a ring of ``bits`` bits."""
-    bound = None if fmt.bound is None else shifted(fmt.bound, max(shift, 0))
-    return None if bound is None or bound >> (bits - 1) else bound
+    if output.bound is None or engine.stays_wide or shift <= 0 or says_more(fmt):
+        return share, fmt
+    bits = max(((output.bound << shift) - 1).bit_length() + 1, output.bits)
+    if bits >= fmt.bits:
+        return share, fmt
+    return engine.reduce(share, fmt.bits, bits), in_ring(fmt, bits)

@@ -27,8 +27,8 @@ from privml.ops.fixed import (
     times,
 )
 from privml.ops.linear import scale_public
-from privml.ops.maximum import rectified, rectify
-from privml.ops.ring_formats import signless
+from privml.ops.maximum import rectify
+from privml.ops.ring_formats import interval, nonnegative, of_interval, rectified
 from privml.ops.values import engine_of, is_secret
 from privml.tensor import SecretTensor
 
@@ -110,7 +110,8 @@ def mish(x: SecretTensor) -> SecretTensor:
         fmt, engine, limit = x.format, engine_of(x), 1 << (x.format.scale + 10)
         excess, _ = rectify(engine, engine.add_public(x.share, -limit, fmt.bits), fmt)
         share = engine.subtract(x.share, excess, fmt.bits)
-        argument = SecretTensor(share, signless(fmt), x.placement, x.session, x.dtype)
+        to = of_interval(fmt, interval(fmt)[0], limit)
+        argument = SecretTensor(share, to, x.placement, x.session, x.dtype)
         size = WIDEST - 1 - UNBOUNDED_SCALE
     inner = evaluate(argument, "softplus", target_of(size, FixedPoint(64, scale + 4)))
     return settled(times(x, _gate("tanh", inner, scale), scale))
@@ -126,7 +127,7 @@ def elu(x: SecretTensor, alpha: float = 1, scale: float = 1, input_scale: float 
     negative = less(x, positive)
     if input_scale != 1:
         negative = scaled(negative, input_scale, negative.format.scale)
-    power = shifted(decay(negative, target_of(1, wanted)), -1.0)
+    power = shifted(decay(negative, target_of(1, wanted), input_scale == 1), -1.0)
     power = scaled(power, alpha * scale, power.format.scale)
     positive = positive if scale == 1 else scaled(positive, scale, positive.format.scale)
     return added(settled(positive), settled(power))
@@ -181,7 +182,8 @@ def gelu_backward(grad: Any, x: Any, approximate: str = "none") -> SecretTensor:
     distribution = torch.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
     if not is_secret(x):
         return grad * (distribution + x * torch.exp(-0.5 * x * x) * (0.5 * math.sqrt(2 / math.pi)))
-    density = settled(decay(x * x * -0.5, target_of(1, asked(x.session))))
+    square = x * x
+    density = settled(decay(square * -0.5, target_of(1, asked(x.session)), nonnegative(square.format)))
     return grad * (distribution + x * scale_public(density, 1.0 / math.sqrt(2 * math.pi), x.dtype))
 
 

@@ -34,7 +34,7 @@ from privml.ops.fixed import (
 from privml.ops.linear import dims_of
 from privml.ops.masks import mask_of
 from privml.ops.maximum import keep, last_dims
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import of_interval, together, width
 from privml.ops.values import engine_of, is_secret, like
 from privml.tensor import SecretTensor
 
@@ -50,27 +50,33 @@ class Exponentials:
 
     powers: SecretTensor
     sum: SecretTensor
+    proved: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """``top``: the maximum over the dimensions, ``below``: x - top, ``powers``: exp(below), ``sum`` of these."""
+    """``top``: the maximum over the dimensions, ``below``: x - top, ``powers``: exp(below), ``sum`` of these;
+    ``proved``: whether differences fit their ring whatever x is, so that ``below`` is not positive and the sum at
+    least 1."""
 
     top: SecretTensor
     below: SecretTensor
     powers: SecretTensor
     sum: SecretTensor
+    proved: bool
 
 
 def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
     hidden = mask_of(x)
-    x = real(x, 1)
+    x = _with_room(real(x, 1))
     engine, fmt, share = engine_of(x), x.format, x.share
-    if hidden is not None:  # lower than any number that can be compared
-        lowest = engine.public(torch.full((), 1 - (1 << (fmt.bits - 2))).expand(x.shape), fmt.bits)
+    if hidden is not None:  # as low as a number that can be compared
+        least = -(1 << (fmt.bits - 2))
+        lowest = engine.public(torch.full((), least).expand(x.shape), fmt.bits)
         share = tuple(torch.where(hidden, low, c) for low, c in zip(lowest, share, strict=True))
-        fmt = ring_format(fmt.bits, fmt.scale, True)
+        fmt = together(fmt, [fmt, of_interval(fmt, least, least)])
         x = like(x, share, fmt)
+    proved = width(fmt) < fmt.bits
     largest, _ = engine.max_last(last_dims(share, x, dims), fmt.bits)
     top = like(x, keep(largest, x, dims, True), fmt)
     below = less(x, top)
@@ -80,21 +86,31 @@ def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
     more = (count - 1).bit_length()
     power_scale = max(min(scale + _GUARD + (more + 1) // 2, WIDEST - 2 - more), 6)
     target = FixedPoint(min(max(power_scale + more + 2, 8), WIDEST), power_scale)
-    powers = decay(below, target)
+    powers = decay(below, target, proved)
     if hidden is not None:
         shown = (~hidden).to(torch.int64)
         powers = like(powers, engine.multiply_public(powers.share, shown, powers.format.bits))
     row = total(powers, dims)
     if hidden is not None:  # nothing to divide by
         row = shifted(row, hidden.all(tuple(dims), keepdim=True).double())
-    return _Parts(top, below, powers, row)
+    return _Parts(top, below, powers, row, proved)
 
 
-def _quotient(powers: SecretTensor, row: SecretTensor, scale: int) -> SecretTensor:
-    """powers / row for 0 <= powers <= row, row >= 1."""
+def _with_room(x: SecretTensor) -> SecretTensor:
+    """``x`` in a ring in which differences of its values fit, if there is one."""
+    fmt = x.format
+    if width(fmt) < fmt.bits or fmt.bits == 64 or engine_of(x).stays_wide:
+        return x
+    return cast(x, fmt.bits + 1, fmt.scale)
+
+
+def _quotient(powers: SecretTensor, row: SecretTensor, scale: int, proved: bool) -> SecretTensor:
+    """powers / row for 0 <= powers <= row, row >= 1, which may be ``proved``."""
     inverse_scale = min(scale + 2, WIDEST - 2)
-    inverse = known(evaluate(row, "reciprocal", FixedPoint(max(inverse_scale + 2, 8), inverse_scale)), 1.0)
-    return known(times(powers, inverse, scale), 1.0)
+    inverse = evaluate(row, "reciprocal", FixedPoint(max(inverse_scale + 2, 8), inverse_scale))
+    if not proved:
+        return times(powers, inverse, scale)
+    return known(times(powers, known(inverse, 1.0), scale), 1.0)
 
 
 @implements(aten._softmax.default, aten._safe_softmax.default)
@@ -103,7 +119,7 @@ def softmax(x: SecretTensor, dim: int, half_to_float: Any = False) -> SecretTens
         return torch.ones_like(x)
     scale = asked(x.session).scale
     parts = _parts(x, dims_of(x, dim), scale)
-    return settled(_quotient(parts.powers, parts.sum, scale))
+    return settled(_quotient(parts.powers, parts.sum, scale, parts.proved))
 
 
 @implements(aten.softmax.int)
@@ -118,7 +134,7 @@ def log_softmax(x: SecretTensor, dim: int, half_to_float: bool = False) -> Secre
     wanted = asked(x.session)
     parts = _parts(x, dims_of(x, dim), wanted.scale)
     result = _logarithm(parts, wanted)
-    result.aux = Exponentials(parts.powers, parts.sum)
+    result.aux = Exponentials(parts.powers, parts.sum, parts.proved)
     return result
 
 
@@ -156,7 +172,7 @@ def softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> SecretT
 def log_softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> SecretTensor:
     aux = y.aux if is_secret(y) else None
     if isinstance(aux, Exponentials):
-        shares = settled(_quotient(aux.powers, aux.sum, asked(y.session).scale))
+        shares = settled(_quotient(aux.powers, aux.sum, asked(y.session).scale, aux.proved))
     else:
         shares = torch.exp(y)
     return grad - shares * torch.sum(grad, [dim], True)
@@ -178,7 +194,8 @@ def softmax_logarithm(parts: Any) -> Any:
 def softmax_gradient(grad: Any, parts: Any, dim: int) -> Any:
     """The gradient of log_softmax."""
     if isinstance(parts, _Parts):
-        shares = settled(_quotient(parts.powers, parts.sum, asked(parts.top.session).scale))
+        scale = asked(parts.top.session).scale
+        shares = settled(_quotient(parts.powers, parts.sum, scale, parts.proved))
     else:
         shares = torch.exp(parts)
     return grad - shares * torch.sum(grad, [dim], True)

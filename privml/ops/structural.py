@@ -15,7 +15,7 @@ from privml.errors import SecretLeakError
 from privml.formats import Boolean, Float
 from privml.ops.masks import mask_of, masked
 from privml.ops.rescaling import convert
-from privml.ops.ring_formats import bit_value, nonnegative, plain_format, rescaled, ring_format, width
+from privml.ops.ring_formats import bit_value, interval, nonnegative, of_interval, plain_format, proved, width
 from privml.ops.values import constant, engine_of, is_secret, like, ring_value, settle, unify
 from privml.tensor import SecretTensor
 
@@ -161,7 +161,9 @@ def _wrapped(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
         return like(x, tuple(c.clone() for c in share), fmt, dtype)
     bits = min(info.bits, fmt.bits)
     share = engine_of(x).extend(share, bits, max(fmt.bits, bits + 1), info.min < 0)
-    return like(x, share, ring_format(max(fmt.bits, bits + 1), 0, False, info.min == 0, (1 << bits) + 1), dtype)
+    half = 1 << (bits - 1)
+    low, high = (-half, half - 1) if info.min < 0 else (0, 2 * half - 1)
+    return like(x, share, proved(max(fmt.bits, bits + 1), 0, False, low, high), dtype)
 
 
 def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
@@ -173,7 +175,8 @@ def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
         share = engine.add(share, almost_one, fmt.bits)
     if fmt.scale:
         share = engine.floor(share, fmt.bits, fmt.scale, fmt.nonnegative)
-    return like(x, share, rescaled(fmt, ring_format(fmt.bits, 0, False)), dtype)
+    low, high = interval(fmt)
+    return like(x, share, proved(fmt.bits, 0, False, -(-low >> fmt.scale), high >> fmt.scale), dtype)
 
 
 @implements(aten.floor.default)
@@ -183,8 +186,8 @@ def floor(x: SecretTensor) -> SecretTensor:
     if not fmt.scale:
         return x.clone()
     share = engine.floor(x.share, fmt.bits, fmt.scale, nonnegative(fmt))
-    bound = None if fmt.bound is None else fmt.bound + (1 << fmt.scale)
-    to = ring_format(fmt.bits, fmt.scale, True, fmt.nonnegative, bound)
+    low, high = interval(fmt)
+    to = of_interval(fmt, low >> fmt.scale << fmt.scale, high)
     return like(x, engine.multiply_public(share, 1 << fmt.scale, fmt.bits), to)
 
 

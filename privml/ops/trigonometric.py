@@ -13,22 +13,15 @@ import torch
 from privml.dispatch import implements
 from privml.formats import FixedPoint
 from privml.ops.division import divide
-from privml.ops.fixed import asked, evaluate, known, real, settled, target_of
-from privml.ops.values import engine_of, working_format
+from privml.ops.fixed import asked, evaluate, real, settled, target_of
+from privml.ops.values import working_format
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
 
-def _form(x: SecretTensor, name: str) -> str:
-    """The library's function: the one by products if the session asks for it."""
-    product = x.session.numerics.exp == "product" and not engine_of(x).stays_wide
-    return f"{name}_product" if product else name
-
-
 def _wave(x: SecretTensor, name: str) -> SecretTensor:
-    name = _form(x, name)
-    return settled(known(evaluate(real(x), name, target_of(1, asked(x.session))), bound=1))
+    return settled(evaluate(real(x), name, target_of(1, asked(x.session))))
 
 
 @implements(aten.sin.default)
@@ -44,5 +37,5 @@ def cos(x: SecretTensor) -> SecretTensor:
 @implements(aten.tan.default)
 def tan(x: SecretTensor) -> SecretTensor:
     x, fine = real(x), target_of(1, FixedPoint(64, working_format(x.session).scale))
-    above, below = (known(evaluate(x, _form(x, name), fine), bound=1) for name in ("sin", "cos"))
+    above, below = (evaluate(x, name, fine) for name in ("sin", "cos"))
     return settled(divide(above, below, asked(x.session).scale))

@@ -17,8 +17,8 @@ from privml.context import Session, current_node
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Operand, Share
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement
-from privml.ops.rescaling import convert, promised
-from privml.ops.ring_formats import RingFormat, bit_value, public_format, rescaled, ring_format, together
+from privml.ops.rescaling import calibrated, convert
+from privml.ops.ring_formats import RingFormat, bit_value, in_ring, public_format, rescaled, ring_format, together
 from privml.ops.words import public_words
 from privml.tensor import SHARED, SecretTensor
 
@@ -77,36 +77,33 @@ def finish(
     """Wraps a result in the format the current node asks for, or as it is."""
     output = current_node().output
     if isinstance(output, FixedPoint) and isinstance(fmt, FixedPoint):
-        fmt = promised(engine, share, fmt, output)
+        share, fmt = calibrated(engine, share, fmt, output)
         share = convert(engine, share, fmt, output)
-        fmt = rescaled(fmt, output)
+        fmt = rescaled(fmt, output, engine.floors)
     return SecretTensor(share, fmt, placement, session, dtype)
 
 
 def finish_product(
     engine: Engine,
     share: Share,
-    bits: int,
-    scale: int,
+    fmt: RingFormat,
     placement: Placement,
     session: Session,
     dtype: torch.dtype,
-    known_nonnegative: bool = False,
-    bound: int | None = None,
     to_bits: int | None = None,
 ) -> SecretTensor:
-    """Wraps a product at ``scale`` in ring ``bits``: truncated to the working scale, or as the node asks. ``to_bits``:
+    """Wraps a product in fixed-point format ``fmt``: truncated to the working scale, or as the node asks. ``to_bits``:
     the ring of a result that nobody asked for, if it is not that of the product."""
-    fmt = ring_format(bits, scale, True, known_nonnegative, bound)
     output = current_node().output
     if not dtype.is_floating_point:
-        target: RingFormat = ring_format(to_bits or bits, 0, False)
+        target: RingFormat = ring_format(to_bits or fmt.bits, 0, False)
     elif isinstance(output, FixedPoint):
         target = ring_format(output.bits, output.scale, True)
-        fmt = promised(engine, share, fmt, output)
+        share, fmt = calibrated(engine, share, fmt, output)
     else:
-        target = ring_format(to_bits or bits, working_format(session).scale, True)
-    return SecretTensor(convert(engine, share, fmt, target), rescaled(fmt, target), placement, session, dtype)
+        target = ring_format(to_bits or fmt.bits, working_format(session).scale, True)
+    share, to = convert(engine, share, fmt, target), rescaled(fmt, target, engine.floors)
+    return SecretTensor(share, to, placement, session, dtype)
 
 
 # ---- operands
@@ -118,7 +115,7 @@ def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
         return convert(engine_of(x), x.share, fmt, to), to
     working = working_format(session)
     if fmt.scale > working.scale:
-        to = rescaled(fmt, ring_format(fmt.bits, working.scale, True))
+        to = rescaled(fmt, ring_format(fmt.bits, working.scale, True), engine_of(x).floors)
         known = x._operand  # truncated already, for other products
         if known is None or known[0] != x.cell.version:
             known = x._operand = (x.cell.version, {})
@@ -194,7 +191,7 @@ def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
         to = rescaled(source, ring_format(source.bits, working.scale if floating else 0, floating))
         return convert(engine_of(x), x.share, fmt, to), to
     if fmt.bits < working.bits and isinstance(x.placement, Owned):
-        return x.share, ring_format(working.bits, fmt.scale, floating, fmt.nonnegative, fmt.bound)
+        return x.share, in_ring(fmt, working.bits)
     return x.share, fmt
 
 

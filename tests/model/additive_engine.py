@@ -54,6 +54,12 @@ class AdditiveEngine(Engine):
         assert not a.nonnegative or not (value[0] < 0).any(), "a negative value was promised to be nonnegative"
         return type(a)(value, a.bits, a.owner, a.signed, a.nonnegative)
 
+    def _kept(self, value, nonnegative, bound):
+        """``value``, which keeps what its caller promised."""
+        assert not nonnegative or not (value[0] < 0).any(), "a negative value was promised to be nonnegative"
+        assert bound is None or not ((value[0] < -bound) | (value[0] >= bound)).any(), "a bound was broken"
+        return value
+
     # ---- in and out
     def input(self, value, shape, owner, bits):
         value = value.expand(tuple(shape)).clone()
@@ -103,16 +109,20 @@ class AdditiveEngine(Engine):
         x, w = self._operand(x), self._operand(w)
         return self._deal(self.plain.conv2d(x, w, stride, padding, dilation, groups, out_bits)[0], out_bits)
 
-    def truncate(self, a, bits, shift, nonnegative=False, bound=None):
-        value = self._open(a, bits)
-        assert not nonnegative or not (value[0] < 0).any()
-        return self._deal(self.plain.truncate(value, bits, shift, bound=bound)[0], bits)
+    def truncate(self, a, bits, shift, nonnegative=False, bound=None, nearest=False):
+        value = self._kept(self._open(a, bits), nonnegative, bound)
+        return self._deal(self.plain.truncate(value, bits, shift, nonnegative, bound, nearest)[0], bits)
 
     def truncate_reduce(self, a, bits, shift):
         return self._deal(self.plain.truncate(self._open(a, bits), bits, shift)[0], bits - shift)
 
     def extend(self, a, bits, to_bits, signed=True, nonnegative=False, bound=None):
-        return self._deal(self.plain.extend(self._open(a, bits), bits, to_bits, signed, bound=bound)[0], to_bits)
+        value = self._kept(self._open(a, bits), nonnegative, bound)
+        return self._deal(self.plain.extend(value, bits, to_bits, signed)[0], to_bits)
+
+    def divide_public(self, a, bits, divisor, nonnegative=False, bound=None):
+        value = self._kept(self._open(a, bits), nonnegative, bound)
+        return self._deal(self.plain.divide_public(value, bits, divisor)[0], bits)
 
     def less_than_zero(self, a, bits):
         return self._deal_bits(self.plain.less_than_zero(self._open(a, bits), bits)[0])

@@ -217,11 +217,21 @@ class ActiveEngine(Engine):
         return self.extend(a.share, a.bits, out_bits, a.signed, a.nonnegative)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
         bits = min(bits, self.ring)
         shift = min(shift, bits - 1)
         if shift == 0:
             return a
+        if nearest:
+            a, bits, nonnegative, bound = self.with_half(a, bits, shift, nonnegative, bound)
         if self._probabilistic(a, bits, bound):
             return self._shifted(a, bits, shift, "probable")
         # Of rings of 63 and 64 bits two are taken to be left.

@@ -230,15 +230,31 @@ class ThreePartyEngine(Engine):
         return self.extend(a.share, a.bits, out_bits, a.signed, a.nonnegative)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        return self._opened("truncate", a, bits, shift, nonnegative, bound)
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
+        return self._opened("truncate", a, bits, shift, nonnegative, bound, nearest)
 
     def _truncation(
-        self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
     ) -> products.Opening | Share:
         if shift == 0:
             return a
         shift = min(shift, bits - 1)
+        if nearest:
+            a, bits, nonnegative, bound = self.with_half(a, bits, shift, nonnegative, bound)
         if self._probabilistic(a, bits, nonnegative, bound):
             return width.truncate_probabilistic(self.party, a, bits, shift)
         if not self._small(bits, nonnegative, bound):

@@ -162,13 +162,26 @@ class TwoPartyEngine(Engine):
         return products.conv2d(self, x, w, stride, padding, dilation, groups, out_bits)
 
     # ---- width and scale
-    def truncate(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+    def truncate(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        nonnegative: bool = False,
+        bound: int | None = None,
+        nearest: bool = False,
+    ) -> Share:
         if shift == 0:
             return a
         if not nonnegative and bound is not None and 8 * bound <= 3 << bits:  # no comparison finds the sign then
-            return self._call("truncate_bounded", array(a), bits, bound, min(shift, bits - 1))
-        name = "truncate_nonnegative" if nonnegative else "truncate_arithmetic"
-        return self._call(name, array(a), bits, min(shift, bits - 1))
+            name = "round_bounded" if nearest else "truncate_bounded"
+            return self._call(name, array(a), bits, bound, min(shift, bits - 1))
+        if nonnegative:
+            name = "round_nonnegative" if nearest else "truncate_nonnegative"
+            return self._call(name, array(a), bits, min(shift, bits - 1))
+        if nearest:
+            a = self.add_public(a, 1 << (shift - 1), bits)
+        return self._call("truncate_arithmetic", array(a), bits, min(shift, bits - 1))
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._call("truncate_reduce", array(a), bits, shift) if shift else a

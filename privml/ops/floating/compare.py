@@ -23,7 +23,7 @@ from privml.ops.floating.values import (
 )
 from privml.ops.linear import dims_of
 from privml.ops.maximum import keep, last_dims, position
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import proved
 from privml.ops.values import BOOLEAN, engine_of, is_secret, join, like
 from privml.ops.words import nonzeros, selected
 from privml.tensor import SecretTensor
@@ -234,13 +234,11 @@ def min_all(x: SecretTensor) -> SecretTensor:
 def max_dim(x: SecretTensor, dim: int, keepdim: bool = False) -> tuple[SecretTensor, SecretTensor]:
     dims = dims_of(x, [dim])
     if not dims:
-        return x.clone(), like(
-            x, components(torch.zeros_like, x.share), ring_format(64, 0, False, True, 1), torch.int64
-        )
+        return x.clone(), like(x, components(torch.zeros_like, x.share), proved(64, 0, False, 0, 0), torch.int64)
     engine = engine_of(x)
     value, place = max_last_one_hot(engine, last_dims(x.share, x, dims), x.format)
     index = position(engine, place, torch.arange(place[0].shape[-1]))
-    fmt = ring_format(64, 0, False, True, place[0].shape[-1] + 1)
+    fmt = proved(64, 0, False, 0, place[0].shape[-1] - 1)
     values = finished(keep(value, x, dims, keepdim), x.format, x.placement, x.session, x.dtype)
     return values, like(x, keep(index, x, dims, keepdim), fmt, torch.int64)
 

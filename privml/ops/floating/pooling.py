@@ -16,7 +16,7 @@ from privml.ops.floating.arithmetic import mean, total
 from privml.ops.floating.compare import max_last, max_last_one_hot
 from privml.ops.floating.values import components, finished, pairwise
 from privml.ops.pooling import WindowPosition, flat_index, rank_of
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import proved
 from privml.ops.values import engine_of, is_secret, join, like
 from privml.ops.windows import Windows, bordered_windows, fold_place, pad, unfold, windows_of
 from privml.ops.words import public_words
@@ -42,7 +42,7 @@ def max_pool_with_indices(
     def index() -> Share:
         return flat_index(engine, place, w)
 
-    index_format = ring_format(64, 0, False, True)
+    index_format = proved(64, 0, False, 0, math.prod(w.size) - 1)
     indices = SecretTensor(index, index_format, x.placement, x.session, torch.int64, shape=result.shape)
     indices.aux = WindowPosition(place)
     return result, indices
