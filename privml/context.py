@@ -27,7 +27,18 @@ if TYPE_CHECKING:
 
 
 # Forms of e^x for x <= 0 (docs/functions.md); "auto" takes the one of the first three with the fewest bits on the wire.
-EXPONENTIALS = ("table", "spline", "exact", "product", "auto")
+EXPONENTIALS = ("table", "spline", "exact", "auto")
+
+
+def check_exponential(form: str) -> None:
+    """ConfigError unless ``form`` is one of ``EXPONENTIALS``."""
+    if form == "product":
+        raise ConfigError(
+            "numerics: exp=product is withdrawn, for the last place of its results depended on the shares; use "
+            "exp=exact, whose results do not, or exp=auto"
+        )
+    if form not in EXPONENTIALS:
+        raise ConfigError(f"numerics: exp must be one of {', '.join(EXPONENTIALS)}, got {form!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +50,7 @@ class Numerics:
     narrower than the ring, which makes products with them cheaper. ``floating``: the Float format that real numbers
     have instead, if any. ``dot``: whether products of matrices of floats are integer sums of aligned mantissas, rounded
     once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact"). ``exp``: how
-    exponentials of what is not positive are computed, one of ``EXPONENTIALS``; "product" is the cheapest, and the last
-    place of its results depends on the shares; it holds for sines and cosines, too.
+    exponentials of what is not positive are computed, one of ``EXPONENTIALS``.
 
     8 <= bits <= 64 and 0 <= scale < bits - 2; ConfigError for others and for names that are none.
     """
@@ -58,8 +68,7 @@ class Numerics:
             raise ConfigError(f"numerics: floating must be a Float format, got {self.floating!r}")
         if self.dot not in ("exact", "fused"):
             raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
-        if self.exp not in EXPONENTIALS:
-            raise ConfigError(f"numerics: exp must be one of {', '.join(EXPONENTIALS)}, got {self.exp!r}")
+        check_exponential(self.exp)
         if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
             raise ConfigError(
                 f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"

@@ -26,6 +26,7 @@ from privml.passes import (
     verify,
 )
 from privml.passes.choose_formats import Precision, choose_formats
+from privml.passes.promises import check_promises
 from privml.program import Program
 
 # Called with (steps done, steps in all, what comes next).
@@ -92,6 +93,7 @@ def convert(
     report("choose formats")
     graph_module, choice = choose_formats(graph_module, data or examples, precision)
     verify(graph_module, formats=True, after="choose_formats")
+    check_promises(graph_module, choice.precision.numerics)
     program = Program.of(graph_module, choice.precision.numerics, getattr(module, "labels", None) or ())
     program.choice = choice
     if choice.error > precision.tolerance:

@@ -57,10 +57,15 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         ring = ring << fmt.scale
     if getattr(fmt, "nonnegative", False):
         bad = bad | (ring < 0)
+    most = 1 << (fmt.bits - 1)
+    if getattr(fmt, "bound", None) is not None and fmt.bound < most:
+        most = fmt.bound
+        bad = bad | (ring >= most) | (ring < -most)
     if bool(bad.any()):
-        low = 0.0 if getattr(fmt, "nonnegative", False) else -(2.0 ** (fmt.bits - 1 - fmt.scale))
+        high = most * 2.0**-fmt.scale
+        low = 0.0 if getattr(fmt, "nonnegative", False) else -high
         raise InvalidInput(
-            f"{_where(bad)} outside [{low:g}, {2.0 ** (fmt.bits - 1 - fmt.scale):g}), the range of {fmt}; "
+            f"{_where(bad)} outside [{low:g}, {high:g}), the range of {fmt}; "
             "rescale the input or choose a format with more bits or a smaller scale"
         )
     return ring

@@ -271,8 +271,10 @@ class Engine(abc.ABC):
         ``truncate``."""
         return divide_public(self, a, bits, divisor, nonnegative, bound)
 
-    def expect_bound(self, a: Share, bound: int) -> None:  # noqa: B027 - secure engines cannot look
-        """The caller relies on -bound <= value < bound. ``plain`` raises OverflowDetected where that fails."""
+    def claim(self, a: Share, low: int, high: int) -> Share:
+        """``a``, of which the caller has proved low <= value <= high for reasons that its operands' ranges do not tell.
+        Engines that look at values or ranges hold it to that."""
+        return a
 
     def assert_zero(self, a: Share, bits: int) -> None:  # noqa: B027 - see below
         """Ends the session with SecurityAbort unless every value is zero mod 2^bits, before anything else is revealed.

@@ -270,7 +270,14 @@ class PlainEngine(Engine):
         return self._fit(elementwise(formula.clear, a), formula.result_bits)
 
     # ---- overflow
+    def claim(self, a: Share, low: int, high: int) -> Share:
+        least, most = ring.extremes(a[0])
+        if a[0].numel() and (least < low or most > high):
+            raise AssertionError(f"a rule claims a value in [{low}, {high}], which is in [{least}, {most}]")
+        return a
+
     def expect_bound(self, a: Share, bound: int) -> None:
+        """Raises OverflowDetected unless -bound <= value < bound."""
         if not self.check_overflow or a[0].numel() == 0:
             return
         low, high = int(a[0].min()), int(a[0].max())

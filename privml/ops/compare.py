@@ -37,6 +37,7 @@ from privml.ops.values import (
     align,
     as_number,
     broadcast,
+    claimed,
     constant,
     engine_of,
     expand,
@@ -280,8 +281,7 @@ def _either(result: SecretTensor, a: Any, b: Any) -> SecretTensor:
             formats.append(rescaled(value.format, to, engine_of(value).floors))
         else:  # a bit
             formats.append(rescaled(bit_value(to.bits), to))
-    result.cell.format = together(to, formats)
-    return result
+    return claimed(result, together(to, formats))
 
 
 def _where_bits(condition: SecretTensor, a: Any, b: Any) -> SecretTensor:
@@ -331,4 +331,4 @@ def abs_(x: SecretTensor) -> SecretTensor:
     share, fmt = ring_value(x, x.dtype)
     positive, _ = rectify(engine, share, fmt)
     result = engine.subtract(engine.multiply_public(positive, 2, fmt.bits), share, fmt.bits)
-    return like(x, result, magnitude_format(fmt))
+    return claimed(like(x, result), magnitude_format(fmt))

@@ -22,7 +22,7 @@ from privml.ops.fixed import WIDEST, asked, evaluate, real, scaled, settled, tim
 from privml.ops.linear import divide_public, scale_public
 from privml.ops.maximum import rectify
 from privml.ops.ring_formats import magnitude_format, ring_format
-from privml.ops.values import as_number, engine_of, is_secret, result_dtype
+from privml.ops.values import as_number, claimed, engine_of, is_secret, like, result_dtype
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -36,7 +36,7 @@ def magnitude(x: SecretTensor) -> tuple[SecretTensor, Share | None]:
     positive, bit = rectify(engine, x.share, fmt)
     double = engine.multiply_public(positive, 2, min(fmt.bits + 1, 64))
     share = engine.subtract(double, x.share, fmt.bits)
-    return SecretTensor(share, magnitude_format(fmt), x.placement, x.session, x.dtype), bit
+    return claimed(like(x, share), magnitude_format(fmt)), bit
 
 
 def divide(a: Any, b: SecretTensor, scale: int) -> SecretTensor:

@@ -34,7 +34,7 @@ from privml.ops.fixed import (
 )
 from privml.ops.maximum import rectify
 from privml.ops.ring_formats import negated, of_interval, rectified, relabelled, together, width
-from privml.ops.values import engine_of, like
+from privml.ops.values import claimed, engine_of, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -53,8 +53,7 @@ def decay(z: SecretTensor, target: FixedPoint, proved: bool) -> SecretTensor:
     if name == "exp_negative" and width(z.format) > WIDEST and not engine.stays_wide:
         fmt, floor = z.format, 32 << z.format.scale
         share, _ = rectify(engine, engine.add_public(z.share, floor, fmt.bits), fmt)
-        share = engine.add_public(share, -floor, fmt.bits)
-        z = SecretTensor(share, of_interval(fmt, -floor, 0), z.placement, z.session, z.dtype)
+        z = claimed(like(z, engine.add_public(share, -floor, fmt.bits)), of_interval(fmt, -floor, 0))
         name = exponential_of(z, target)
     return evaluate(z, name, target)
 

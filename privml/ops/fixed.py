@@ -38,7 +38,7 @@ from privml.ops.ring_formats import (
     sum_format,
     width,
 )
-from privml.ops.values import broadcast, engine_of, expand, join, operand, ring_value, working_format
+from privml.ops.values import broadcast, claimed, engine_of, expand, join, operand, ring_value, working_format
 from privml.tensor import SecretTensor
 
 # The widths that the functions of the fixed-point library take and give.
@@ -115,8 +115,7 @@ def known(x: SecretTensor, bound: float) -> SecretTensor:
     the rings of its operands, not only for what their formats are meant for."""
     most = math.ceil(bound * 2.0**x.format.scale) + SLACK
     low, high = interval(x.format)
-    to = of_interval(x.format, max(low, -most), min(high, most))
-    return SecretTensor(x.share, to, x.placement, x.session, x.dtype)
+    return claimed(x, of_interval(x.format, max(low, -most), min(high, most)))
 
 
 # ---- functions of the library
@@ -135,7 +134,7 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     share = engine_of(x).function(name, x.share, source, target)
     bits = max(source.bits, target.bits) if wide else target.bits
     to = proved(bits, target.scale, True, *_values(name, source, target))
-    return SecretTensor(share, to, x.placement, x.session, x.dtype)
+    return claimed(SecretTensor(share, to, x.placement, x.session, x.dtype), to)
 
 
 def _values(name: str, source: FixedPoint, target: FixedPoint) -> tuple[int, int]:

@@ -27,7 +27,18 @@ from privml.ops.ring_formats import (
     rescaled,
     width,
 )
-from privml.ops.values import align, as_number, engine_of, finish, is_secret, like, result_dtype, ring_value, signed
+from privml.ops.values import (
+    align,
+    as_number,
+    claimed,
+    engine_of,
+    finish,
+    is_secret,
+    like,
+    result_dtype,
+    ring_value,
+    signed,
+)
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -36,7 +47,8 @@ aten = torch.ops.aten
 def position(engine: Engine, place: Share, numbers: torch.Tensor) -> Share:
     """The number (of [..., n]) at the place of a one-hot Boolean share [..., n], as an integer of 64 bits."""
     ring = engine.multiply_public(engine.bits_to_ring(place, 64), numbers.expand(place[0].shape), 64)
-    return engine.sum(ring, [place[0].dim() - 1], False, 64)
+    low, high = extremes(numbers)
+    return engine.claim(engine.sum(ring, [place[0].dim() - 1], False, 64), min(low, 0), max(high, 0))
 
 
 @implements(aten.maximum.default)
@@ -47,7 +59,10 @@ def maximum(a: Any, b: Any) -> SecretTensor:
         share = engine.maximum(sa, sb, fmt.bits)
         # the larger one is not negative if either is not, where no difference wraps
         positive = width(fmt) < fmt.bits and (nonnegative(a.format) or nonnegative(b.format))
-        return finish(engine, share, rectified(fmt) if positive else fmt, placement, a.session, dtype)
+        if positive:
+            fmt = rectified(fmt)
+            share = engine.claim(share, *interval(fmt))
+        return finish(engine, share, fmt, placement, a.session, dtype)
     secret, public = (a, b) if is_secret(a) else (b, a)
     return maximum_public(secret, public, dtype)
 
@@ -79,7 +94,7 @@ def _limited(result: SecretTensor, x: SecretTensor, bound: Any, pick: Callable[[
     known = rescaled(x.format, plain_format(fmt), engine_of(x).floors)
     low, high = interval(known)
     if -(1 << (fmt.bits - 1)) <= low - most and high - least < 1 << (fmt.bits - 1):
-        result.cell.format = of_interval(fmt, pick(low, least), pick(high, most))
+        result = claimed(result, of_interval(fmt, pick(low, least), pick(high, most)))
     return result
 
 
@@ -140,7 +155,7 @@ def _compared(engine: Engine, fmt: RingFormat) -> int:
 def amin(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
     result = neg(amax(neg(x), dim, keepdim))
     if isinstance(x.format, (FixedPoint, Integer)):
-        result.cell.format = rescaled(x.format, plain_format(result.format))  # it is one of the values
+        result = claimed(result, rescaled(x.format, plain_format(result.format)))  # it is one of the values
     return result
 
 

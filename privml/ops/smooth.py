@@ -29,7 +29,7 @@ from privml.ops.fixed import (
 from privml.ops.linear import scale_public
 from privml.ops.maximum import rectify
 from privml.ops.ring_formats import interval, nonnegative, of_interval, rectified
-from privml.ops.values import engine_of, is_secret
+from privml.ops.values import claimed, engine_of, is_secret, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -110,8 +110,7 @@ def mish(x: SecretTensor) -> SecretTensor:
         fmt, engine, limit = x.format, engine_of(x), 1 << (x.format.scale + 10)
         excess, _ = rectify(engine, engine.add_public(x.share, -limit, fmt.bits), fmt)
         share = engine.subtract(x.share, excess, fmt.bits)
-        to = of_interval(fmt, interval(fmt)[0], limit)
-        argument = SecretTensor(share, to, x.placement, x.session, x.dtype)
+        argument = claimed(like(x, share), of_interval(fmt, interval(fmt)[0], limit))
         size = WIDEST - 1 - UNBOUNDED_SCALE
     inner = evaluate(argument, "softplus", target_of(size, FixedPoint(64, scale + 4)))
     return settled(times(x, _gate("tanh", inner, scale), scale))

@@ -16,7 +16,7 @@ from privml.formats import Boolean, Float
 from privml.ops.masks import mask_of, masked
 from privml.ops.rescaling import convert
 from privml.ops.ring_formats import bit_value, interval, nonnegative, of_interval, plain_format, proved, width
-from privml.ops.values import constant, engine_of, is_secret, like, ring_value, settle, unify
+from privml.ops.values import claimed, constant, engine_of, is_secret, like, ring_value, settle, unify
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -176,7 +176,7 @@ def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
     if fmt.scale:
         share = engine.floor(share, fmt.bits, fmt.scale, fmt.nonnegative)
     low, high = interval(fmt)
-    return like(x, share, proved(fmt.bits, 0, False, -(-low >> fmt.scale), high >> fmt.scale), dtype)
+    return claimed(like(x, share, dtype=dtype), proved(fmt.bits, 0, False, -(-low >> fmt.scale), high >> fmt.scale))
 
 
 @implements(aten.floor.default)

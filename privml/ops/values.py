@@ -18,7 +18,16 @@ from privml.encoding import encode_constant
 from privml.engines.base import Engine, Operand, Share
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement
 from privml.ops.rescaling import calibrated, convert
-from privml.ops.ring_formats import RingFormat, bit_value, in_ring, public_format, rescaled, ring_format, together
+from privml.ops.ring_formats import (
+    RingFormat,
+    bit_value,
+    in_ring,
+    interval,
+    public_format,
+    rescaled,
+    ring_format,
+    together,
+)
 from privml.ops.words import public_words
 from privml.tensor import SHARED, SecretTensor
 
@@ -69,6 +78,10 @@ def owner_of(placement: Placement) -> int | None:
 
 
 # ---- results
+def claimed(x: SecretTensor, fmt: RingFormat) -> SecretTensor:
+    """``x``, of which its rule has proved what ``fmt`` says, for whatever lies in the rings of its operands."""
+    share = engine_of(x).claim(x.share, *interval(fmt))
+    return SecretTensor(share, fmt, x.placement, x.session, x.dtype)
 
 
 def finish(

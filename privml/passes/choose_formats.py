@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import EXPONENTIALS, Numerics, Session
+from privml.context import Numerics, Session, check_exponential
 from privml.engines.plain import PlainEngine
 from privml.errors import ConfigError, OverflowDetected
 from privml.execution import execute, share_attributes, share_inputs
@@ -78,8 +78,7 @@ class Precision:
             raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
         if self.bounds not in ("proved", "calibrated"):
             raise ConfigError(f"numerics: bounds must be proved or calibrated, got {self.bounds!r}")
-        if self.exp not in EXPONENTIALS:
-            raise ConfigError(f"numerics: exp must be one of {', '.join(EXPONENTIALS)}, got {self.exp!r}")
+        check_exponential(self.exp)
         if not isinstance(self.narrow, bool):
             raise ConfigError(f"numerics: narrow must be true or false, got {self.narrow!r}")
         if not 8 <= self.bits <= 64:

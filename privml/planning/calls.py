@@ -37,7 +37,7 @@ _BY_ROW = {"max_last", "argmax_last"}
 # What belongs to an engine's life rather than to a program.
 _BESIDE = {
     "lane", "twin", "clock", "advance", "owned", "knows", "reserve", "finish", "close", "counters", "set_link",
-    "compute", "elapsed", "expect_bound", "no_floats",
+    "compute", "elapsed", "claim", "no_floats",
 }  # fmt: skip
 
 

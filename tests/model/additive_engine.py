@@ -56,8 +56,9 @@ class AdditiveEngine(Engine):
 
     def _kept(self, value, nonnegative, bound):
         """``value``, which keeps what its caller promised."""
-        assert not nonnegative or not (value[0] < 0).any(), "a negative value was promised to be nonnegative"
-        assert bound is None or not ((value[0] < -bound) | (value[0] >= bound)).any(), "a bound was broken"
+        low, high = ring.extremes(value[0])
+        assert not nonnegative or low >= 0, "a negative value was promised to be nonnegative"
+        assert bound is None or -bound <= low <= high < bound, "a bound was broken"
         return value
 
     # ---- in and out

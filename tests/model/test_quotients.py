@@ -45,11 +45,12 @@ def test_other_divisors_are_refused(divisor):
         PlainEngine().divide_public((torch.zeros(1),), 32, divisor)
 
 
-def test_what_is_divided_leaves_a_bit_free():
+def test_what_is_divided_may_fill_its_ring():
     with privml.local("plain", bits=20, scale=8):
-        assert privml.reveal(privml.share(torch.tensor([1000.0])) / 3).item() == pytest.approx(1000 / 3, abs=2**-9)
-        with pytest.raises(OverflowDetected, match="beyond the bound"):
-            privml.share(torch.tensor([1100.0])) / 3
+        x = torch.tensor([1000.0, 2047.0, -2047.0])
+        assert torch.allclose(privml.reveal(privml.share(x) / 3), x / 3, atol=2**-9)
+        with pytest.raises(OverflowDetected, match="needs 21 bits"):
+            privml.share(torch.tensor([2048 - 2**-8])) / 3
 
 
 def test_ties_are_rounded_upwards():

@@ -20,9 +20,9 @@ class Recording(PlainEngine):
         super().__init__()
         self.calls = []
 
-    def truncate(self, a, bits, shift, nonnegative=False, bound=None):
+    def truncate(self, a, bits, shift, nonnegative=False, bound=None, nearest=False):
         self.calls.append(("truncate", bits, shift, nonnegative))
-        return super().truncate(a, bits, shift, nonnegative)
+        return super().truncate(a, bits, shift, nonnegative, bound, nearest)
 
     def truncate_reduce(self, a, bits, shift):
         self.calls.append(("truncate_reduce", bits, shift))
