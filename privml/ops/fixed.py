@@ -132,13 +132,17 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     source = source_of(x, WIDEST_EXPONENT if wide or name in _WIDE else WIDEST)
     x = cast(x, source.bits, source.scale)
     share = engine_of(x).function(name, x.share, source, target)
-    bits = max(source.bits, target.bits) if wide else target.bits
-    to = proved(bits, target.scale, True, *_values(name, source, target))
+    to = result_format(name, source, target, wide)
     return claimed(SecretTensor(share, to, x.placement, x.session, x.dtype), to)
 
 
+def result_format(name: str, source: FixedPoint, target: FixedPoint, wide: bool = False) -> RingFormat:
+    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``."""
+    bits = max(source.bits, target.bits) if wide else target.bits
+    return proved(bits, target.scale, True, *_values(name, source, target))
+
+
 def _values(name: str, source: FixedPoint, target: FixedPoint) -> tuple[int, int]:
-    """Between which integers the values of a function lie, for any arguments in the ring of ``source``."""
     one = 1 << target.scale
     if name in _LINES:  # near max(x, 0), where they are above zero
         shift = target.scale - source.scale

@@ -40,9 +40,9 @@ class Precision:
     ``bits``: the widest ring, in [8, 64]. ``scale``: fractional bits of activations. ``weight_bits``: width of
     the weights, which one party knows. ``margin``: factor of head room over the largest calibrated values, at
     least 1. ``narrow``: let every layer use a ring just as wide as it needs. ``tolerance``: largest error of an
-    output, as a part of the largest output, that the chosen scale may cause. ``bounds``: "proved" uses only what
-    formats and operators guarantee of a value's size; "calibrated" also trusts ``margin`` times what calibration saw:
-    truncation and extension become cheaper, and a value beyond it gives a wrong result even if its ring has room.
+    output, as a part of the largest output, that the chosen scale may cause. ``bounds``: "proved" leaves results the
+    rings they have; "calibrated" also reduces them to what ``margin`` times what calibration saw needs, if that
+    makes a shift cheaper: a value beyond it wraps around even if its ring has room.
     ``exp``: see Numerics.
     ``floating``: the floating-point format (``privml.formats.FLOATS``) of all real numbers instead of fixed point;
     ``layers``: that of some layers, by patterns of their names or their operators', among fixed-point ones; ``dot``:

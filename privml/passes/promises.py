@@ -18,9 +18,9 @@ from privml.tensor import SecretTensor
 
 
 def check_promises(module: fx.GraphModule, numerics: Numerics) -> None:
-    """Runs a graph with formats on the ranges of its inputs and weights; ConfigError, naming the layer, where a protocol
-    relies on a sign or a bound that does not follow. Graphs with floats, whose protocols take no promises from rules,
-    are not looked at."""
+    """Runs a graph with formats on the ranges of its inputs and weights; ConfigError, naming the layer, where a
+    protocol relies on a sign or a bound that does not follow. Graphs with floats, whose protocols take no promises
+    from rules, are not looked at."""
     formats = [node.meta.get("format") for node in module.graph.nodes]
     if numerics.floating is not None or any(isinstance(fmt, Float) for fmt in formats):
         return

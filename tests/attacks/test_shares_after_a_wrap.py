@@ -3,17 +3,22 @@
 secret activations. They are functions of the values: those of ``plain`` without overflow checks."""
 
 import ast
+import importlib
 from pathlib import Path
 
 import pytest
 import torch
 from overflowing_networks import NETWORKS, ROWS, TIMES, answers, overflowing
+from parties import run_both, succeed
 
 import privml
-from privml.errors import InvalidInput, OverflowDetected
+from privml.engines import ring
+from privml.errors import ConfigError, InvalidInput, OverflowDetected
 from privml.formats import FixedPoint
+from privml.ops import ring_formats
+from privml.ops.fixed import result_format
 
-pytest.importorskip("privml._core", reason="the C++ core is not built; run `make build`")
+_core = pytest.importorskip("privml._core", reason="the C++ core is not built; run `make build`")
 
 ROOT = Path(privml.__file__).parent
 
@@ -76,56 +81,111 @@ def test_inputs_keep_the_bound_of_their_format():
         privml.share(torch.tensor([3.9, 4.1]), 0, FixedPoint(32, 8, bound=4 << 8))
 
 
-# Who may write what is known of a value: formats of inputs, which their owner checks, of files, and the one that proves.
+# Who may write what is known of a value into a format.
 MAKERS = {
     ("ops/ring_formats.py", "proved"): "the proof",
     ("passes/scales.py", "weight_format"): "weights, which their owner checks as it shares them",
     ("passes/choose_formats.py", "_annotate"): "inputs, which their owner checks as it shares them",
     ("passes/choose_formats.py", "_bounded"): "what calibration saw: the ring that a result is reduced to",
-    ("sharing.py", "share"): "an input's range",
-    ("program_body.py", "_decode_format"): "formats of a program file",
-    ("checkpoint.py", "load_shares"): "formats of one's own checkpoint",
+    ("sharing.py", "share"): "an input's range, which was checked",
+    ("program_body.py", "_decode_format"): "formats of a program file: of inputs and weights, which owners check",
+    ("checkpoint.py", "_tensors"): "formats of one's own checkpoint",
 }
-# Who may say what holds of a result for other reasons than its operands' ranges.
+# Rules that prove what they say of a result, or of something public, in other ways than from its operands' ranges.
 CLAIMS = {
-    ("ops/maximum.py", "_limited"), ("ops/maximum.py", "maximum"), ("ops/maximum.py", "amin"),
-    ("ops/compare.py", "_either"), ("ops/in_place.py", "write"), ("ops/fixed.py", "known"),
-    ("ops/fixed.py", "evaluate"), ("ops/exponential.py", "decay"), ("ops/exponential.py", "_clipped"),
-    ("ops/smooth.py", "mish"), ("ops/softmax.py", "_parts"),
-}  # fmt: skip
+    ("ops/compare.py", "_either"): "one of two values",
+    ("ops/compare.py", "abs_"): "a magnitude",
+    ("ops/division.py", "magnitude"): "a magnitude",
+    ("ops/exponential.py", "decay"): "a number that is not positive, cut off below",
+    ("ops/fixed.py", "evaluate"): "the range of a function for any argument, below",
+    ("ops/fixed.py", "known"): "a softmax, a vector divided by its deviation: where no step can have wrapped",
+    ("ops/maximum.py", "_limited"): "the larger or smaller of a value and a number, where their difference fits",
+    ("ops/maximum.py", "amin"): "one of the values",
+    ("ops/maximum.py", "maximum"): "the larger of two, where their difference fits",
+    ("ops/maximum.py", "position"): "one of some public numbers",
+    ("ops/smooth.py", "mish"): "the smaller of a value and a number",
+    ("ops/structural.py", "_toward_zero"): "a number without its fraction",
+}
 
 
 def functions_that(find):
     """(file, function) of every function of the package in which ``find`` says yes to a node."""
     found = set()
     for path in ROOT.rglob("*.py"):
-        tree = ast.parse(path.read_text())
-        for function in ast.walk(tree):
+        for function in ast.walk(ast.parse(path.read_text())):
             if isinstance(function, ast.FunctionDef) and any(find(node) for node in ast.walk(function)):
-                found.add((str(path.relative_to(ROOT)), function.name))
+                found.add((path.relative_to(ROOT).as_posix(), function.name))
     return found
 
 
-def makes_a_promise(node):
-    if not isinstance(node, ast.Call):
+def called(node):
+    """The name of the function that a node calls."""
+    function = node.func if isinstance(node, ast.Call) else None
+    function = function.value if isinstance(function, ast.Subscript) else function
+    return function.id if isinstance(function, ast.Name) else getattr(function, "attr", None)
+
+
+def makes_knowledge(node):
+    name = called(node)
+    if name not in ("FixedPoint", "Integer", "FORMATS", "kind", "replace"):
         return False
-    name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
-    keywords = {k.arg for k in node.keywords}
-    if name in ("FixedPoint", "Integer", "kind"):
-        known = {"FixedPoint": 2, "Integer": 1, "kind": 0}[name]
-        return len(node.args) > known or bool(keywords & {"nonnegative", "bound", None})
-    return name == "replace" and "bound" in keywords and "share" not in keywords
+    given = {keyword.arg for keyword in node.keywords}
+    plain = {"FixedPoint": 2, "Integer": 1}.get(name, len(node.args))
+    fields = name in ("FORMATS", "kind") and None in given  # of a file
+    return len(node.args) > plain or bool(given & {"nonnegative", "bound"}) and "share" not in given or fields
 
 
 def test_formats_get_their_knowledge_from_one_function():
-    assert functions_that(makes_a_promise) - {("checkpoint.py", "_number")} <= set(MAKERS)
+    found = functions_that(makes_knowledge)
+    assert ("ops/ring_formats.py", "proved") in found
+    others = {place for place in found if place[0].startswith(("ops/", "passes/", "sharing", "program", "checkpoint"))}
+    assert others == set(MAKERS), others ^ set(MAKERS)
 
 
-def test_what_is_claimed_without_the_operands_ranges_is_listed():
+def test_rules_that_claim_more_than_their_operands_ranges_tell_are_listed():
     def claims(node):
-        names = {"of_interval", "proved"}
-        called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
         written = isinstance(node, ast.Assign) and "cell.format" in ast.unparse(node.targets[0])
-        return called or written
+        return called(node) in ("claimed", "claim") or written
 
-    print(functions_that(claims))
+    others = {("ops/values.py", "claimed"), ("ops/in_place.py", "write"), ("ops/in_place.py", "_open_to_all")}
+    found = {place for place in functions_that(claims) if place[0].startswith("ops/")} - others
+    assert found == set(CLAIMS), found ^ set(CLAIMS)
+
+
+@pytest.mark.parametrize("name", ["exp_negative", "exp", "sigmoid", "tanh", "reciprocal", "rsqrt", "sqrt", "log", "erf",
+                                  "gelu", "silu", "softplus", "sin", "cos"])  # fmt: skip
+@pytest.mark.parametrize("formats", [(10, 4, 12, 7), (12, 8, 16, 12), (13, 2, 13, 2)])
+def test_functions_keep_the_ranges_that_are_claimed_for_any_argument(name, formats):
+    source, target = FixedPoint(*formats[:2]), FixedPoint(*formats[2:])
+    x = torch.arange(-(1 << (source.bits - 1)), 1 << (source.bits - 1))
+    fmt = result_format(name, source, target)
+    mask = torch.randint(0, 1 << source.bits, x.shape, generator=torch.Generator().manual_seed(1))
+    shares = [mask.numpy(), ((x - mask) & ((1 << source.bits) - 1)).numpy()]
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "ideal", test_seed=3)
+        return torch.from_numpy(getattr(_core.fixmath, name)(session, shares[rank], *formats))
+
+    value = ring.wrap(sum(succeed(run_both(party))), target.bits)
+    clear = getattr(_core.fixmath, f"clear_{name}")(x.numpy(), *formats)
+    assert torch.equal(value, ring.wrap(torch.from_numpy(clear), target.bits)), "it depends on the shares"
+    low, high = ring_formats.interval(fmt)
+    assert low <= int(value.min()) and int(value.max()) <= high
+
+
+@pytest.mark.parametrize(
+    ("function", "wrong"),
+    [
+        ("added", lambda fmt, count: fmt),
+        ("rescaled", lambda fmt, to, floors=True: ring_formats.rectified(to)),
+    ],
+)
+def test_a_program_whose_promises_do_not_follow_is_refused(monkeypatch, function, wrong):
+    for module in ("averaging", "linear", "values"):
+        place = importlib.import_module(f"privml.ops.{module}")
+        if hasattr(place, function):
+            monkeypatch.setattr(place, function, wrong)
+    layers = torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.AvgPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
+    model = torch.nn.Sequential(*layers).eval()
+    with pytest.raises(ConfigError, match="layer '.*a protocol relies on it that a value"):
+        privml.convert(model, calibration=torch.rand(8, 1, 6, 6))

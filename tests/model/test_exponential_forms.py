@@ -74,16 +74,3 @@ def test_a_program_and_a_hello_say_which_form():
     body["numerics"] = {**body["numerics"], "exp": "taylor"}
     with pytest.raises(CorruptFile, match="taylor"):
         graph_of(body)
-
-
-def test_products_serve_sines_too():
-    def waves(engine: str, exp: str) -> torch.Tensor:
-        with privml.local(engine, bits=32, scale=12, exp=exp):
-            x = privml.share(X / 2, 0) + privml.share(X / 2, 1)
-            return privml.reveal(torch.stack([torch.sin(x), torch.cos(x)]))
-
-    unit, expected = 2.0**-12, torch.stack([torch.sin(X), torch.cos(X)])
-    assert torch.equal(waves("plain", "auto"), waves("twopc", "auto"))
-    for engine in ("plain", "twopc"):
-        assert (waves(engine, "product") - expected).abs().max() <= 2 * unit
-    assert (waves("plain", "product") - waves("twopc", "product")).abs().max() <= unit

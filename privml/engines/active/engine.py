@@ -234,8 +234,9 @@ class ActiveEngine(Engine):
             a, bits, nonnegative, bound = self.with_half(a, bits, shift, nonnegative, bound)
         if self._probabilistic(a, bits, bound):
             return self._shifted(a, bits, shift, "probable")
-        # Of rings of 63 and 64 bits two are taken to be left.
-        small = (bits >= 63 or (bound is not None and bound <= 1 << (bits - 2))) and shift <= bits - 2
+        # Of rings of 63 and 64 bits two are taken to be left, unless results are to be exact.
+        room = bits >= 63 and not self.floors
+        small = (room or (bound is not None and bound <= 1 << (bits - 2))) and shift <= bits - 2
         if self.floors:
             return self._shifted(a, bits, shift, "exact_bounded" if small else "exact")
         return self._shifted(a, bits, shift, "bounded" if small else "exact_high")
