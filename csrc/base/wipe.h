@@ -14,4 +14,18 @@ inline void wipe(void* memory, std::size_t bytes) {
   __asm__ volatile("" : : "r"(memory) : "memory");
 }
 
+// A value that is zeroed where its life ends, every copy of it with its own.
+template <class T>
+class Secret {
+ public:
+  Secret(const T& value) : value_(value) {}
+  Secret(const Secret&) = default;
+  Secret& operator=(const Secret&) = default;
+  ~Secret() { wipe(&value_, sizeof(value_)); }
+  operator const T&() const { return value_; }
+
+ private:
+  T value_;
+};
+
 }  // namespace privml

@@ -36,7 +36,7 @@ Dialogue softspoken_dialogue(int k, bool malicious) {
     Prg prg({7, 8});
     std::vector<std::array<Block, 2>> pairs(128);
     std::vector<Block> chosen(128);
-    const std::vector<u8> choices = softspoken_base_choices(kDelta, k);
+    const WipedVector<u8> choices = softspoken_base_choices(kDelta, k);
     for (size_t i = 0; i < 128; ++i) {
       pairs[i] = {prg.next_block(), prg.next_block()};
       chosen[i] = pairs[i][choices[i]];

@@ -44,7 +44,7 @@ struct Workspace {
         pads(pads * piece * shape.blocks),
         elements(piece * shape.length),
         packed(packed_bytes(piece * shape.length, shape.width)) {}
-  AlignedVector<Block> keys;
+  WipedVector<Block> keys;  // q and q ^ delta
   AlignedVector<Block> pads;
   AlignedVector<u64> elements;
   AlignedVector<u8> packed;

@@ -98,13 +98,8 @@ GroupPoint select_point(u8 choice, const GroupPoint& first, const GroupPoint& se
 
 }  // namespace
 
-BaseOtReceiver::BaseOtReceiver(const SessionId& session, int sender_rank, std::vector<u8> choices)
+BaseOtReceiver::BaseOtReceiver(const SessionId& session, int sender_rank, WipedVector<u8> choices)
     : session_(session), sender_rank_(sender_rank), choices_(std::move(choices)) {}
-
-BaseOtReceiver::~BaseOtReceiver() {
-  wipe(choices_.data(), choices_.size());
-  wipe(exponents_.data(), exponents_.size() * sizeof(GroupScalar));
-}
 
 void BaseOtReceiver::write_request(Channel& channel, Prg& prg) {
   const i64 count = std::ssize(choices_);
@@ -130,12 +125,12 @@ void BaseOtReceiver::write_request(Channel& channel, Prg& prg) {
   channel.write(request_);
 }
 
-std::vector<Block> BaseOtReceiver::read_reply(Channel& channel) {
+WipedVector<Block> BaseOtReceiver::read_reply(Channel& channel) {
   const i64 count = std::ssize(choices_);
   expect(std::ssize(exponents_) == count, "BaseOtReceiver: write_request() comes first");
   std::vector<u8> reply(count * kBaseOtReplyBytes);
   channel.read(reply);
-  std::vector<Block> keys(count);
+  WipedVector<Block> keys(count);
   for (i64 i = 0; i < count; ++i) {
     const Bytes point = Bytes(reply).subspan(i * kBaseOtReplyBytes, kBaseOtReplyBytes);
     GroupPoint shared;
@@ -149,12 +144,12 @@ std::vector<Block> BaseOtReceiver::read_reply(Channel& channel) {
   return keys;
 }
 
-std::vector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId& session,
+WipedVector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId& session,
                                                int sender_rank, i64 count, Prg& prg) {
   std::vector<u8> request(count * kBaseOtRequestBytes);
   channel.read(request);
   std::vector<u8> reply(count * kBaseOtReplyBytes);
-  std::vector<std::array<Block, 2>> keys(count);
+  WipedVector<std::array<Block, 2>> keys(count);
   for (i64 i = 0; i < count; ++i) {
     const Instance instance{session, sender_rank, i};
     const Bytes points = Bytes(request).subspan(i * kBaseOtRequestBytes, kBaseOtRequestBytes);

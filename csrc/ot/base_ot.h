@@ -19,6 +19,7 @@
 #include <array>
 #include <vector>
 
+#include "base/buffer.h"
 #include "crypto/prg.h"
 #include "net/channel.h"
 
@@ -35,23 +36,22 @@ inline constexpr i64 kBaseOtReplyBytes = 32;
 // directions.
 class BaseOtReceiver {
  public:
-  BaseOtReceiver(const SessionId& session, int sender_rank, std::vector<u8> choices);
-  ~BaseOtReceiver();
+  BaseOtReceiver(const SessionId& session, int sender_rank, WipedVector<u8> choices);
   BaseOtReceiver(const BaseOtReceiver&) = delete;
   void write_request(Channel& channel, Prg& prg);
   // One key per choice.
-  std::vector<Block> read_reply(Channel& channel);
+  WipedVector<Block> read_reply(Channel& channel);
 
  private:
   SessionId session_;
   int sender_rank_;
-  std::vector<u8> choices_;
-  std::vector<GroupScalar> exponents_;
+  WipedVector<u8> choices_;
+  WipedVector<GroupScalar> exponents_;
   std::vector<u8> request_;
 };
 
 // Reads the request of `count` instances, writes the reply; returns both keys of each instance.
-std::vector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId& session,
+WipedVector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId& session,
                                                int sender_rank, i64 count, Prg& prg);
 
 }  // namespace privml

@@ -20,11 +20,11 @@ SessionId session_id(u8 value) {
 }
 
 struct Keys {
-  std::vector<std::array<Block, 2>> pairs;
-  std::vector<Block> chosen;
+  WipedVector<std::array<Block, 2>> pairs;
+  WipedVector<Block> chosen;
 };
 
-Keys run_base_ot(const std::vector<u8>& choices, const SessionId& sender_session,
+Keys run_base_ot(const WipedVector<u8>& choices, const SessionId& sender_session,
                  const SessionId& receiver_session) {
   auto [first, second] = make_memory_channels();
   Keys keys;
@@ -48,7 +48,7 @@ Keys run_base_ot(const std::vector<u8>& choices, const SessionId& sender_session
 }
 
 TEST(BaseOt, ReceiverGetsTheChosenKeyOnly) {
-  std::vector<u8> choices;
+  WipedVector<u8> choices;
   for (int i = 0; i < 40; ++i) choices.push_back((0x5a3c96f1 >> (i % 32)) & 1);
   const Keys keys = run_base_ot(choices, session_id(1), session_id(1));
   std::set<std::pair<u64, u64>> distinct;

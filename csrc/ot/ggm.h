@@ -29,7 +29,7 @@ namespace privml {
 // Level 0 is below the root and decides the most significant bit of the leaf's number.
 struct GgmTree {
   WipedVector<Block> leaves;
-  std::vector<std::array<Block, 2>> sums;  // per level: XOR of the left nodes, of the right nodes
+  WipedVector<std::array<Block, 2>> sums;  // per level: XOR of the left nodes, of the right nodes
 };
 GgmTree ggm_expand(Block root, int depth);
 

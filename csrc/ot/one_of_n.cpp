@@ -124,7 +124,7 @@ void send_long(Party& party, const Block* q, TransferShape shape, std::span<cons
   const i64 piece = std::min(count, piece_size(shape));
   const bool combined = shape.combined();
   const Block delta = party.sender.delta();
-  const AlignedVector<Block> multiples = offset_multiples(delta, shape.m);
+  const WipedVector<Block> multiples = offset_multiples(delta, shape.m);
   DigitPads digit_pads(shape, delta, combined ? 0 : piece);
   AlignedVector<Block> pads(piece * (combined ? per_row : shape.row_blocks()));
   AlignedVector<u64> masked(combined ? piece * per_row : 0);

@@ -178,8 +178,8 @@ void DigitPads::receive(const CorrelationRobustHash& hash, const Block* t, i64 n
   }
 }
 
-AlignedVector<Block> offset_multiples(Block delta, int m) {
-  AlignedVector<Block> multiples(i64{1} << m);
+WipedVector<Block> offset_multiples(Block delta, int m) {
+  WipedVector<Block> multiples(i64{1} << m);
   Block power = delta;
   for (i64 have = 1; have < i64{1} << m; have *= 2, power = times_x(power)) {
     for (i64 j = 0; j < have; ++j) multiples[have + j] = multiples[j] ^ power;

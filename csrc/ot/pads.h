@@ -37,15 +37,15 @@ class DigitPads {
 
  private:
   TransferShape shape_;
-  Block delta_;
+  Secret<Block> delta_;
   AlignedVector<Block> masks_;  // per key: the row's bits that its hash covers
-  AlignedVector<Block> keys_;
+  WipedVector<Block> keys_;
   AlignedVector<Block> hashes_;
 };
 
 // The pad of message j of instance i is the low word of pads[i * 2^m + j] (sender) or pads[i]
 // (receiver, for its choice). multiples[j] = j * delta.
-AlignedVector<Block> offset_multiples(Block delta, int m);
+WipedVector<Block> offset_multiples(Block delta, int m);
 void combined_pads_send(const CorrelationRobustHash& hash, const Block* q, i64 n, int m,
                         const Block* multiples, Block* pads);
 void combined_pads_receive(const CorrelationRobustHash& hash, const Block* t, i64 n, int m,

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "base/wipe.h"
 #include "ot/base_ot.h"
 #include "ot/ideal.h"
 #include "ot/silent_bootstrap.h"
@@ -94,10 +93,15 @@ std::unique_ptr<PartyResources> ideal_resources(Channel& channel, int rank, Bloc
       CotPool(make_ideal_rcot(OtRole::receiver, shared[1 - rank])), prg, tagged(seed, 6), 0);
 }
 
-RcotPair softspoken_pair(Channel& channel, int rank, int k, bool malicious, const Digest& session,
-                         Prg& prg) {
+Block fresh_offset(Prg& prg) {
   Block delta = prg.next_block();
   delta.lo |= 1;
+  return delta;
+}
+
+RcotPair softspoken_pair(Channel& channel, int rank, int k, bool malicious, const Digest& session,
+                         Prg& prg) {
+  const Secret<Block> delta = fresh_offset(prg);
   const int peer = 1 - rank;
   // One context per direction, named by the rank of the correlated OTs' sender.
   const auto security = [&](int sender) {
@@ -107,13 +111,10 @@ RcotPair softspoken_pair(Channel& channel, int rank, int k, bool malicious, cons
   // The sender of a correlated OT is the receiver of its base OTs; both directions go in step.
   BaseOtReceiver base_receiver(session, peer, softspoken_base_choices(delta, k));
   base_receiver.write_request(channel, prg);
-  auto key_pairs = base_ot_send(channel, session, rank, kBaseOts, prg);
+  const auto key_pairs = base_ot_send(channel, session, rank, kBaseOts, prg);
   auto receiver = make_softspoken_receiver(channel, k, prg.next_block(), key_pairs, security(peer));
-  auto keys = base_receiver.read_reply(channel);
+  const auto keys = base_receiver.read_reply(channel);
   auto sender = make_softspoken_sender(channel, k, delta, keys, security(rank));
-  wipe(key_pairs.data(), key_pairs.size() * sizeof(key_pairs[0]));
-  wipe(keys.data(), keys.size() * sizeof(keys[0]));
-  wipe(&delta, sizeof(delta));
   return {std::move(sender), std::move(receiver)};
 }
 

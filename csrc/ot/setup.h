@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "base/wipe.h"
 #include "ot/cost.h"
 #include "ot/party.h"
 
@@ -27,7 +28,7 @@ struct OtConfig {
   std::optional<Block> test_seed;
   // The session makes no correlations but gets those that `provider` has made in an earlier one,
   // whose offset at this party this was (stored.h).
-  std::optional<Block> stored_offset{};
+  std::optional<Secret<Block>> stored_offset{};
 };
 
 // The provider's extension cost. Throws InvalidArgument for an unknown provider or k outside 1..10.

@@ -137,7 +137,6 @@ class SilentSender final : public Silent {
       : Silent(channel, parameters, keys, prg, std::move(bases), 1), delta_(delta) {
     expect(low_bit(delta) == 1, "silent OT: the lowest bit of the offset must be 1");
   }
-  ~SilentSender() override { wipe(&delta_, sizeof(delta_)); }
 
   OtRole role() const override { return OtRole::sender; }
   Block delta() const override { return delta_; }
@@ -175,7 +174,7 @@ class SilentSender final : public Silent {
     channel_.write(check_digest(hash.value() ^ pack_blocks(shifted.data()), matrix_));
   }
 
-  Block delta_;
+  Secret<Block> delta_;
 };
 
 class SilentReceiver final : public Silent {

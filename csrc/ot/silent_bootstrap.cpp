@@ -38,12 +38,11 @@ RcotPair silent_bootstrap(Channel& channel, RcotPair base, const SilentKeys& key
                           Prg& prg) {
   const SilentParameters small = silent_setup_parameters(malicious);
   const SilentParameters large = silent_main_parameters(malicious);
-  Block delta = base.sender->delta();
+  const Secret<Block> delta = base.sender->delta();
   Drawn first = draw_both(std::move(base), small.spent());
   RcotPair once = make_pair(channel, small, keys, delta, prg, std::move(first));
   Drawn second = draw_both(std::move(once), small.usable());
   RcotPair pair = make_pair(channel, large, keys, delta, prg, std::move(second));
-  wipe(&delta, sizeof(delta));
   return pair;
 }
 

@@ -17,7 +17,7 @@ constexpr i64 kGranularity = 256;
 // Bounds the bytes in flight (2 MB at k = 4, 8 MB at k = 1) and covers a wide-area round trip.
 constexpr i64 kTile = i64{1} << 19;
 
-using KeyPairs = std::vector<std::array<Block, 2>>;
+using KeyPair = std::array<Block, 2>;
 
 // The seeds' message: both sums of every level, hidden by the keys of its base OT; then the proofs.
 struct SeedsMessage {
@@ -35,7 +35,7 @@ struct SeedsMessage {
     return all;
   }
 
-  KeyPairs masked;
+  std::vector<KeyPair> masked;
   std::vector<GgmProof> proofs;
 };
 
@@ -119,14 +119,14 @@ class SoftSpoken : public Rcot {
 
 class SoftSpokenSender final : public SoftSpoken {
  public:
-  SoftSpokenSender(Channel& channel, int k, Block delta, const std::vector<Block>& keys,
+  SoftSpokenSender(Channel& channel, int k, Block delta, std::span<const Block> keys,
                    const SoftSpokenSecurity& security)
       : SoftSpoken(channel, k), delta_(delta) {
     expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
     expect(low_bit(delta) == 1, "SoftSpoken OT: the lowest bit of the offset must be 1");
     SeedsMessage seeds(k, security.malicious);
     seeds.transfer([&](MutableBytes piece) { channel.read(piece); });
-    const std::vector<u8> choices = softspoken_base_choices(delta, k);
+    const WipedVector<u8> choices = softspoken_base_choices(delta, k);
     bool proven = true;
     for (i64 i = 0; i < rows_.count(); ++i) {
       const OffsetElement& element = rows_.elements()[i];
@@ -147,7 +147,6 @@ class SoftSpokenSender final : public SoftSpoken {
     }
     if (security.malicious) begin_check(security, seeds.bytes());
   }
-  ~SoftSpokenSender() override { wipe(&delta_, sizeof(delta_)); }
 
   OtRole role() const override { return OtRole::sender; }
   Block delta() const override { return delta_; }
@@ -180,13 +179,13 @@ class SoftSpokenSender final : public SoftSpoken {
   }
 
  private:
-  Block delta_;
+  Secret<Block> delta_;
 };
 
 class SoftSpokenReceiver final : public SoftSpoken {
  public:
-  SoftSpokenReceiver(Channel& channel, int k, std::span<const Block> roots, const KeyPairs& keys,
-                     const SoftSpokenSecurity& security)
+  SoftSpokenReceiver(Channel& channel, int k, std::span<const Block> roots,
+                     std::span<const KeyPair> keys, const SoftSpokenSecurity& security)
       : SoftSpoken(channel, k), choices_(SoftSpokenRows::kSlice / 128) {
     expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
     expect(std::ssize(roots) == rows_.count(), "SoftSpoken OT: needs a root per element");
@@ -240,8 +239,8 @@ class SoftSpokenReceiver final : public SoftSpoken {
 
 }  // namespace
 
-std::vector<u8> softspoken_base_choices(Block delta, int k) {
-  std::vector<u8> choices(kSoftSpokenRows);
+WipedVector<u8> softspoken_base_choices(Block delta, int k) {
+  WipedVector<u8> choices(kSoftSpokenRows);
   for (const OffsetElement& element : offset_elements(k)) {
     const u64 value = element.value(delta);
     for (int level = 0; level < element.bits; ++level) {
@@ -252,13 +251,13 @@ std::vector<u8> softspoken_base_choices(Block delta, int k) {
 }
 
 std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delta,
-                                             const std::vector<Block>& keys,
+                                             std::span<const Block> keys,
                                              const SoftSpokenSecurity& security) {
   return std::make_unique<SoftSpokenSender>(channel, k, delta, keys, security);
 }
 
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
-                                               const KeyPairs& keys,
+                                               std::span<const KeyPair> keys,
                                                const SoftSpokenSecurity& security) {
   WipedVector<Block> roots(offset_elements(k).size());
   Prg(root).fill_blocks(roots.data(), std::ssize(roots));
@@ -266,7 +265,8 @@ std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block ro
 }
 
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
-                                               std::span<const Block> roots, const KeyPairs& keys,
+                                               std::span<const Block> roots,
+                                               std::span<const KeyPair> keys,
                                                const SoftSpokenSecurity& security) {
   return std::make_unique<SoftSpokenReceiver>(channel, k, roots, keys, security);
 }

@@ -31,8 +31,9 @@
 
 #include <array>
 #include <memory>
-#include <vector>
+#include <span>
 
+#include "base/buffer.h"
 #include "net/channel.h"
 #include "ot/rcot.h"
 #include "ot/softspoken_rows.h"
@@ -46,22 +47,22 @@ struct SoftSpokenSecurity {
 
 // The choices with which the sender of the correlated OT (offset delta, lowest bit 1) enters the
 // 128 base OTs.
-std::vector<u8> softspoken_base_choices(Block delta, int k);
+WipedVector<u8> softspoken_base_choices(Block delta, int k);
 
 // Reads the seeds' message; keys: what the base OTs gave for those choices. Throws SecurityAbort
 // where a tree's proof fails.
 std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delta,
-                                             const std::vector<Block>& keys,
+                                             std::span<const Block> keys,
                                              const SoftSpokenSecurity& security = {});
 // Writes the seeds' message; keys: both keys of each base OT. `root` is a fresh random block.
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
-                                               const std::vector<std::array<Block, 2>>& keys,
+                                               std::span<const std::array<Block, 2>> keys,
                                                const SoftSpokenSecurity& security = {});
 
 // The same with the root of every element's tree, which a dishonest receiver chooses at will.
 std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
                                                std::span<const Block> roots,
-                                               const std::vector<std::array<Block, 2>>& keys,
+                                               std::span<const std::array<Block, 2>> keys,
                                                const SoftSpokenSecurity& security);
 
 // Two blocks per base OT; with malicious security a proof per element.

@@ -63,7 +63,7 @@ struct Pair {
     delta = random_blocks(1, 1)[0];
     delta.lo |= 1;
     const Blocks keys = random_blocks(256, 2);
-    const std::vector<u8> choices = softspoken_base_choices(delta, k);
+    const WipedVector<u8> choices = softspoken_base_choices(delta, k);
     std::vector<std::array<Block, 2>> pairs(128);
     Blocks chosen(128);
     for (int i = 0; i < 128; ++i) {

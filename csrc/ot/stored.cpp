@@ -15,7 +15,6 @@ class StoredRcot final : public Rcot {
     expect(role == OtRole::receiver || low_bit(delta) == 1,
            "stored OT: the lowest bit of the offset must be 1");
   }
-  ~StoredRcot() override { wipe(&delta_, sizeof(delta_)); }
 
   OtRole role() const override { return role_; }
   Block delta() const override {
@@ -33,7 +32,7 @@ class StoredRcot final : public Rcot {
 
  private:
   OtRole role_;
-  Block delta_;
+  Secret<Block> delta_;
 };
 
 }  // namespace

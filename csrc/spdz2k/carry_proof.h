@@ -13,6 +13,7 @@
 
 #include <array>
 
+#include "base/wipe.h"
 #include "crypto/gf128.h"
 #include "crypto/prg.h"
 
@@ -54,7 +55,7 @@ class CarryVerifier {
  private:
   Prg coefficients_;
   int k_;
-  Block delta_;
+  Secret<Block> delta_;
   WideProduct products_{}, linear_{};
 };
 

@@ -62,7 +62,7 @@ struct Run {
   std::vector<u8> places = {};   // h of the chosen instances
   Words factors = {};            // g_i(b) of the chosen instances, term by term
   std::vector<u8> choices = {};  // bits of `places`, group by group, then planes of the factors
-  AlignedVector<Block> t = {}, q = {};
+  WipedVector<Block> t = {}, q = {};
   Words values = {};              // shares of f_i(u), term by term
   AlignedVector<u128> wide = {};  // the same in the ring
 

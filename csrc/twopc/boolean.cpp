@@ -89,7 +89,7 @@ void and_private(Party& party, std::span<const u8> x, std::span<u8> out) {
   expect(x.size() == out.size(), "and_private: sizes must agree");
   in_chunks(party, std::ssize(x), cost_and_private_chunk, [&](i64 begin, i64 n) {
     const Halves part = halves(party.rank, n);
-    AlignedVector<Block> pads(2 * part.send_count + part.receive_count);
+    WipedVector<Block> pads(2 * part.send_count + part.receive_count);
     Block* const zero = pads.data();
     Block* const one = zero + part.send_count;
     Block* const chosen = one + part.send_count;

@@ -50,7 +50,7 @@ i64 piece_elements(const Direction& d) { return std::max<i64>(kPieceCots / d.bit
 struct Piece {
   i64 first = 0, count = 0;
   AlignedVector<u8> choices;
-  AlignedVector<Block> t, q;
+  WipedVector<Block> t, q;
 };
 
 // One chunk: x are this party's choice operands, y its correlations; either may be empty.

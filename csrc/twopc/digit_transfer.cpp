@@ -165,7 +165,7 @@ void for_each_digit(const ComparisonPlan& plan, DigitPlanes planes, i64 begin, D
 void choose_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
                    DigitPlanes planes) {
   const int bits = number_bits(plan);
-  AlignedVector<Block> t(kTile * bits);
+  WipedVector<Block> t(kTile * bits);
   std::array<u64, kTile> corrections;
   std::vector<u8> packed(packed_bytes(kTile, bits));
   for (i64 begin = 0; begin < std::ssize(chooser); begin += kTile) {
@@ -196,7 +196,7 @@ void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> 
   const int bits = number_bits(plan);
   const i64 n = std::ssize(sender);
   const Block delta = party.sender.delta();
-  AlignedVector<Block> pads(2 * kTile * bits);
+  WipedVector<Block> pads(2 * kTile * bits);
   std::array<u64, kTile> corrections, masks, words;
   std::vector<u8> choices(packed_bytes(n, bits));
   std::vector<u8> message(digit_message_bytes(plan, kTile));

@@ -230,7 +230,7 @@ void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int ind
       party, std::ssize(messages) >> index_bits,
       [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, party.rank, n, index_bits, width); },
       [&](i64 begin, i64 n) {
-        AlignedVector<Block> q(n * index_bits);
+        WipedVector<Block> q(n * index_bits);
         choose_send(party, q.data(), std::ssize(q));
         one_of_n_send(party, q.data(), index_bits, width,
                       messages.subspan(begin << index_bits, n << index_bits));
@@ -247,7 +247,7 @@ void transfer_one_of_n_receive(Party& party, std::span<const u8> choices, int in
       party, std::ssize(choices),
       [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, 1 - party.rank, n, index_bits, width); },
       [&](i64 begin, i64 n) {
-        AlignedVector<Block> t(n * index_bits);
+        WipedVector<Block> t(n * index_bits);
         choose_digits_receive(party, choices.subspan(begin, n), index_bits, t.data());
         one_of_n_receive(party, t.data(), choices.subspan(begin, n), index_bits, width,
                          out.subspan(begin, n));

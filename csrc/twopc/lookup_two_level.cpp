@@ -61,7 +61,7 @@ struct Side {
   std::vector<u8> low, high;
   std::vector<u64> one_hot;  // this party's share
   std::vector<u64> mask;     // of the rows that this party sends
-  std::vector<Block> low_cots, send_rows, pick_rows;
+  WipedVector<Block> low_cots, send_rows, pick_rows;
 };
 
 Side split_index(std::span<const u64> index, LookupLevels levels, bool makes) {

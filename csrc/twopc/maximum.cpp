@@ -146,9 +146,13 @@ void cost_play(CostMeter& meter, i64 n, i64 window, int bits, Want want) {
 
 i64 windows_per_chunk(i64 window) { return std::max<i64>(1, kChunk / window); }
 
-void check(std::span<const u64> x, i64 window, int bits, std::size_t n) {
+void check(i64 window, int bits) {
   expect(bits >= 2 && bits <= 64, "maximum: bits must be in 2..64");
   expect(window >= 1, "maximum: a window holds at least one value");
+}
+
+void check(std::span<const u64> x, i64 window, int bits, std::size_t n) {
+  check(window, bits);
   expect(x.size() == n * static_cast<std::size_t>(window),
          "maximum: x must hold `window` values for each output");
 }
@@ -167,6 +171,7 @@ void play_in_chunks(Party& party, std::span<const u64> x, i64 window, int bits, 
 }
 
 void cost_play_in_chunks(CostMeter& meter, i64 n, i64 window, int bits, Want want) {
+  check(window, bits);
   cost_in_chunks(
       meter, n, [&](CostMeter& m, i64 count) { cost_play(m, count, window, bits, want); },
       windows_per_chunk(window));

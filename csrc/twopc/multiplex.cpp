@@ -15,6 +15,11 @@ void cost_chunk(CostMeter& meter, i64 n, i64 length, int width) {
   meter.exchange(packed_bytes(n, 1), packed_bytes(n, 1));
 }
 
+void check(i64 length, int width) {
+  expect(width >= 1 && width <= 64, "multiplex: width must be in 1..64");
+  expect(length >= 1, "multiplex: a vector holds at least one element");
+}
+
 i64 bits_per_chunk(i64 length) { return std::max<i64>(1, kChunk / length); }
 
 }  // namespace
@@ -30,8 +35,8 @@ void cost_multiplex(CostMeter& meter, i64 n, int width) {
 
 void multiplex_vectors(Party& party, std::span<const u8> bits, std::span<const u64> values,
                        i64 length, int width, std::span<u64> out) {
-  expect(width >= 1 && width <= 64, "multiplex: width must be in 1..64");
-  expect(length >= 1 && std::ssize(values) == std::ssize(bits) * length,
+  check(length, width);
+  expect(std::ssize(values) == std::ssize(bits) * length,
          "multiplex: values must hold `length` elements for each bit");
   expect(out.size() == values.size(), "multiplex: out must be as long as values");
   in_chunks(
@@ -51,6 +56,7 @@ void multiplex_vectors(Party& party, std::span<const u8> bits, std::span<const u
 }
 
 void cost_multiplex_vectors(CostMeter& meter, i64 n, i64 length, int width) {
+  check(length, width);
   cost_in_chunks(
       meter, n, [&](CostMeter& m, i64 count) { cost_chunk(m, count, length, width); },
       bits_per_chunk(length));

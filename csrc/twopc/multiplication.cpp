@@ -205,7 +205,7 @@ void cost_multiply_chunk(CostMeter& meter, i64 n, FactorFormat x_format, FactorF
 void subtract_owned_wrap(Party& party, int owner, const Bits& w, const Words& y, int bits, int room,
                          std::span<u64> out) {
   const i64 n = std::ssize(w);
-  std::vector<Block> cots(n);
+  WipedVector<Block> cots(n);
   Words share(n);
   if (party.rank == owner) {
     Words correlation(n);

@@ -20,7 +20,7 @@ void write_private_product(Party& party, std::span<const u8> bits, int width,
     state.differences[i] = bits[part.receive_begin + i] ^ state.choices[i];
   }
   write_bits(party, state.differences);
-  AlignedVector<Block> q(part.send_count);
+  WipedVector<Block> q(part.send_count);
   draw_as_sender(party, q.data(), part.send_count);
   AlignedVector<u64> correlation(part.send_count);
   for (i64 i = 0; i < part.send_count; ++i) correlation[i] = bits[part.send_begin + i];

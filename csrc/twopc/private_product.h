@@ -24,7 +24,7 @@ struct PrivateProduct {
   std::vector<u8> differences;  // where this party chooses: x_r ^ c, as sent
   std::vector<u8> choices;
   AlignedVector<u64> kept;
-  AlignedVector<Block> t;
+  WipedVector<Block> t;
 };
 
 void write_private_product(Party& party, std::span<const u8> bits, int width,

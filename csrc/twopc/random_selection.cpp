@@ -44,7 +44,7 @@ void write_random_bits(Party& party, i64 n, int width, RandomBits& random) {
   own_choices(random.t, random.bits.data() + part.receive_begin);
   const std::span<u8> sent = std::span(random.bits).subspan(part.send_begin, part.send_count);
   party.prg.fill_bits(sent);
-  AlignedVector<Block> q(part.send_count);
+  WipedVector<Block> q(part.send_count);
   draw_as_sender(party, q.data(), part.send_count);
   AlignedVector<u64> correlation(part.send_count);
   for (i64 i = 0; i < part.send_count; ++i) correlation[i] = u64{0} - sent[i];
@@ -114,7 +114,7 @@ void write_random_selection(Party& party, std::span<const u64> values, i64 lengt
   random.products.resize(values.size());
   draw_as_receiver(party, random.t.data(), n);
   own_choices(random.t, random.bits.data());
-  AlignedVector<Block> q(n);
+  WipedVector<Block> q(n);
   draw_as_sender(party, q.data(), n);
   AlignedVector<u64> correlation(values.size());
   for (i64 i = 0; i < n; ++i) {

@@ -20,7 +20,7 @@ struct RandomBits {
   int width = 0;
   std::vector<u8> bits;
   AlignedVector<u64> ring;
-  AlignedVector<Block> t;
+  WipedVector<Block> t;
 };
 
 void write_random_bits(Party& party, i64 n, int width, RandomBits& random);
@@ -44,7 +44,7 @@ struct RandomSelection {
   int width = 0;
   std::vector<u8> bits;
   AlignedVector<u64> products;
-  AlignedVector<Block> t;
+  WipedVector<Block> t;
 };
 
 void write_random_selection(Party& party, std::span<const u64> values, i64 length, int width,

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "twopc/conversion.h"
+#include "twopc/maximum.h"
 #include "twopc/multiplex.h"
 #include "twopc/private_product.h"
 #include "twopc/testing.h"
@@ -115,6 +116,14 @@ TEST(Selection, CostEqualsTheLedger) {
   });
 }
 
+TEST(Selection, CostsRefuseWhatTheProtocolsRefuse) {
+  CostMeter meter(rcot_cost({}));
+  EXPECT_THROW(cost_multiplex_vectors(meter, 3, 0, 8), InvalidArgument);
+  EXPECT_THROW(cost_multiplex_vectors(meter, 3, 1, 65), InvalidArgument);
+  EXPECT_THROW(cost_maximum_windows(meter, 3, 0, 8), InvalidArgument);
+  EXPECT_THROW(cost_argmax(meter, 3, 0, 8), InvalidArgument);
+}
+
 TEST(Selection, RefusesBadArguments) {
   run_parties({}, [](Party& party) {
     const Bits bits(3);
@@ -126,6 +135,7 @@ TEST(Selection, RefusesBadArguments) {
     EXPECT_THROW(multiplex(party, bits, values, 65, out), InvalidArgument);
     EXPECT_THROW(multiplex(party, bits, values, 8, wrong), InvalidArgument);
     EXPECT_THROW(multiplex_vectors(party, bits, values, 2, 8, out), InvalidArgument);
+    EXPECT_THROW(multiplex_vectors(party, bits, {}, 0, 8, {}), InvalidArgument);
   });
 }
 

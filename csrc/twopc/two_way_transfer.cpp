@@ -8,7 +8,7 @@ namespace privml {
 
 void two_way_transfer(Party& party, std::span<const u64> messages, std::span<const u8> choices,
                       int m, int width, std::span<u64> out) {
-  AlignedVector<Block> t(choices.size() * m), q((messages.size() >> m) * m);
+  WipedVector<Block> t(choices.size() * m), q((messages.size() >> m) * m);
   choose_digits_receive(party, choices, m, t.data());
   choose_send(party, q.data(), std::ssize(q));
   one_of_n_send(party, q.data(), m, width, messages);

@@ -14,10 +14,11 @@ namespace {
 // Buffers of one call, sized for its largest tile.
 template <class Word>
 struct Work {
-  std::vector<Word> words;           // unpacked messages
-  std::vector<u8> bytes;             // packed messages
-  std::vector<Block> ends, pads[2];  // q ^ delta, and pads
-  std::vector<Block> q, t;           // correlations of the chunk, as sender and as receiver
+  std::vector<Word> words;  // unpacked messages
+  std::vector<u8> bytes;    // packed messages
+  WipedVector<Block> ends;  // q ^ delta
+  AlignedVector<Block> pads[2];
+  WipedVector<Block> q, t;  // correlations of the chunk, as sender and as receiver
   std::vector<u8> choices;
 };
 

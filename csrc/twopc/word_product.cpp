@@ -69,7 +69,7 @@ struct Chunk {
 struct Planes {
   i64 begin, count;  // the half
   AlignedVector<u8> choices;
-  AlignedVector<Block> cots;
+  WipedVector<Block> cots;
 };
 
 Planes planes_of(const Chunk& chunk, i64 begin, i64 count) {

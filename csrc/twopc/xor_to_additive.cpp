@@ -16,7 +16,7 @@ namespace {
 struct Half {
   std::span<const u64> z;
   std::span<u64> out;
-  AlignedVector<Block> cots;
+  WipedVector<Block> cots;
   AlignedVector<u8> choices;
 };
 
