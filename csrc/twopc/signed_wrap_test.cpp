@@ -77,6 +77,15 @@ void check_widths(const OtKind& kind, const Both<Words>& x, int bits, u64 bound,
     ASSERT_EQ(truncated[i], static_cast<u64>(value >> shift) & low_mask(bits)) << value;
     ASSERT_EQ(extended[i], static_cast<u64>(value) & low_mask(to)) << value;
   }
+  if (shift == 0) return;
+  const Words rounded = run(kind, x, bits, [&](Party& p, auto in, auto out) {
+    round_bounded(p, in, bits, bound, shift, out);
+  });
+  for (std::size_t i = 0; i < rounded.size(); ++i) {
+    const i64 value = number(x, i, bits);
+    const u64 nearest = static_cast<u64>((value >> shift) + (value >> (shift - 1) & 1));
+    ASSERT_EQ(rounded[i], nearest & low_mask(bits)) << value;
+  }
 }
 
 void check_division(const OtKind& kind, const Both<Words>& x, int bits, u64 bound, u64 divisor) {

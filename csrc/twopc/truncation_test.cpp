@@ -61,6 +61,12 @@ void check_truncation(const OtKind& kind, const Both<Words>& x, int bits, int sh
     const u64 value = (chosen[0][i] + chosen[1][i]) & low_mask(bits);
     ASSERT_EQ(cheap[i], value >> shift) << value;
   }
+  if (shift == 0) return;
+  const Words rounded = run(kind, round_nonnegative, chosen, bits, shift, bits);
+  for (std::size_t i = 0; i < chosen[0].size(); ++i) {
+    const u64 value = (chosen[0][i] + chosen[1][i]) & low_mask(bits);
+    ASSERT_EQ(rounded[i], (value >> shift) + (value >> (shift - 1) & 1)) << value;
+  }
 }
 
 void check_extension(const OtKind& kind, const Both<Words>& x, int from, int to) {
@@ -130,6 +136,7 @@ TEST(Truncation, CostEqualsTheLedger) {
       {truncate_arithmetic, cost_truncate, 32, 12},
       {truncate_logical, cost_truncate, 33, 1},
       {truncate_nonnegative, cost_truncate_nonnegative, 32, 12},
+      {round_nonnegative, cost_truncate_nonnegative, 32, 12},
       {truncate_reduce, cost_truncate_reduce, 32, 31},
       {truncate_reduce, cost_truncate_reduce, 32, 12},
       {truncate_reduce, cost_truncate_reduce, 32, 0},

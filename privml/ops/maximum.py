@@ -104,7 +104,7 @@ def rectify(engine: Engine, share: Share, fmt: RingFormat) -> tuple[Share, Share
     if bits == fmt.bits:
         return engine.relu(share, bits)
     positive = engine.logical_not(engine.less_than_zero(engine.reduce(share, fmt.bits, bits), bits))
-    return engine.select(positive, share, fmt.bits), positive
+    return engine.claim(engine.select(positive, share, fmt.bits), *interval(rectified(fmt))), positive
 
 
 @implements(aten.minimum.default)

@@ -103,6 +103,7 @@ CLAIMS = {
     ("ops/maximum.py", "amin"): "one of the values",
     ("ops/maximum.py", "maximum"): "the larger of two, where their difference fits",
     ("ops/maximum.py", "position"): "one of some public numbers",
+    ("ops/maximum.py", "rectify"): "a value where it is not negative, else zero",
     ("ops/smooth.py", "mish"): "the smaller of a value and a number",
     ("ops/structural.py", "_toward_zero"): "a number without its fraction",
 }
