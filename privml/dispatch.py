@@ -149,9 +149,15 @@ def as_step(text: str, function: Callable[..., Any], *given: Any) -> Any:
     session = _session_of(given[-2:])
     if session is None or session.transcript is None:
         return function(*given)
+    chain = session.transcript.chain
+    here = chain.here()
     session.step(text, *given[-2:])
-    with as_one_step():
-        result = function(*given)
+    try:
+        with as_one_step():
+            result = function(*given)
+    except Exception:
+        chain.back_to(here)
+        raise
     session.name(result)
     return result
 

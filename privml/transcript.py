@@ -57,6 +57,14 @@ class Chain:
             transcript.tell(peer, line_of(place, tag, where, text))
         return tags
 
+    def here(self) -> tuple[Any, ...]:
+        """Where the chain stands, for ``back_to``."""
+        return list(self.states), self.number, self.results, list(self.pads)
+
+    def back_to(self, here: tuple[Any, ...]) -> None:
+        """Undoes a step that was refused: a party that makes a mistake alone has computed nothing."""
+        self.states, self.number, self.results, self.pads = here
+
     def branch(self, number: int) -> Chain:
         """What task ``number`` of the step taken last goes on from."""
         mark = b"branch %d" % number

@@ -191,3 +191,11 @@ def test_a_program_that_fails_is_told_by_the_name_of_its_error(tmp_path, options
     for outcome in outcomes:
         assert "PeerDisconnected: the program of party 1 ended with KeyError" in outcome.last, outcome
         assert "the key" not in outcome.errors.split("PeerDisconnected")[-1]
+
+
+def test_a_mistake_of_one_party_alone_is_no_step(tmp_path):
+    mistake = "\ntry:\n    torch.linalg.svd(x)\nexcept privml.errors.UnsupportedOperator:\n    print('refused')\n"
+    body = SHARE + "\nx = x.view(1, 2)"
+    outcomes = run_programs(tmp_path, f"{body}{mistake}y = x * x\n{OPENED}", f"{body}\ny = x * x\n{OPENED}")
+    assert [outcome.status for outcome in outcomes] == [0, 0], outcomes
+    assert "refused" in outcomes[0].said and "refused" not in outcomes[1].said
