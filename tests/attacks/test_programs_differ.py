@@ -166,7 +166,7 @@ def test_parties_that_wait_for_each_other(tmp_path):
     assert_differ(outcomes, "party 0: reveal at party0.py:9", "party 1: reveal at party1.py:9")
 
 
-TRAINING = """
+ADAM = """
 torch.manual_seed(0)
 model = privml.secret(torch.nn.Linear(2, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr={rate})
@@ -177,7 +177,7 @@ y = model.weight.detach()
 
 
 def test_other_learning_rates_of_adam(tmp_path):
-    outcomes = run_programs(tmp_path, *(TRAINING.format(rate=rate) + OPENED for rate in (0.01, 0.02)))
+    outcomes = run_programs(tmp_path, *(ADAM.format(rate=rate) + OPENED for rate in (0.01, 0.02)))
     assert_differ(outcomes, "party 0: Adam.step at party0.py:12", "party 1: Adam.step at party1.py:12")
 
 
