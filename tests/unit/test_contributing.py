@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = {".py", ".h", ".cpp", ".yaml"}
-# A protocol's callers: sources of csrc that are neither its own nor tests, benchmarks, bindings or fuzz targets.
-CALLER = re.compile(r"csrc/(?!bindings/|fuzz/)\w+/(?!multiplex\.)(?!\w+_(test|bench)\.)")
+# What calls a protocol: sources of csrc but its own, its tests, benchmarks, bindings and fuzz targets.
+CALLER = re.compile(r"csrc/(?!bindings/|fuzz/)\w+/(?!multiplex\.|(selection|wire_trace|masking)_test\.|\w+_bench\.)")
 OWN = re.compile(r"privml/engines/active/|privml/bench/|privml/session/active_|privml/service/choose_active_ot")
 EXAMPLES = {
     "an operator": (r"\bhardswish\b", ("privml", "tests"), None),
