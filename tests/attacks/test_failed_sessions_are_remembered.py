@@ -150,6 +150,9 @@ class Failing:
     def close(self):
         pass
 
+    def tell(self):
+        pass
+
 
 @pytest.mark.parametrize(("settings", "bounded"), [({"ring": 32}, True), ({}, False)])
 def test_a_client_tries_so_often_and_no_more(program, monkeypatch, settings, bounded):
