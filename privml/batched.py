@@ -20,6 +20,7 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._ops import OpOverload
 
 from privml.context import Session, in_front
 from privml.context import node as current
@@ -154,7 +155,9 @@ class _Run:
         name = first.node.meta.get("layer", first.node.name)
         entry = contextlib.nullcontext() if ledger is None else ledger.node(name, first.call.name)
         numbers = [self._numbers[task.node] for task in chosen]
-        self._session.step(f"{first.call.name} for {first.node.target}", numbers, where=_line(first.node, self._line))
+        self._session.step(
+            f"{first.call.name} for {_operation(first.node)}", numbers, where=_line(first.node, self._line)
+        )
         with entry, current(name), as_one_step():
             results = answer(self._engine, [task.call for task in chosen])
         for task, result in zip(chosen, results, strict=True):
@@ -168,7 +171,7 @@ class _Run:
             args, kwargs = fx.map_arg((task.node.args, task.node.kwargs), self._values.__getitem__)
             node = task.node
             self._session.step(
-                str(node.target), self._numbers[node], repr((node.args, node.kwargs)), where=_line(node, self._line)
+                _operation(node), self._numbers[node], repr((node.args, node.kwargs)), where=_line(node, self._line)
             )
             with torch.no_grad(), in_front(self._session, self._front), as_one_step():
                 task.answer = self._compute(task.node, args, kwargs)
@@ -188,6 +191,11 @@ class _Run:
         if task.error is not None:
             raise task.error
         return task.answer
+
+
+def _operation(node: fx.Node) -> str:
+    """What a node computes, alike in all processes: the text of a function holds its address."""
+    return str(node.target) if isinstance(node.target, OpOverload) else node.target.__name__
 
 
 def _line(node: fx.Node, otherwise: str) -> str:

@@ -37,7 +37,7 @@ class CompiledStep:
         self.module, self.graph = module, module.graph
         self._inputs, self._outputs, self._shapes = inputs, outputs, shapes
         attributes = {node.target for node in self.graph.nodes if node.op == "get_attr"}
-        self._attributes = {name: getattr(module, name) for name in attributes}
+        self._attributes = {name: getattr(module, name) for name in sorted(attributes)}  # alike at all parties
 
     def __call__(self, *args: Any) -> Any:
         """Raises InvalidInput for arguments of another structure or shape."""
