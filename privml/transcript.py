@@ -18,7 +18,11 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import torch
+from torch._C import _disabled_torch_dispatch_impl
+from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from privml.differences import line_of, users_line
 
@@ -132,6 +136,8 @@ class Transcript:
 
     def _describe(self, value: Any, parts: list[str]) -> None:
         if isinstance(value, torch.Tensor):
+            while is_functorch_wrapped_tensor(value):
+                value = get_unwrapped(value)
             parts.append(self._secret(value) if hasattr(value, "cell") else _public(value))
         elif isinstance(value, (list, tuple)):
             parts.append("[")
@@ -155,6 +161,8 @@ class Transcript:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, (bool, int, float, complex, str, torch.dtype, torch.memory_format)):
         return repr(value)
     return type(value).__name__  # a device, a generator: what stands behind it is each party's own
@@ -162,14 +170,16 @@ def _plain(value: Any) -> str:
 
 def _public(value: torch.Tensor) -> str:
     kind = f"{value.dtype}{tuple(value.shape)}"
-    if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided:
+    own_operators = type(value).__torch_dispatch__ is not _disabled_torch_dispatch_impl
+    if own_operators or value.layout is not torch.strided or value.is_meta:
         return kind
     return kind + value_digest(value)
 
 
 def value_digest(value: torch.Tensor) -> str:
     """A hash of the elements of a public tensor; without a key, so it must not leave this party."""
-    data = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy() if value.numel() else b""
+    with torch._C.DisableTorchFunctionSubclass(), temporarily_clear_interpreter_stack():
+        data = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy() if value.numel() else b""
     return hashlib.blake2b(data, digest_size=STATE_BYTES).hexdigest()
 
 
