@@ -211,13 +211,18 @@ class Session:
     def step(self, text: str, *public: Any, where: str | None = None, draws: bool = False) -> None:
         """Takes a step of the transcript: an operation, called ``text`` in errors, on ``public`` arguments and secret
         tensors. All parties take the same ones. ``where``: the line of the program, if it is not the caller's;
-        ``draws``: that the global generators are alike is part of it. Nothing happens within another step."""
+        ``draws``: that the global generators and the public one are alike is part of it. Nothing happens within another step."""
         transcript = self.transcript
         if transcript is None or within_step():
             return
         if draws and self.generators is not None:
-            self.engine.set_tags(transcript.step(GENERATORS, self.generators.digest(), where))
+            self.engine.set_tags(transcript.step(GENERATORS, self._drawn(), where))
         self.engine.set_tags(transcript.step(text, transcript.describe(*public), where))
+
+    def _drawn(self) -> bytes:
+        """What the generators that all parties have alike have drawn so far."""
+        public, common = self.public_generator(), b"" if self.generators is None else self.generators.digest()
+        return common + (b"" if public is None else public.get_state().numpy().tobytes())
 
     def name(self, result: Any) -> None:
         """Tells the secret tensors in the result of a step from all others."""

@@ -129,9 +129,9 @@ def report_failure(channels: Iterable[Any], error: type[BaseException]) -> None:
 def _told(rank: int, mine: Step, peer: int, theirs: Step, oldest: bool) -> str:
     if mine.text == theirs.text == GENERATORS:
         return (
-            f"the parties have drawn differently from the global generators of torch, Python or numpy: before "
-            f"{mine.where} at party {rank}, before {theirs.where} at party {peer}. What only one party draws has to "
-            "come from session.private_generator()"
+            "the parties have drawn differently from the global generators of torch, Python or numpy or from "
+            f"session.public_generator(): before {mine.where} at party {rank}, before {theirs.where} at party {peer}. "
+            "What only one party draws has to come from session.private_generator()"
         )
     same = ", with other arguments" if mine.text == theirs.text else ""
     since = "; they may differ since an earlier one, which is no longer known" if oldest else ""
