@@ -24,6 +24,7 @@ class CommonGenerators:
     def __init__(self, seed: int) -> None:
         self._seed = hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"privml drawing").digest()
         self._kept: tuple[Any, ...] | None = None
+        self._start = b""
 
     def enter(self) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -33,6 +34,7 @@ class CommonGenerators:
         torch.manual_seed(int.from_bytes(self._seed[:8], "little") >> 1)
         random.seed(self._seed[8:24])
         np.random.seed(np.frombuffer(self._seed[16:], np.uint32))
+        self._start = _state()
 
     def leave(self) -> None:
         if self._kept is None:
@@ -47,12 +49,18 @@ class CommonGenerators:
             torch.cuda.seed_all()
 
     def digest(self) -> bytes:
-        """What has been drawn so far, on CPUs; empty where the generators are not seeded."""
+        """What has been drawn so far, on CPUs; empty where that is nothing, as it is for a party whose session is
+        entered on another thread, and where the generators are not seeded."""
         if self._kept is None:
             return b""
-        _, key, place, has_normal, normal = np.random.get_state(legacy=True)
-        state = hashlib.blake2b(torch.get_rng_state().numpy(), digest_size=32)
-        _, numbers, gauss = random.getstate()
-        state.update(array("Q", numbers).tobytes() + repr(gauss).encode())
-        state.update(key.tobytes() + f"{place} {has_normal} {normal!r}".encode())
-        return state.digest()
+        state = _state()
+        return b"" if state == self._start else state
+
+
+def _state() -> bytes:
+    _, key, place, has_normal, normal = np.random.get_state(legacy=True)
+    state = hashlib.blake2b(torch.get_rng_state().numpy(), digest_size=32)
+    _, numbers, gauss = random.getstate()
+    state.update(array("Q", numbers).tobytes() + repr(gauss).encode())
+    state.update(key.tobytes() + f"{place} {has_normal} {normal!r}".encode())
+    return state.digest()

@@ -57,6 +57,14 @@ def test_every_draw_changes_their_digest():
     assert len(seen) == 6
 
 
+def test_nothing_drawn_is_as_on_another_thread():
+    """A party on the main thread and one on another thread agree until one of them draws."""
+    with entered() as session:
+        assert session.generators.digest() == b""
+        torch.rand(1)
+        assert session.generators.digest()
+
+
 def test_other_threads_leave_them_alone():
     torch.manual_seed(1)
     before = torch.get_rng_state()
