@@ -105,9 +105,13 @@ def load_shares(
                 raise ConfigError(f"{path} was written with {key}={about[key]!r}, this run has {value!r}; start afresh")
         parts.append((path, about["tensors"]))
     try:
-        return _tensors(session, [safe_open(path, "pt") for path, _ in parts], [about for _, about in parts])
+        tensors = _tensors(session, [safe_open(path, "pt") for path, _ in parts], [about for _, about in parts])
     except _NO_SHARES as error:
         raise CorruptFile(f"{parts[0][0].parent.parent}: the shares of step {step} are damaged: {error}") from None
+    secret = {name: value for name, value in sorted(tensors.items()) if isinstance(value, SecretTensor)}
+    session.step("load shares", step, run, [(name, tuple(x.shape), repr(x.format)) for name, x in secret.items()])
+    session.name(list(secret.values()))
+    return tensors
 
 
 def _tensors(session: Session, files: Sequence[Any], notes: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:

@@ -171,7 +171,8 @@ class Program:
         """``run``, with one output as a tuple too."""
         shared = share_inputs(self.graph, session, inputs, INPUT_OWNER)
         attributes = self.prepare(session)
-        session.step(f"program {self.hash[:12]}", self.hash, shared)
+        weights = [value for value in attributes.values() if isinstance(value, SecretTensor)]
+        session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
         results = tuple(run_graph(self.graph, shared, attributes, session, self._plans))
         session.name(results)
         return results

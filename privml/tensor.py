@@ -144,10 +144,12 @@ class SecretTensor(torch.Tensor):
     def __deepcopy__(self, memo: dict) -> SecretTensor:
         if id(self) in memo:
             return memo[id(self)]
+        self.session.step("deepcopy", self)
         share = tuple(component.clone() for component in self.share)
         result = SecretTensor(share, self.format, self.placement, self.session, self.dtype, self.requires_grad)
         if isinstance(self, torch.nn.Parameter):
             result._is_param = True
+        self.session.name(result)
         memo[id(self)] = result
         if self.grad is not None:
             result.grad = copy.deepcopy(self.grad, memo)
