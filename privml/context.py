@@ -211,7 +211,8 @@ class Session:
     def step(self, text: str, *public: Any, where: str | None = None, draws: bool = False) -> None:
         """Takes a step of the transcript: an operation, called ``text`` in errors, on ``public`` arguments and secret
         tensors. All parties take the same ones. ``where``: the line of the program, if it is not the caller's;
-        ``draws``: that the global generators and the public one are alike is part of it. Nothing happens within another step."""
+        ``draws``: that the global generators and the public one are alike is part of it. Nothing happens within another
+        step."""
         transcript = self.transcript
         if transcript is None or within_step():
             return
