@@ -48,7 +48,8 @@ def first_caller(
     callers: list[_core.Channel] = []
     try:
         while callers or time.monotonic() - start < deadline:
-            channel = _next(listener, 0.0 if callers else min(_SLICE_SECONDS, deadline), link)
+            accepts = time.monotonic() - start < deadline  # or strays could keep it for ever
+            channel = _next(listener, 0.0 if callers else min(_SLICE_SECONDS, deadline), link) if accepts else None
             if channel is not None:
                 callers.append(channel)
                 threading.Thread(
