@@ -28,11 +28,13 @@ _DROPOUTS = {
 }  # fmt: skip
 
 
-def refuse_training(graph: fx.Graph) -> None:
-    """Raises UnsupportedOperator with the source line of every operator of an exported graph, before it was decomposed,
-    that draws at random or trains, and with what to do instead."""
+def refuse_training(module: fx.GraphModule) -> None:
+    """Raises UnsupportedOperator with the source line of every operator of an exported module, before it was
+    decomposed, that draws at random or trains, and with what to do instead. Blocks under ``torch.autocast`` and
+    ``torch.no_grad`` are modules of their own within it."""
+    graphs = [part.graph for part in module.modules() if isinstance(part, fx.GraphModule)]
     lines = []
-    for node in calls(graph):
+    for node in (node for graph in graphs for node in calls(graph)):
         remedy = _remedy(node)
         if remedy is not None:
             layer = next(reversed([path for path, _ in (node.meta.get("nn_module_stack") or {}).values()]), "")

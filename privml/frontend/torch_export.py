@@ -52,7 +52,7 @@ def export(
     with _evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported = _trace(module, example_inputs, dynamic_batch)
-        refuse_training(exported.graph)
+        refuse_training(exported.graph_module)
         exported = _decompose(exported)
         graph_module = exported.module()
     return _clean(graph_module, exported)

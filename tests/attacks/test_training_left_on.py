@@ -28,6 +28,11 @@ class Model(nn.Module):
         return self.function(self, self.layer(x))
 
 
+def in_a_block(m, x):
+    with torch.autocast("cpu", enabled=False):
+        return functional.dropout(x, 0.5)
+
+
 def batch_norm(m, x):
     return functional.batch_norm(x, m.norm.running_mean, m.norm.running_var, training=True)
 
@@ -63,6 +68,12 @@ def test_all_such_operators_are_named_at_once():
     model = Model(lambda m, x: functional.dropout(x, 0.5) + torch.rand(4))
     with pytest.raises(UnsupportedOperator, match=r"(?s)2 operator\(s\).*aten\.dropout.*aten\.rand\."):
         privml.convert(model, torch.randn(8, 4))
+
+
+def test_a_block_with_a_graph_of_its_own_is_searched_too():
+    """torch.export keeps what is computed under autocast apart."""
+    with pytest.raises(UnsupportedOperator, match=r"(?s)draw at random or train.*aten\.dropout.*training="):
+        export(Model(in_a_block), (torch.randn(8, 4),))
 
 
 ACCEPTED = {
