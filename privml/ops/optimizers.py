@@ -36,10 +36,12 @@ _SETTINGS = (
 )  # fmt: skip
 # Gradients that torch's step must not see, until it has ended.
 _HIDDEN = "_privml_gradients"
+# The key of ``_take`` among the hooks of an optimizer, whose own keys are numbers.
+_LAST = "privml"
 
 
 def _before(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
-    """Checks the step, and takes it for secret weights in fixed point."""
+    """Checks the step, and puts ``_take`` after the optimizer's own hooks, which may change gradients."""
     secret = [(p, group) for group in optimizer.param_groups for p in group["params"] if _in_fixed_point(p)]
     if not secret or not isinstance(optimizer, _OTHERS):
         return None
@@ -49,6 +51,14 @@ def _before(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tupl
         return None
     for parameter, group in secret:
         _check(optimizer, parameter, group)
+    hooks = optimizer._optimizer_step_pre_hooks
+    hooks.pop(_LAST, None)
+    hooks[_LAST] = _take  # type: ignore[index]
+    return None
+
+
+def _take(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
+    """Takes the step for secret weights in fixed point."""
     closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
     if closure is None:
         _step(optimizer)
@@ -111,6 +121,12 @@ def _check(optimizer: torch.optim.Optimizer, parameter: SecretTensor, group: dic
     for option in ("centered", "differentiable", "capturable"):
         if group.get(option):
             raise ConfigError(f"{name} of secret weights has no {option}=True; leave it out, or {_ELSEWHERE}")
+    for key, value in optimizer.state.get(parameter, {}).items():
+        if key != "step" and isinstance(value, torch.Tensor) and not isinstance(value, SecretTensor):
+            raise ConfigError(
+                f"{name}: its state {key!r} is in clear and belongs to secret weights; do not load the state of a "
+                "training in clear, or load that of a secret one"
+            )
 
 
 # ---- steps

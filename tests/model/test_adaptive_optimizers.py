@@ -116,6 +116,36 @@ def test_a_closure_may_compute_the_gradients():
     assert torch.equal(*results)
 
 
+def test_hooks_of_the_optimizer_change_gradients_before_the_step():
+    def halve(optimizer, args, kwargs):
+        for parameter in optimizer.param_groups[0]["params"]:
+            parameter.grad.mul_(0.0 if parameter.dim() == 1 else 0.5)
+
+    def biases(model, x, y):
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        optimizer.register_step_pre_hook(halve)
+        for _ in range(3):
+            step(model, optimizer, x, y)
+        return model[0].bias.detach()
+
+    with privml.local("plain"):
+        found = biases(privml.secret(network(), owner=0), privml.share(X, owner=0), privml.share(Y, owner=1))
+        assert (privml.reveal(found) - network()[0].bias).abs().max() < 1e-3
+    assert torch.equal(biases(network(), X, Y), network()[0].bias)
+
+
+def test_state_of_a_training_in_clear_is_refused():
+    model = network()
+    trained = torch.optim.Adam(model.parameters())
+    step(model, trained, X, Y)
+    with privml.local("plain"):
+        secret = privml.secret(model, owner=0)
+        optimizer = torch.optim.Adam(secret.parameters())
+        optimizer.load_state_dict(trained.state_dict())
+        with pytest.raises(ConfigError, match="exp_avg.*in clear"):
+            step(secret, optimizer, privml.share(X, owner=0), privml.share(Y, owner=1))
+
+
 def test_training_goes_on_from_a_saved_state_as_if_it_had_not_stopped():
     with privml.local("plain"):
         model, x, y = privml.secret(network(), owner=0), privml.share(X, owner=0), privml.share(Y, owner=1)
