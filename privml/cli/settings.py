@@ -113,13 +113,14 @@ def identity_of(config: DictConfig) -> dict[str, Any]:
     """``tls`` and ``insecure`` as the services take them."""
     chosen = config.network.tls
     files = {name: chosen[name] for name in ("authority", "certificate", "key")}
-    if not any(files.values()):
+    given = OmegaConf.to_container(chosen.names, resolve=True)
+    names = {role: some for role, some in given.items() if some}
+    if not any((*files.values(), *names)):
         return {"tls": None, "insecure": bool(config.network.insecure)}
     for name, file in files.items():
         if file is None:
             raise ConfigError(f"network.tls.{name} is missing: TLS needs authority, certificate and key")
-    names = OmegaConf.to_container(chosen.names, resolve=True)
-    return {"tls": Tls(**files, names={RANKS[role]: some for role, some in names.items() if some}), "insecure": False}
+    return {"tls": Tls(**files, names={RANKS[role]: some for role, some in names.items()}), "insecure": False}
 
 
 def ot_of(config: DictConfig) -> OtChoice:

@@ -78,6 +78,11 @@ class Settings:
             raise ConfigError(f"device={self.device} is about three parties: name the dealer, or leave it out")
         if self.dealt and (self.threads > 1 or self.store is not None):
             raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
+        if self.dealt and self.ot.security == "malicious":
+            raise ConfigError(
+                "engine=threepc is semi-honest and makes no transfers: leave out ot.security=malicious, or choose "
+                "engine=active, which is secure against a party that deviates"
+            )
         if self.active:
             self._check_active()
 

@@ -3,10 +3,12 @@
 that names them as they were written."""
 
 import pytest
+from omegaconf import OmegaConf
 from small_network import converted
 
 import privml
 from privml.cli import main
+from privml.cli.settings import identity_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.service.deal import deal
@@ -72,6 +74,13 @@ def test_what_does_not_contradict_itself_is_read(capsys, tmp_path, monkeypatch):
         assert "FileNotFoundError" in (told := capsys.readouterr().err), told
 
 
+@pytest.mark.parametrize("insecure", [False, True])
+def test_names_without_certificates_prove_nothing(insecure):
+    tls = {"authority": None, "certificate": None, "key": None, "names": {"server": "alice", "client": None}}
+    with pytest.raises(ConfigError, match="network.tls.authority is missing"):
+        identity_of(OmegaConf.create({"network": {"tls": tls, "insecure": insecure}}))
+
+
 @pytest.fixture(scope="module")
 def program():
     return converted()
@@ -83,6 +92,16 @@ def test_python(program, wrong):
         serve(program, "127.0.0.1:0", ot=OtChoice("ideal"), **wrong)
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         privml.Client(program, "127.0.0.1:1", **wrong)
+
+
+def test_python_three_parties_are_not_secure_against_one_that_deviates(program):
+    ot = OtChoice(security="malicious")
+    with pytest.raises(ConfigError, match="threepc is semi-honest"):
+        serve(program, "127.0.0.1:0", ot=ot, dealer="127.0.0.1:2")
+    with pytest.raises(ConfigError, match="threepc is semi-honest"):
+        privml.Client(program, "127.0.0.1:1", ot=ot, dealer="127.0.0.1:2")
+    with pytest.raises(ConfigError, match="threepc is semi-honest"):
+        privml.connect(0, listen="127.0.0.1:0", engine="threepc", security="malicious", dealer="127.0.0.1:2")
 
 
 def test_python_dealers(program):
