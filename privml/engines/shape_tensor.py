@@ -14,6 +14,8 @@ import torch
 
 _NUMPY = {torch.int64: np.int64, torch.uint8: np.uint8}
 _aten = torch.ops.aten
+# What makes a Python number of a tensor of one element.
+_NUMBERS = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonzero.default)
 
 
 class ShapeTensor(torch.Tensor):
@@ -28,8 +30,8 @@ class ShapeTensor(torch.Tensor):
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if not all(kind in (torch.Tensor, torch.nn.Parameter, cls) for kind in types):
             return NotImplemented
-        if func is _aten._local_scalar_dense.default:
-            return torch.zeros((), dtype=args[0].dtype).item()
+        if func in _NUMBERS:
+            return func(torch.zeros(args[0].shape, dtype=args[0].dtype))  # of one element
         if func is _aten.index.Tensor:
             args = (args[0], _places(args[1]))
         kwargs = {name: _meta(value) for name, value in (kwargs or {}).items()}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every operator case books the same on shapes alone as on zeros."""
+
+import pytest
+from function_cases import CASES
+from test_ops import PLACEMENTS, run
+
+from privml.context import Numerics, Session
+from privml.engines import active, threepc, twopc
+from privml.engines.correlations import OtChoice
+from privml.session.ledger import PHASES, Snapshot
+
+METERS = {
+    "twopc 0": lambda counts_only: twopc.meter(0, OtChoice(), 1, counts_only),
+    "twopc 1": lambda counts_only: twopc.meter(1, OtChoice(), 1, counts_only),
+    "threepc 0": lambda counts_only: threepc.meter(0, "auto", counts_only),
+    "threepc 2": lambda counts_only: threepc.meter(2, "exact", counts_only),
+    "active": lambda counts_only: active.meter(1, OtChoice("ideal"), 64, "auto", counts_only),
+}
+
+
+def booked(case, placement, engine):
+    with Session(engine, Numerics()):
+        run(case, placement)
+    counted = Snapshot.of(engine.counters())
+    phases = [getattr(counted, phase) for phase in PHASES]
+    return [(p.sent, p.received, p.depth) for p in phases], counted.cots_as_sender, counted.cots_as_receiver
+
+
+@pytest.mark.parametrize("engine", METERS)
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
+def test_shapes_are_enough(case, engine):
+    for placement in PLACEMENTS:
+        assert booked(case, placement, METERS[engine](True)) == booked(case, placement, METERS[engine](False))
