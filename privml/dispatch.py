@@ -149,14 +149,16 @@ def as_step(text: str, function: Callable[..., Any], *given: Any) -> Any:
     session = _session_of(given[-2:])
     if session is None or session.transcript is None:
         return function(*given)
-    chain = session.transcript.chain
+    chain, before = session.transcript.chain, session.engine.counters()
     here = chain.here()
     session.step(text, *given[-2:])
     try:
         with as_one_step():
             result = function(*given)
     except Exception:
-        chain.back_to(here)
+        # A step that was refused before anything was sent or masked; any other one stays, and the parties differ.
+        if not any(chain.pads) and session.engine.counters() == before:
+            chain.back_to(here)
         raise
     session.name(result)
     return result
