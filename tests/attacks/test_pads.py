@@ -15,6 +15,7 @@ from privml.context import Session
 from privml.engines import active, threepc, twopc
 from privml.engines.correlations import OtChoice
 from privml.engines.threepc.party import Party
+from privml.engines.threepc.sign import common_region
 from privml.transcript import Transcript
 
 KEY = bytes(range(32))
@@ -116,3 +117,32 @@ def test_no_pad_comes_twice():
     apart.step("another operation")
     drawn.append(apart.pad_key(1))
     assert len(set(drawn)) == 4
+
+
+@pytest.mark.parametrize("program", [same, other])
+def test_lists_for_the_dealer_belong_to_one_computation(program):
+    """What parties 0 and 1 re-randomise their lists with is alike only if they have computed the same."""
+    drawn = {}
+
+    def party(rank, engine):
+        session = Session(engine)
+        session.transcript = engine.party.transcript = Tagless({1 - rank: KEY}, lambda peer, line: None)
+        (program if rank == 0 else same)(session)
+        drawn[rank] = [common_region(engine.party, 4)[0].tobytes() for _ in range(2)]
+        engine.close()
+
+    make = three()
+    with ThreadPoolExecutor(3) as executor:
+        engines = list(executor.map(make, range(3)))
+    for rank in range(2):
+        party(rank, engines[rank])
+    assert len(set(drawn[0])) == 2 and (drawn[0] == drawn[1]) == (program is same)
+
+
+def test_comparisons_of_parties_that_agree_are_right():
+    def compare(session):
+        y = privml.share(VALUES if session.rank == 0 else None, 0, shape=(4,), session=session)
+        assert torch.equal(privml.reveal(y > 0), VALUES > 0)
+
+    make, parties = ENGINES["threepc"]
+    opened(make(), parties, [compare] * parties)

@@ -116,12 +116,21 @@ def _compare(
     rows = zip(*(c.reshape(several, count) for c in (m, flip, rotation)), strict=True)
     masked = [
         party.kernels.sign_mask(
-            party.rank, *row, deal, common.region(party.kernels.mask_blocks(count, ell)), ell, prime
+            party.rank, *row, deal, common_region(party, party.kernels.mask_blocks(count, ell)), ell, prime
         )
         for row in rows
     ]
     party.talk(lists, {DEALER: masked[0] if several == 1 else np.concatenate(masked)})
     return party.talk(answers, {})[DEALER]
+
+
+def common_region(party: Party, blocks: int) -> tuple[np.ndarray, int]:
+    """Key and first block of what re-randomises the lists of parties 0 and 1. It comes from the hash of all that they
+    have computed: if they have computed different things, their lists add up to noise at the dealer."""
+    peer = 1 - party.rank
+    if party.transcript is None:
+        return party.streams[peer].region(blocks)
+    return np.frombuffer(party.transcript.pad_key(peer), np.uint8), 0
 
 
 def _found(
