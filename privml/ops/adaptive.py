@@ -99,7 +99,7 @@ def _inverse_root(v: SecretTensor) -> tuple[SecretTensor, Share]:
     # The difference matters where it is chosen, and fits the window there.
     lower = engine.select(below, engine.subtract(v.share, upper.share, RING), ring)
     share = engine.add(upper.share, lower, ring)
-    fmt = ring_format(ring, _WINDOW_SCALE, True, True, 1 << 31)
+    fmt = ring_format(ring, _WINDOW_SCALE, True)
     return evaluate(SecretTensor(share, fmt, v.placement, v.session, v.dtype), "rsqrt", _ROOT), below
 
 
@@ -108,7 +108,7 @@ def _excess(root: SecretTensor, below: Share, eps: float) -> SecretTensor:
     engine, bits = engine_of(root), _ring(root, 54)
     wide = cast(root, bits, _ROOT.scale)
     raised = engine.select(below, engine.multiply_public(wide.share, _RATIO - 1, bits), bits)
-    fmt = ring_format(bits, _ROOT.scale + _UPPER, True, True)
+    fmt = ring_format(bits, _ROOT.scale + _UPPER, True)
     inverse = SecretTensor(engine.add(wide.share, raised, bits), fmt, root.placement, root.session, root.dtype)
     largest = max(math.ceil(math.log2(eps)) + SQUARES // 2, 0) + 1
     return shifted(cast(_by(inverse, eps, _SOME, 30 - largest), _ring(root, 32), 30 - largest), 1.0)
@@ -142,7 +142,7 @@ def _by(x: SecretTensor, factor: float, significant: int, scale: int) -> SecretT
     engine, fmt = engine_of(x), x.format
     value, shift = encode_factor(factor, significant, 65 - fmt.scale)
     share = engine.multiply_public(x.share, value, fmt.bits)
-    exact = ring_format(fmt.bits, fmt.scale + shift, True, fmt.nonnegative)
+    exact = ring_format(fmt.bits, fmt.scale + shift, True)
     return cast(SecretTensor(share, exact, x.placement, x.session, x.dtype), fmt.bits, scale)
 
 
