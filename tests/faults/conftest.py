@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong between real processes: fixtures, and the table of outcomes.
 
-PRIVML_FAULTS=FOLDER keeps them in faults.jsonl there; `make faults` does, and makes the table of docs/faults.md.
+PRIVML_FAULTS=FOLDER keeps them in faults.jsonl there; `make faults` does, and makes the table of docs/testing.md.
 """
 
 from __future__ import annotations
