@@ -14,7 +14,7 @@ import torch
 from privml import dispatch
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [*sorted((DOCS / "howto").glob("*.md")), *(DOCS / f"{name}.md" for name in ("client", "extending", "numbers"))]
+PAGES = [*sorted((DOCS / "howto").glob("*.md")), *(DOCS / f"{name}.md" for name in ("extending", "numbers", "serving"))]
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
