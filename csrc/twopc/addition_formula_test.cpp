@@ -102,7 +102,7 @@ TEST(AdditionFormula, PeriodicFunctionsTakeEveryNumberAndDroppedBitsStayBounded)
   }
 }
 
-// The lines of docs/real-numbers.md.
+// The lines of docs/fixed-point-math.md.
 TEST(AdditionFormula, DocumentedExample) {
   const auto words = [](double v) { return static_cast<u64>(std::llround(std::ldexp(v, 16))); };
   AdditionFormula f{.bits = 14, .place_bits = 10, .value_bits = 21, .ring_bits = 40, .dropped = 18};

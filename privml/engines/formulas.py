@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions with an addition formula, written in numpy: F(u + b) = sum of f_i(u) (c_i + g_i(b)).
 
-The two-party engine makes a protocol of such a formula (``csrc/twopc/addition_formula.h``; docs/real-numbers.md): each
+The two-party engine makes a protocol of such a formula (``csrc/twopc/addition_formula.h``; docs/fixed-point-math.md): each
 party computes f_i and g_i of its own share alone. The plain engine computes F(x + 0).
 """
 

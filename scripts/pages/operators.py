@@ -34,7 +34,7 @@ NOTES = """
 - `threepc` and `active` compute their functions from comparisons, tables and products
   (`privml/engines/composed`); `plain` does as they do with `like="threepc"` or `like="active"`.
 - The cheaper forms of a function are chosen by `numerics.exp`; where an engine has none it takes its usual one or
-  raises `ConfigError`. See [functions by products](../real-numbers.md).
+  raises `ConfigError`. See [functions by products](../fixed-point-math.md#functions-by-products).
 - An operator without a rule raises `UnsupportedOperator` with its name, the node and a hint. How to add one:
   [extend privml](../extending.md#add-an-operator).
 """
