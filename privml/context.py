@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from privml.generators import CommonGenerators
 
 
-# Forms of e^x for x <= 0 (docs/fixed-point-math.md); "auto" takes the one of the first three with the fewest bits on the wire.
+# Forms of e^x for x <= 0 (docs/fixed-point-math.md); "auto" takes the one of the first three with the fewest bits on
+# the wire.
 EXPONENTIALS = ("table", "spline", "exact", "auto")
 
 

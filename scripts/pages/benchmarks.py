@@ -109,7 +109,8 @@ def functions() -> Section:
     text += ["### By products, over 1 Gbit/s and 0.8 ms", ""]
     text += [
         "`privml bench suite=realfunc network=gigabit`, measured while other programs ran. Published figures: "
-        "[functions by products](../fixed-point-math.md#comparison-with-the-paper). `bound`: the largest value as a part of half "
+        "[functions by products](../fixed-point-math.md#comparison-with-the-paper). "
+        "`bound`: the largest value as a part of half "
         "the ring."
     ]
     silent = {json.dumps([line["op"], line["params"]]): line for line in lines_of(real[1])}
