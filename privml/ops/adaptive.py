@@ -20,7 +20,7 @@ from privml.encoding import encode_factor
 from privml.engines.base import Share
 from privml.formats import FixedPoint
 from privml.ops.fixed import added, cast, evaluate, less, scaled, shifted, times
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import multiplied, relabelled, ring_format
 from privml.ops.values import constant, engine_of, ring_value
 from privml.tensor import SHARED, SecretTensor
 
@@ -108,7 +108,7 @@ def _excess(root: SecretTensor, below: Share, eps: float) -> SecretTensor:
     engine, bits = engine_of(root), _ring(root, 54)
     wide = cast(root, bits, _ROOT.scale)
     raised = engine.select(below, engine.multiply_public(wide.share, _RATIO - 1, bits), bits)
-    fmt = ring_format(bits, _ROOT.scale + _UPPER, True)
+    fmt = relabelled(multiplied(wide.format, 1, _RATIO, bits), _ROOT.scale + _UPPER)
     inverse = SecretTensor(engine.add(wide.share, raised, bits), fmt, root.placement, root.session, root.dtype)
     largest = max(math.ceil(math.log2(eps)) + SQUARES // 2, 0) + 1
     return shifted(cast(_by(inverse, eps, _SOME, 30 - largest), _ring(root, 32), 30 - largest), 1.0)
@@ -142,7 +142,7 @@ def _by(x: SecretTensor, factor: float, significant: int, scale: int) -> SecretT
     engine, fmt = engine_of(x), x.format
     value, shift = encode_factor(factor, significant, 65 - fmt.scale)
     share = engine.multiply_public(x.share, value, fmt.bits)
-    exact = ring_format(fmt.bits, fmt.scale + shift, True)
+    exact = relabelled(multiplied(fmt, value, value, fmt.bits), fmt.scale + shift)
     return cast(SecretTensor(share, exact, x.placement, x.session, x.dtype), fmt.bits, scale)
 
 
