@@ -45,6 +45,10 @@ class IntervalEngine(Engine):
         half = 1 << (bits - 1)
         return (low, high) if -half <= low and high < half else (-half, half - 1)
 
+    def _wraps(self, low: torch.Tensor, high: torch.Tensor, bits: int) -> bool:
+        half = 1 << (bits - 1)
+        return ring.extremes(low)[0] < -half or ring.extremes(high)[1] >= half
+
     def between(self, shape: Sequence[int], low: int, high: int, bits: int) -> Share:
         """A value in [low, high], reduced to the ring."""
         half = 1 << (bits - 1)
@@ -90,6 +94,15 @@ class IntervalEngine(Engine):
     def add(self, a: Share, b: Share, bits: int) -> Share:
         (low, high), (least, most) = self._ends(a, bits), self._ends(b, bits)
         return self.between(a[0].shape, low + least, high + most, bits)
+
+    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
+        """Place by place, since masks replace values at some places by constants beyond the others' range."""
+        if bits > 62 or self._wraps(*a, bits):
+            return super().add_public(a, value, bits)
+        low, high = (end + torch.as_tensor(value, dtype=torch.int64) for end in a)
+        if self._wraps(low, high, bits):
+            return self.between(low.shape, *self._ends((low, high), bits), bits)
+        return low, high
 
     def negate(self, a: Share, bits: int) -> Share:
         low, high = self._ends(a, bits)

@@ -120,9 +120,10 @@ def known(x: SecretTensor, bound: float) -> SecretTensor:
 
 # ---- functions of the library
 def source_of(x: SecretTensor, widest: int = WIDEST) -> FixedPoint:
-    """The format in which a function takes ``x``."""
+    """The format in which a function takes ``x``: with room for ones, also if ``x`` is known to be small."""
     fmt = narrowed(x.format, 0, engine_of(x).stays_wide)
-    return FixedPoint(min(max(fmt.bits, NARROWEST), widest), min(fmt.scale, WIDEST - 2))
+    scale = min(fmt.scale, WIDEST - 2)
+    return FixedPoint(min(max(fmt.bits, NARROWEST, scale + 2), widest), scale)
 
 
 def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:

@@ -108,7 +108,7 @@ def tls(tmp_path_factory):
     make_authority(folder)
     for name in ("server", "mallory"):
         issue(folder, name)
-    return lambda name: Tls(folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", {})
+    return lambda name: Tls(folder / "authority.pem", folder / f"{name}.pem", folder / f"{name}.key", {0: "server"})
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from privml.program import Program
 from privml.service.request import Service, ask, grant
 from privml.service.serve import settings_of
 from privml.session.dealer import DEALER_MAGIC, Lobby
-from privml.session.handshake import MAGIC, Hello, shake_hands
+from privml.session.handshake import MAGIC, Hello, _words, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.preprocessing import Preprocessing
 from privml.store.layout import Header, transfers
@@ -95,17 +95,22 @@ OURS = (
     Hello("1.0", 1, "active", "softspoken", 4, "malicious", role="client", truncation="auto", ring=64),
     Hello("1.0", 2, "threepc", "none", 0, role="dealer", truncation="auto"),
 )
+PEER_KEYS = (b"", bytes(range(32)))
 FACING = ({"rank": 1, "role": "client"}, {"rank": 0, "role": "server"}, {"rank": 1, "role": "dealt"})
 
 
 def greet(data: bytes) -> None:
     which = data[0] % len(OURS) if data else 0
     theirs = shake_hands(Script(data[1:]), OURS[which], peer=FACING[which]["rank"])
-    assert all(type(value) in (str, int, type(None)) for value in asdict(theirs).values())
+    words = {name: value for name, value in asdict(theirs).items() if name != "keys"}
+    assert all(type(value) in (str, int, type(None)) for value in words.values()) and len(theirs.keys[1]) == 32
 
 
 def greetings() -> list[bytes]:
-    hellos = [asdict(replace(ours, **facing, nonce="0" * 32)) for ours, facing in zip(OURS, FACING, strict=True)]
+    hellos = [
+        _words(replace(ours, **facing, nonce="0" * 32, keys=PEER_KEYS))
+        for ours, facing in zip(OURS, FACING, strict=True)
+    ]
     return [bytes([i]) + MAGIC + framed(hello) for i, hello in enumerate(hellos)]
 
 

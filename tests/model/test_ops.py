@@ -37,7 +37,7 @@ def check_claims(x, ring):
     fmt = x.format
     if not isinstance(fmt, Boolean) and ring.numel():
         assert not fmt.nonnegative or int(ring.min()) >= 0
-        assert fmt.bound is None or int(ring.abs().max()) < fmt.bound
+        assert fmt.bound is None or -fmt.bound <= int(ring.min()) <= int(ring.max()) < fmt.bound
 
 
 def run(case, placement):

@@ -78,13 +78,14 @@ def test_training_with_labels_of_the_other_party():
 
 
 def test_values_at_the_owner_decide_nothing_at_the_other():
-    """Only the owner looks at its value; a wrong one is its own error, before anything is sent."""
+    """Only the owner looks at its value; a wrong one is its own error, before anything is sent, and may be mended."""
 
     def program(rank):
         good = privml.share(torch.ones(2) if rank == 0 else None, owner=0, shape=(2,))
         try:
             privml.share(torch.tensor([float("nan"), 1.0]), owner=0)
         except privml.errors.InvalidInput:
+            privml.share(torch.ones(2), owner=0)
             return "refused", privml.reveal(good).tolist()
         return "ignored", privml.reveal(good).tolist()
 

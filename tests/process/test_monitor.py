@@ -30,6 +30,7 @@ from privml.service.logs import json_lines
 from privml.service.monitor import Metrics, Monitor
 from privml.service.query import query
 from privml.service.serve import serve
+from privml.session.handshake import PROTOCOL_VERSION
 
 VALUE = torch.tensor([[1.2345678, -0.8765432, 1.4142135, -0.5772156]])
 WEIGHT = 0.6180339
@@ -208,7 +209,7 @@ def test_a_peer_cannot_forge_a_line(program):
     running = Running(partial(serve, program, "127.0.0.1:0"), on_event=watch)
     with running:
         with socket.create_connection(("127.0.0.1", int(running.address.split(":")[1])), LONG) as stranger:
-            body = json.dumps({"version": forged, "protocol": 1}).encode()
+            body = json.dumps({"version": forged, "protocol": PROTOCOL_VERSION}).encode()
             hello = b"privml\x00\x01" + len(body).to_bytes(4, "little") + body
             stranger.sendall(len(hello).to_bytes(4, "little") + bytes(12) + hello)
             refused = running.wait("refused", reason="mismatch")

@@ -11,7 +11,7 @@ from patience import PATIENCE
 from ports import reserved
 
 import privml
-from privml.errors import PeerDisconnected, ProtocolError, SecurityAbort
+from privml.errors import PeerDisconnected, ProgramsDiffer, ProtocolError, SecurityAbort
 
 DEADLINE = 1.5  # of a party whose peer says less than it should
 # Eight each, so that no message has bits that mean nothing.
@@ -116,4 +116,4 @@ def test_messages_out_of_step_end_the_run_within_the_deadline(clean, name):
         if name == "repeated" and not isinstance(outcome[0], Exception):
             assert outcome[0][0] == EXPECTED  # nothing was read after it
             continue
-        expect_noticed(outcome, (SecurityAbort, ProtocolError, PeerDisconnected))
+        expect_noticed(outcome, (SecurityAbort, ProtocolError, PeerDisconnected, ProgramsDiffer))
