@@ -55,6 +55,11 @@ void* operator new(std::size_t size) {
   if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
+// std::stable_sort asks for its buffer so.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return std::malloc(size > 0 ? size : 1);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept { operator delete(memory); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   const auto step = static_cast<std::size_t>(alignment);
   if (void* memory = std::aligned_alloc(step, (size + step - 1) / step * step)) return memory;
