@@ -205,8 +205,8 @@ class Session:
         return self._generator
 
     def private_generator(self) -> torch.Generator:
-        """A fresh source of randomness that this party alone knows, for noise, keys and whatever else the others must
-        not predict."""
+        """A fresh source of randomness that this party alone knows, seeded by the operating system, for noise and
+        private choices. Not for keys: who sees enough of what it draws can compute the rest; use ``secrets``."""
         return torch.Generator().manual_seed(secrets.randbits(63))
 
     def step(self, text: str, *public: Any, where: str | None = None, draws: bool = False) -> None:

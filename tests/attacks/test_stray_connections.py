@@ -8,6 +8,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 
 import pytest
 import torch
@@ -16,9 +17,12 @@ from ports import reserved
 from small_network import Net
 
 import privml
+from privml import _core
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError
 from privml.service.preprocess import Order, preprocess
+from privml.session.callers import first_caller
 from privml.session.handshake import MAGIC
+from privml.session.session import Settings
 
 SECONDS = 20.0
 pytestmark = pytest.mark.filterwarnings("ignore:a connection to port")
@@ -143,3 +147,26 @@ def test_at_the_end_the_last_refusal_is_told():
         outcome, _ = ends(lambda: privml.connect(0, listen=address, deadline=2.0), stray)
     assert isinstance(outcome, (ProtocolError, PeerDisconnected)), outcome
     assert "nobody else connected" in str(outcome)
+
+
+class Crowded:
+    """A listener at whose port somebody is always there who says nothing."""
+
+    port = 1
+
+    def __init__(self):
+        self.accepted, self.strays = 0, []
+
+    def accept(self, seconds, **link):
+        assert self.accepted < 60, "it accepts without end"
+        self.accepted += 1
+        stray, channel = _core.memory_pair()
+        self.strays.append(stray)
+        time.sleep(0.01)
+        return channel
+
+
+def test_a_crowd_of_strays():
+    """Strays that come one after another do not keep a listening party waiting beyond its deadline."""
+    with pytest.raises(PeerDisconnected, match="nobody else connected"):
+        first_caller(Crowded(), lambda: Settings().hello(0, "party"), 1.0)
