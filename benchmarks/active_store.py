@@ -25,8 +25,8 @@ import torch  # noqa: E402
 import models  # noqa: E402
 from privml.conversion import convert  # noqa: E402
 from privml.engines.correlations import OtChoice  # noqa: E402
+from privml.measure.machine import machine, revision  # noqa: E402
 from privml.memory import peak_memory  # noqa: E402
-from privml.planning.machine import machine, revision  # noqa: E402
 from privml.program import Program  # noqa: E402
 from privml.service.preprocess import Order, preprocess  # noqa: E402
 from privml.service.query import query  # noqa: E402

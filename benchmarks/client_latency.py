@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 import models  # noqa: E402
 import privml  # noqa: E402
 from privml.engines.correlations import OtChoice  # noqa: E402
-from privml.planning.machine import machine, revision  # noqa: E402
+from privml.measure.machine import machine, revision  # noqa: E402
 from privml.program import Program  # noqa: E402
 from privml.service.deal import deal  # noqa: E402
 from privml.service.serve import serve  # noqa: E402

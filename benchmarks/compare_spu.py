@@ -29,7 +29,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import privml
-from privml.local_session import ENGINES
+from privml.engines.interface import names as engines
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
@@ -192,7 +192,7 @@ def has_spu(interpreter: str) -> bool:
 def records(names: list[str], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     for name in names:
         row = ROWS[name]
-        if row.engine not in ENGINES:
+        if row.engine not in engines():
             print(f"{name}: skipped, this privml has no engine {row.engine}")
             continue
         ours = measure(row, options.runs, {"ot": options.ot})

@@ -30,7 +30,8 @@ CASES = (("LeNet-5", LeNet, (1, 28, 28), 10), ("GRU (motions)", Motions, (25, 24
 
 
 def main() -> None:
-    from privml.engines import threepc, twopc
+    from privml.engines.threepc import backend as threepc
+    from privml.engines.twopc import backend as twopc
 
     torch.set_num_threads(1)
     print("| network | engine | batch | eager: depth, MB | compiled: depth, MB | without the loss | depth saved |")

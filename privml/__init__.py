@@ -5,7 +5,7 @@ import importlib
 
 from privml import errors, formats
 from privml.context import Numerics, Session, node
-from privml.local_session import local
+from privml.session.local import local
 from privml.sharing import reveal, secret, share
 from privml.tensor import SecretTensor
 from privml.version import VERSION as __version__
@@ -13,16 +13,21 @@ from privml.version import VERSION as __version__
 __all__ = [
     "ANY_NAME",
     "Client",
+    "Identity",
+    "LinkProfile",
     "Numerics",
+    "OtChoice",
     "Program",
     "RemoteModel",
     "SecretTensor",
     "Session",
+    "SessionSpec",
     "Tls",
     "__version__",
     "compile_step",
     "connect",
     "convert",
+    "engine",
     "errors",
     "formats",
     "load",
@@ -42,6 +47,11 @@ _LAZY = {
     "Tls": ("privml.session.identity", "Tls"),
     "Program": ("privml.program", "Program"),
     "compile_step": ("privml.step", "compile_step"),
+    "SessionSpec": ("privml.spec", "SessionSpec"),
+    "LinkProfile": ("privml.spec", "LinkProfile"),
+    "Identity": ("privml.spec", "Identity"),
+    "OtChoice": ("privml.engines.correlations", "OtChoice"),
+    "engine": ("privml.spec", "engine"),
     "connect": ("privml.session.connect", "connect"),
     "convert": ("privml.conversion", "convert"),
     "load": ("privml.program", "load"),

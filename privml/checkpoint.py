@@ -24,7 +24,7 @@ from safetensors.torch import save
 from privml.context import Session
 from privml.errors import ConfigError, CorruptFile
 from privml.formats import FORMATS, Boolean, Integer, Owned
-from privml.graph import DTYPES
+from privml.graph.ir import DTYPES
 from privml.sharing import reveal, share
 from privml.store.durable import FOLDER_MODE, replace, sync_folder
 from privml.tensor import SHARED, SecretTensor

@@ -12,8 +12,8 @@ import torch
 from torch import fx
 
 from privml.errors import InvalidInput
-from privml.frontend.torch_export import export
-from privml.passes import (
+from privml.graph.export import export
+from privml.graph.passes import (
     blend,
     fold_batchnorm,
     fold_weights,
@@ -25,8 +25,8 @@ from privml.passes import (
     tanh_by_sigmoid,
     verify,
 )
-from privml.passes.choose_formats import Precision, choose_formats
-from privml.passes.promises import check_promises
+from privml.graph.passes.choose_formats import Precision, choose_formats
+from privml.graph.passes.promises import check_promises
 from privml.program import Program
 
 # Called with (steps done, steps in all, what comes next).
@@ -118,8 +118,8 @@ def _module_of(
 ) -> torch.nn.Module:
     if isinstance(model, torch.nn.Module):
         return model
-    from privml.frontend.onnx import OnnxModule
-    from privml.frontend.scikit_learn import is_estimator, onnx_of, require_agreement
+    from privml.graph.onnx.module import OnnxModule
+    from privml.graph.scikit_learn import is_estimator, onnx_of, require_agreement
 
     if not is_estimator(model):
         return OnnxModule(model, tree_structure=tree_structure)

@@ -16,20 +16,27 @@ from typing import Any
 import numpy as np
 import torch
 
+# Those that are entered, the innermost last: like the generators themselves they belong to the process.
+_entered: list[CommonGenerators] = []
+
 
 class CommonGenerators:
     """Seeds the global generators on entering and restores them on leaving; on another thread than the main one it
-    leaves them alone, since they belong to the whole process."""
+    leaves them alone, since they belong to the whole process. If one is entered within another, what is drawn counts
+    for the inner one alone."""
 
     def __init__(self, seed: int) -> None:
         self._seed = hashlib.blake2b(str(seed).encode(), digest_size=32, person=b"privml drawing").digest()
         self._kept: tuple[Any, ...] | None = None
-        self._start = b""
+        self._start = self._paused = b""
 
     def enter(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return
         cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+        if _entered:
+            _entered[-1]._paused = _state()
+        _entered.append(self)
         self._kept = torch.get_rng_state(), random.getstate(), np.random.get_state(), cuda
         torch.manual_seed(int.from_bytes(self._seed[:8], "little") >> 1)
         random.seed(self._seed[8:24])
@@ -47,13 +54,16 @@ class CommonGenerators:
             torch.cuda.set_rng_state_all(cuda)
         elif torch.cuda.is_initialized():  # within the session: there is nothing to go back to
             torch.cuda.seed_all()
+        _entered.remove(self)
+        if _entered:
+            _entered[-1]._paused = b""
 
     def digest(self) -> bytes:
         """What has been drawn so far, on CPUs; empty where that is nothing, as it is for a party whose session is
         entered on another thread, and where the generators are not seeded."""
         if self._kept is None:
             return b""
-        state = _state()
+        state = self._paused or _state()
         return b"" if state == self._start else state
 
 

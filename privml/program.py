@@ -17,13 +17,13 @@ from privml.context import Numerics, Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.engines.demands import difference
 from privml.errors import ConfigError
-from privml.execution import share_attributes, share_inputs
 from privml.formats import Format
-from privml.graph import calls, dtype_of, placeholders, shape_of
-from privml.parallel import Plans, run_graph
-from privml.passes.cost import SessionMeter, predict
-from privml.program_body import body_of, digest, formats_of, graph_of
-from privml.program_file import read_program, read_weights, write_program, write_weights
+from privml.graph.body import body_of, digest, formats_of, graph_of
+from privml.graph.execution import share_attributes, share_inputs
+from privml.graph.file import read_program, read_weights, write_program, write_weights
+from privml.graph.ir import calls, dtype_of, placeholders, shape_of
+from privml.graph.parallel import Plans, run_graph
+from privml.graph.passes.cost import SessionMeter, predict
 from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.tensor import SecretTensor
 
@@ -227,7 +227,7 @@ class Program:
 
     def dealt_cost(self, *shapes: Sequence[int], truncation: str = "auto", rank: int = INPUT_OWNER) -> Ledger:
         """``cost`` between three parties; ``rank`` 2 is the dealer's view."""
-        from privml.engines.threepc import meter  # programs load without the compiled core
+        from privml.engines.threepc.backend import meter  # programs load without the compiled core
 
         return self.metered(meter(rank, truncation), *shapes)
 
@@ -271,7 +271,7 @@ class Program:
         (``ahead``: correlations of a query of the same shapes as the one before are made in between). The first one's
         ledger includes the set-up."""
         if engine == "threepc":
-            from privml.engines.threepc import meter  # programs load without the compiled core
+            from privml.engines.threepc.backend import meter  # programs load without the compiled core
 
             counting, stocks = meter(rank, truncation), [(Correlations(), Correlations())] * len(queries)
         elif engine == "active":
@@ -313,13 +313,13 @@ class Program:
 
 
 def _meter(rank: int, ot: OtChoice, threads: int) -> Any:
-    from privml.engines.twopc import meter  # programs load without the compiled core
+    from privml.engines.twopc.backend import meter  # programs load without the compiled core
 
     return meter(rank, ot, threads)
 
 
 def _active_meter(rank: int, ot: OtChoice, ring: int, truncation: str) -> Any:
-    from privml.engines.active import meter  # programs load without the compiled core
+    from privml.engines.active.backend import meter  # programs load without the compiled core
 
     return meter(rank, ot, ring, truncation)
 

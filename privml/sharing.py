@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-import privml.ops  # noqa: F401 - fills the operator table
+import privml.ops.rules  # noqa: F401 - fills the operator table
 from privml.context import Session, current_session
 from privml.encoding import decode, encode_input, format_for, is_mask
 from privml.errors import InvalidInput

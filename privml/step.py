@@ -15,14 +15,14 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from privml.batched import run_batched
 from privml.context import Numerics, Session, keeping
 from privml.dispatch import dispatch, is_supported
 from privml.engines.base import Engine
 from privml.errors import InvalidInput, UnsupportedOperator
 from privml.formats import Boolean
-from privml.graph import calls, source_line
-from privml.passes.training import KEEPING, PASSES, secret_nodes
+from privml.graph.batched import run_batched
+from privml.graph.ir import calls, source_line
+from privml.graph.passes.training import KEEPING, PASSES, secret_nodes
 from privml.session.ledger import Snapshot
 from privml.tensor import SecretTensor
 
@@ -59,8 +59,8 @@ class CompiledStep:
         return tree_unflatten(list(results), self._outputs)
 
     def cost(self, meter: Engine, *example: Any, numerics: Numerics | None = None) -> Snapshot:
-        """What one step costs on an engine that counts (``privml.engines.twopc.meter``, ``threepc.meter``), from the
-        shapes, formats and placements of arguments as the step gets them; their sharing is not counted. ``numerics``:
+        """What one step costs on a meter (``privml.engines.twopc.backend.meter``), from the shapes, formats
+        and placements of arguments as the step gets them; their sharing is not counted. ``numerics``:
         those of the session that it will run in. Raises InvalidInput as a call does."""
         session = Session(meter, numerics)
         values, structure = tree_flatten(example)
@@ -78,7 +78,7 @@ def compile_step(step: Callable[..., Any], *example: Any, rewrite: bool = True) 
     (``torch.func.grad``, ``torch.autograd.grad``) and new weights, and changes nothing in place that it was given.
 
     ``example``: arguments as the step will get them, of which shapes and dtypes count; secret ones may stand there.
-    ``rewrite``: apply ``privml.passes.training``; without, the graph is what eager execution would compute.
+    ``rewrite``: apply ``privml.graph.passes.training``; without, the graph is what eager execution would compute.
     Raises UnsupportedOperator, naming all operators without a rule, and InvalidInput where the step cannot be traced.
     """
     values, structure = tree_flatten(example)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the polynomials of the floating-point functions: csrc/secfloat/tables/*.inc.
+"""Writes the polynomials of the floating-point functions: csrc/functions/float/tables/*.inc.
 
 A table is a list of cells; a cell has the coefficients c_0, c_1, ... of a polynomial in t = w / 2^place_bits, integers
 at the table's scale. Each polynomial is fitted to its function with every rounding taken into account: the highest
 coefficient is fitted and rounded first, the others are fitted to what it leaves over, and the constant is moved to the
-middle of the errors that the integer evaluation of csrc/secfloat/spline.h makes at the worst places found. Run it again
-after a change here and commit what it writes; with ``--check`` nothing is written and the exit status says whether the
-checked-in files are what this script makes.
+middle of the errors that the integer evaluation of csrc/functions/float/spline.h makes at the worst places found. Run
+it again after a change here and commit what it writes; with ``--check`` nothing is written and the exit status says
+whether the checked-in files are what this script makes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import mpmath
 
-TABLES = Path(__file__).resolve().parent.parent / "csrc" / "secfloat" / "tables"
+TABLES = Path(__file__).resolve().parent.parent / "csrc" / "functions" / "float" / "tables"
 PRECISION = 140  # bits
 PLACES = 48  # of a cell at which the integer evaluation is compared with the function
 REFINEMENTS = 3
@@ -148,7 +148,7 @@ def inverse_root(cell: int, t: Any) -> Any:
 def in_binades(
     function: Callable[[Any], Any], slope: Any, least: int, most: int, shift: int
 ) -> Callable[[int, Any], Any]:
-    """32 cells a binade, from ``least``; before them one of slope * x, after them 1: see csrc/secfloat/saturating.h."""
+    """32 cells a binade, from ``least``; before them one of slope * x, after them 1 (functions/float/saturating.h)."""
 
     def value(cell: int, t: Any) -> Any:
         exponent, mantissa = least - 1 + cell // 32, 1 + (cell % 32 + t) / 32

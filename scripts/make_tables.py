@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the constants that the fixed-point functions build their tables from: csrc/fixmath/tables/*.inc.
+"""Writes the constants that the fixed-point functions build their tables from: csrc/functions/fixed/tables/*.inc.
 
 Every file is a list of 64-bit words made with mpmath; run it again after a change here and commit what it writes. With
 ``--check`` nothing is written and the exit status says whether the checked-in files are what this script makes.
@@ -15,7 +15,7 @@ from typing import Any
 
 import mpmath
 
-TABLES = Path(__file__).resolve().parent.parent / "csrc" / "fixmath" / "tables"
+TABLES = Path(__file__).resolve().parent.parent / "csrc" / "functions" / "fixed" / "tables"
 PRECISION = 400  # bits
 FITTING_PRECISION = 160  # bits, of what ends in 64 or fewer
 
@@ -37,7 +37,7 @@ def inverse_two_pi() -> tuple[str, list[int]]:
 
 
 # What the piecewise polynomials of other functions are fitted to: (function, domain [0, 2^a), pieces of length 2^-b),
-# in the order of the enumeration in csrc/fixmath/series.h.
+# in the order of the enumeration in csrc/functions/fixed/series.h.
 SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
     (lambda t: mpmath.erfc(t), 3, 1),
     (lambda t: t * mpmath.erfc(t / mpmath.sqrt(2)) / 2, 3, 1),
@@ -71,7 +71,7 @@ def series() -> tuple[str, list[int]]:
                 return function((piece + (v + 1) / 2) * length)
 
             words += [nearest(c, 60) for c in mpmath.chebyfit(shifted, [-1, 1], SERIES_TERMS)]
-    return "Series of csrc/fixmath/series.h: 16 coefficients of each piece, highest power first, scale 60", words
+    return "Series of functions/fixed/series.h: 16 coefficients of each piece, highest power first, scale 60", words
 
 
 def series_errors() -> tuple[str, list[int]]:

@@ -3,8 +3,8 @@
 """Proof by exhaustion of the floating-point functions' errors: all 2^32 single-precision inputs.
 
 The compiled prove_functions runs the clear function, which the protocol equals bit for bit, on every input and compares
-with the exact value (csrc/secfloat/prove_functions.cpp). Here MPFR confirms the largest error that it reports, at 500
-bits, and the results are written, one JSON object per function.
+with the exact value (csrc/functions/float/prove_functions.cpp). Here MPFR confirms the largest error that it reports,
+at 500 bits, and the results are written, one JSON object per function.
 
     python scripts/prove_secfloat.py [function ...] [--threads 2] [--out benchmarks/results/secfloat-errors.jsonl]
 """

@@ -24,7 +24,7 @@ import privml  # noqa: E402
 from models.relevance import Cases, Relevance, cases, train  # noqa: E402
 from privml.context import Numerics, Session  # noqa: E402
 from privml.engines.correlations import OtChoice  # noqa: E402
-from privml.engines.twopc import meter  # noqa: E402
+from privml.engines.twopc.backend import meter  # noqa: E402
 from privml.errors import OverflowDetected  # noqa: E402
 from privml.formats import Float  # noqa: E402
 

@@ -184,7 +184,7 @@ class Soak:
 
         import models
         from privml.conversion import convert
-        from privml.evaluation.answers import plain_outputs
+        from privml.measure.answers import plain_outputs
         from privml.program import Program
 
         torch.set_num_threads(1)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of an actively secure session: values in and out, and what the key takes part in.
 #include "bindings/active_values.h"
-#include "spdz2k/check.h"
-#include "spdz2k/input.h"
-#include "spdz2k/open.h"
-#include "spdz2k/reveal.h"
+#include "spdz2k/shares/check.h"
+#include "spdz2k/shares/input.h"
+#include "spdz2k/shares/open.h"
+#include "spdz2k/shares/reveal.h"
 
 namespace privml::bindings {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "spdz2k/coin_toss.h"
-#include "spdz2k/ideal.h"
-#include "spdz2k/preprocessing.h"
+#include "spdz2k/preprocessing/ideal.h"
+#include "spdz2k/preprocessing/preprocessing.h"
+#include "spdz2k/shares/coin_toss.h"
 
 namespace privml::bindings {
 namespace {

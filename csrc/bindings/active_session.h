@@ -12,8 +12,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/lane.h"
-#include "spdz2k/generation.h"
-#include "spdz2k/session.h"
+#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/session.h"
 
 namespace privml::bindings {
 

@@ -9,7 +9,7 @@
 #include "bindings/active_session.h"
 #include "bindings/bytes.h"
 #include "crypto/seal.h"
-#include "spdz2k/preprocessing.h"
+#include "spdz2k/preprocessing/preprocessing.h"
 
 namespace privml::bindings {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "bindings/active_session.h"
-#include "spdz2k/shares.h"
+#include "spdz2k/shares/shares.h"
 
 namespace privml::bindings {
 

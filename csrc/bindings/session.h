@@ -13,7 +13,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/lane.h"
-#include "twopc/lanes.h"
+#include "twopc/session/lanes.h"
 
 namespace privml::bindings {
 

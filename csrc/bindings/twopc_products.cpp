@@ -4,16 +4,16 @@
 #include <tuple>
 
 #include "bindings/elementwise.h"
-#include "twopc/addition_formula.h"
-#include "twopc/convolution.h"
-#include "twopc/digits.h"
-#include "twopc/lookup.h"
-#include "twopc/matmul.h"
-#include "twopc/multiplication.h"
-#include "twopc/nonzero_bit.h"
-#include "twopc/product_division.h"
-#include "twopc/row_product.h"
-#include "twopc/xor_to_additive.h"
+#include "twopc/compare/nonzero_bit.h"
+#include "twopc/lookup/digits.h"
+#include "twopc/lookup/lookup.h"
+#include "twopc/product/addition_formula.h"
+#include "twopc/product/convolution.h"
+#include "twopc/product/matmul.h"
+#include "twopc/product/multiplication.h"
+#include "twopc/product/product_division.h"
+#include "twopc/product/row_product.h"
+#include "twopc/width/xor_to_additive.h"
 
 namespace privml::bindings {
 namespace {

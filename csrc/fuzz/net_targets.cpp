@@ -9,11 +9,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "adapters/emp_channel.h"
 #include "base/error.h"
 #include "fuzz/scripted.h"
 #include "fuzz/targets.h"
 #include "net/tcp_transport.h"
+#include "ot/emp_channel.h"
 
 namespace privml::fuzz {
 namespace {

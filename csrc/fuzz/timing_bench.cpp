@@ -18,20 +18,20 @@
 #include <vector>
 
 #include "base/divisor.h"
+#include "functions/float/addition.h"
+#include "functions/float/comparison.h"
+#include "functions/float/division.h"
+#include "functions/float/exponential.h"
+#include "functions/float/multiplication.h"
 #include "fuzz/scripted.h"
 #include "ot/setup.h"
-#include "secfloat/addition.h"
-#include "secfloat/comparison.h"
-#include "secfloat/division.h"
-#include "secfloat/exponential.h"
-#include "secfloat/multiplication.h"
-#include "twopc/division.h"
-#include "twopc/millionaires.h"
-#include "twopc/most_significant_bit.h"
-#include "twopc/multiplex.h"
-#include "twopc/relu.h"
-#include "twopc/signed_wrap.h"
-#include "twopc/truncation.h"
+#include "twopc/compare/millionaires.h"
+#include "twopc/compare/most_significant_bit.h"
+#include "twopc/compare/relu.h"
+#include "twopc/select/multiplex.h"
+#include "twopc/width/division.h"
+#include "twopc/width/signed_wrap.h"
+#include "twopc/width/truncation.h"
 
 namespace privml::fuzz {
 namespace {

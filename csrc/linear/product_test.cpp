@@ -2,7 +2,7 @@
 #include "linear/product.h"
 
 #include "base/error.h"
-#include "linear/linear_testing.h"
+#include "linear/testing/reference.h"
 
 namespace privml::linear {
 namespace {

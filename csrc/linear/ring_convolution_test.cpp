@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "linear/convolution.h"
-#include "linear/linear_testing.h"
+#include "linear/testing/reference.h"
 
 namespace privml::linear {
 namespace {

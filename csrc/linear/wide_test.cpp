@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "linear/linear_testing.h"
+#include "linear/testing/reference.h"
 
 namespace privml::linear {
 namespace {

@@ -10,7 +10,7 @@
 #include "net/recorded.h"
 #include "net/shaped.h"
 #include "net/tcp.h"
-#include "net/testing.h"
+#include "net/testing/channels.h"
 
 namespace privml {
 namespace {

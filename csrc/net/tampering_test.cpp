@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "net/testing/tampering.h"
+
 #include <gtest/gtest.h>
 
 #include "net/memory.h"
-#include "net/tampering_testing.h"
 
 namespace privml::testing {
 namespace {

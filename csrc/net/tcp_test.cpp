@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "net/shaped.h"
-#include "net/testing.h"
+#include "net/testing/channels.h"
 
 namespace privml {
 namespace {

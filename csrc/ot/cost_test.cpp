@@ -8,8 +8,8 @@
 #include <random>
 
 #include "ot/derive.h"
-#include "ot/parties_testing.h"
 #include "ot/schedule.h"
+#include "ot/testing/parties.h"
 
 namespace privml::testing {
 namespace {

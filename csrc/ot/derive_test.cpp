@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "ot/field.h"
 #include "ot/pads.h"
-#include "ot/parties_testing.h"
+#include "ot/testing/parties.h"
 
 namespace privml::testing {
 namespace {

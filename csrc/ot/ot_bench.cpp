@@ -9,7 +9,7 @@
 
 #include "net/tcp.h"
 #include "ot/derive.h"
-#include "ot/parties_testing.h"
+#include "ot/testing/parties.h"
 
 namespace privml::testing {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "net/tcp.h"
-#include "ot/parties_testing.h"
 #include "ot/schedule.h"
+#include "ot/testing/parties.h"
 
 namespace privml::testing {
 namespace {

@@ -6,9 +6,9 @@
 #include <future>
 
 #include "base/error.h"
-#include "net/tampering_testing.h"
+#include "net/testing/tampering.h"
 #include "ot/cost.h"
-#include "ot/parties_testing.h"
+#include "ot/testing/parties.h"
 
 namespace privml {
 namespace {

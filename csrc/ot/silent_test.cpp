@@ -10,9 +10,9 @@
 
 #include "base/error.h"
 #include "net/memory.h"
-#include "net/tampering_testing.h"
+#include "net/testing/tampering.h"
 #include "ot/silent_check.h"
-#include "ot/tampered_testing.h"
+#include "ot/testing/tampered.h"
 
 namespace privml::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "ot/ggm.h"
 #include "ot/softspoken.h"
 #include "ot/softspoken_check.h"
-#include "ot/tampered_testing.h"
+#include "ot/testing/tampered.h"
 
 namespace privml::testing {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "ot/derive.h"
-#include "ot/parties_testing.h"
+#include "ot/testing/parties.h"
 
 namespace privml::testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole sessions against a peer whose messages are altered; `make prove-active` alters every
 // message in every way, this test a sample.
-#include "spdz2k/adversary_testing.h"
+#include "spdz2k/testing/adversary.h"
 
 namespace privml::spdz2k::testing {
 namespace {

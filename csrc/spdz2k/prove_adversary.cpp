@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "spdz2k/adversary_testing.h"
+#include "spdz2k/testing/adversary.h"
 
 namespace privml::spdz2k::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "threepc/testing.h"
+#include "threepc/testing/shares.h"
 
 namespace privml::threepc {
 namespace {

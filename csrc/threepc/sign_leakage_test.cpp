@@ -7,7 +7,7 @@
 #include <map>
 
 #include "threepc/sign.h"
-#include "threepc/testing.h"
+#include "threepc/testing/shares.h"
 
 namespace privml::threepc {
 namespace {

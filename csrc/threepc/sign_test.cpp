@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "threepc/testing.h"
+#include "threepc/testing/shares.h"
 
 namespace privml::threepc {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "threepc/testing.h"
+#include "threepc/testing/shares.h"
 
 namespace privml::threepc {
 namespace {

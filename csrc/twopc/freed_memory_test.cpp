@@ -11,15 +11,15 @@
 #include <unordered_set>
 
 #include "ot/softspoken.h"
-#include "twopc/boolean.h"
-#include "twopc/lookup.h"
-#include "twopc/matmul.h"
-#include "twopc/millionaires.h"
-#include "twopc/multiplex.h"
-#include "twopc/multiplication.h"
-#include "twopc/relu.h"
-#include "twopc/testing.h"
-#include "twopc/truncation.h"
+#include "twopc/compare/millionaires.h"
+#include "twopc/compare/relu.h"
+#include "twopc/lookup/lookup.h"
+#include "twopc/product/matmul.h"
+#include "twopc/product/multiplication.h"
+#include "twopc/select/boolean.h"
+#include "twopc/select/multiplex.h"
+#include "twopc/testing/parties.h"
+#include "twopc/width/truncation.h"
 
 namespace {
 

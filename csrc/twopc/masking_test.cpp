@@ -6,16 +6,16 @@
 #include <cmath>
 
 #include "base/pack.h"
-#include "twopc/boolean.h"
-#include "twopc/conversion.h"
-#include "twopc/digit_transfer.h"
-#include "twopc/equality.h"
-#include "twopc/maximum.h"
-#include "twopc/millionaires.h"
-#include "twopc/multiplex.h"
-#include "twopc/relu.h"
-#include "twopc/testing.h"
-#include "twopc/truncation.h"
+#include "twopc/compare/equality.h"
+#include "twopc/compare/maximum.h"
+#include "twopc/compare/millionaires.h"
+#include "twopc/compare/relu.h"
+#include "twopc/lookup/digit_transfer.h"
+#include "twopc/select/boolean.h"
+#include "twopc/select/multiplex.h"
+#include "twopc/testing/parties.h"
+#include "twopc/width/conversion.h"
+#include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {

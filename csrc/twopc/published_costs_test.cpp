@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The costs that SiRNN (Rathee et al., S&P 2021) states in Table V, as upper bounds of ours
-// (published_costs_testing.h). Digits and places of bits have logarithmic depth, by a few more ANDs
+// (testing/published_costs.h). Digits and places of bits have logarithmic depth, by a few more ANDs
 // than the table's chains.
+#include "twopc/testing/published_costs.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
 
-#include "twopc/digits.h"
-#include "twopc/extension.h"
-#include "twopc/known_msb.h"
-#include "twopc/multiplication.h"
-#include "twopc/nonzero_bit.h"
-#include "twopc/published_costs_testing.h"
-#include "twopc/truncation.h"
-#include "twopc/wrap.h"
+#include "twopc/compare/nonzero_bit.h"
+#include "twopc/compare/wrap.h"
+#include "twopc/lookup/digits.h"
+#include "twopc/product/multiplication.h"
+#include "twopc/width/extension.h"
+#include "twopc/width/known_msb.h"
+#include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {

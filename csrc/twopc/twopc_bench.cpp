@@ -17,15 +17,15 @@
 
 #include "net/tcp.h"
 #include "ot/setup.h"
-#include "twopc/boolean.h"
-#include "twopc/conversion.h"
-#include "twopc/equality.h"
-#include "twopc/extension.h"
-#include "twopc/maximum.h"
-#include "twopc/millionaires.h"
-#include "twopc/multiplex.h"
-#include "twopc/relu.h"
-#include "twopc/truncation.h"
+#include "twopc/compare/equality.h"
+#include "twopc/compare/maximum.h"
+#include "twopc/compare/millionaires.h"
+#include "twopc/compare/relu.h"
+#include "twopc/select/boolean.h"
+#include "twopc/select/multiplex.h"
+#include "twopc/width/conversion.h"
+#include "twopc/width/extension.h"
+#include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {

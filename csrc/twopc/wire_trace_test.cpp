@@ -6,21 +6,21 @@
 #include <functional>
 #include <string>
 
-#include "twopc/boolean.h"
-#include "twopc/conversion.h"
-#include "twopc/equality.h"
-#include "twopc/extension.h"
-#include "twopc/known_msb.h"
-#include "twopc/lookup.h"
-#include "twopc/maximum.h"
-#include "twopc/millionaires.h"
-#include "twopc/most_significant_bit.h"
-#include "twopc/multiplex.h"
-#include "twopc/relu.h"
-#include "twopc/split.h"
-#include "twopc/testing.h"
-#include "twopc/truncation.h"
-#include "twopc/word_product.h"
+#include "twopc/compare/equality.h"
+#include "twopc/compare/maximum.h"
+#include "twopc/compare/millionaires.h"
+#include "twopc/compare/most_significant_bit.h"
+#include "twopc/compare/relu.h"
+#include "twopc/lookup/lookup.h"
+#include "twopc/product/word_product.h"
+#include "twopc/select/boolean.h"
+#include "twopc/select/multiplex.h"
+#include "twopc/testing/parties.h"
+#include "twopc/width/conversion.h"
+#include "twopc/width/extension.h"
+#include "twopc/width/known_msb.h"
+#include "twopc/width/split.h"
+#include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {

@@ -12,10 +12,10 @@ from privml.cli import console
 from privml.cli.calibrating import calibration_of
 from privml.cli.sources import Source, read_array, source_of
 from privml.errors import ConfigError
-from privml.evaluation.answers import clear_outputs
-from privml.planning.advice import Advice, Choice, Subject, Wish, advise
-from privml.planning.engines import THREATS
-from privml.service.choose_ot import LinkProfile
+from privml.measure.advise import Advice, Choice, Subject, Wish, advise
+from privml.measure.answers import clear_outputs
+from privml.measure.engines import THREATS
+from privml.spec import LinkProfile
 
 COLUMNS = ["", "engine", "numerics", "transfers", "seconds", "ahead", "online", "depth", "error beside clear", "risk"]
 

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
-from privml.bench.runner import measure
 from privml.cli import classical, console, networks, spdz2k, threepc
 from privml.cli.tasks import common, transfers
 from privml.errors import ConfigError
+from privml.measure.runner import measure
 
 COLUMNS = ["operator", "n", "bytes", "per second", "depth", "preprocess s", "online s", "peak memory"]
 

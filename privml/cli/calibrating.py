@@ -7,7 +7,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.errors import ConfigError
-from privml.planning.calibration import Calibration
+from privml.measure.calibration import Calibration
 
 CALIBRATE = {"missing": "missing", "all": "all", "none": "none", True: "all", False: "none"}
 

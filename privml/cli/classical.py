@@ -8,12 +8,12 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from privml.bench import classical
 from privml.cli import console
 from privml.cli.settings import ot_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.service.launch import launch
+from privml.measure import classical
+from privml.measure.launch import launch
 
 COLUMNS = ["model", "batch", "query ms", "per sample", "published", "protocols ms", "online", "preprocess", "depth"]
 # Engines whose parties are processes of their own; otherwise, and with ot=ideal, they are threads of this process.

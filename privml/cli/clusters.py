@@ -14,15 +14,28 @@ from privml.cli.settings import identity_of, ot_of
 from privml.errors import ConfigError
 from privml.program import Program
 from privml.service.answering import Limits
-from privml.service.choose_ot import LinkProfile
 from privml.service.cluster import Start, Worker
 from privml.service.front import front, public_host
 from privml.service.local_workers import LocalWorker
 from privml.service.serve import settings_of
 from privml.service.worker import task_of
 from privml.session.address import parse_address
+from privml.spec import LinkProfile
 
 CLUSTERS = ("local", "ray")
+# What only a cluster reads, and what it is if it was not set.
+_OF_CLUSTERS = {"worker_sessions": 1, "worker_port": 0, "advertise": None, "ray_address": None}
+
+
+def check_cluster(config: DictConfig) -> None:
+    """ConfigError for settings that the service would not read."""
+    if config.cluster == "local" and config.ray_address is not None:
+        raise ConfigError(f"ray_address={config.ray_address} is about cluster=ray: leave it out, or choose cluster=ray")
+    if config.cluster is not None:
+        return
+    for name, neutral in _OF_CLUSTERS.items():
+        if config[name] != neutral:
+            raise ConfigError(f"{name}={config[name]} is about a cluster: add cluster=local or cluster=ray")
 
 
 def run_cluster(config: DictConfig, program: Program) -> None:

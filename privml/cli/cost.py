@@ -15,14 +15,15 @@ from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError
-from privml.planning import reference
-from privml.planning.calibration import Calibration
-from privml.planning.engines import Setting, offer_of
-from privml.planning.times import Times, cost_of
+from privml.measure import reference
+from privml.measure.calibration import Calibration
+from privml.measure.engines import Setting, offer_of
+from privml.measure.predict import Times, cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_active_ot import active_forecasts
-from privml.service.choose_ot import LinkProfile, forecasts
+from privml.service.choose_ot import forecasts
 from privml.session.ledger import Ledger
+from privml.spec import LinkProfile
 
 
 def run(config: DictConfig) -> None:

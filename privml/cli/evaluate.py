@@ -13,13 +13,12 @@ from privml.cli.calibrating import calibration_of
 from privml.cli.paths import in_checkout, shipped_models
 from privml.cli.settings import ot_of, ring_of
 from privml.errors import ConfigError
-from privml.evaluation import cards, markdown, page
-from privml.evaluation.measure import Forecast, Settings, evaluate
-from privml.evaluation.records import Record, read_all, save
-from privml.planning import reference
-from privml.planning.engines import OFFERS
+from privml.measure import cards, markdown, page, reference
+from privml.measure.engines import OFFERS
+from privml.measure.zoo import Forecast, Settings, evaluate
+from privml.measure.zoo_records import Record, read_all, save
 from privml.program import Program
-from privml.service.choose_ot import LinkProfile
+from privml.spec import LinkProfile
 
 COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "seconds", "as predicted"]
 

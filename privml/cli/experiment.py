@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``privml experiment +experiment=lenet_engines``: one task over engines, networks, numerics, transfers and models.
 
-Every run leaves a JSON line, also one that fails; see ``privml.experiments.records``.
+Every run leaves a JSON line, also one that fails; see ``privml.measure.record``.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
 from privml.engines.correlations import DEFAULT_OT
 from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
-from privml.evaluation.answers import clear_outputs, labels, plain_outputs
-from privml.experiments import records
-from privml.planning.engines import offer_of
-from privml.planning.times import cost_of
+from privml.measure import record as records
+from privml.measure.answers import clear_outputs, labels, plain_outputs
+from privml.measure.engines import offer_of
+from privml.measure.launch import launch
+from privml.measure.predict import cost_of
 from privml.program import INPUT_OWNER
-from privml.service.launch import launch
 from privml.service.progress import Progress
 
 Metrics = dict[str, float]

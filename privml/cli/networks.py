@@ -7,10 +7,10 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from privml.bench import networks
 from privml.cli import console
 from privml.cli.settings import ot_of
-from privml.service.launch import PartyReport, launch
+from privml.measure import networks
+from privml.measure.launch import PartyReport, launch
 from privml.session.ledger import PHASES, Snapshot
 
 COLUMNS = ["network", "batch", "bytes", "online depth", "one by one", "seconds", "peak memory"]

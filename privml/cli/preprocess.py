@@ -13,8 +13,8 @@ from privml.cli.engines import preprocessing_engine_of
 from privml.cli.query import Waiting
 from privml.cli.settings import identity_of, ot_of
 from privml.program import Program
-from privml.service.choose_ot import LinkProfile
 from privml.service.preprocess import Made, Order, preprocess
+from privml.spec import LinkProfile
 from privml.store.key import default_key_file
 
 

@@ -16,7 +16,7 @@ from privml.cli.engines import parties_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.settings import identity_of, ot_of
 from privml.cli.sources import read_array
-from privml.cli.stores import preprocessing_of
+from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, Program
 from privml.service.query import Answer, query
@@ -25,6 +25,7 @@ from privml.service.query import Answer, query
 def run(config: DictConfig) -> None:
     check_writable(config.out, config.ledger)
     parties = parties_of(config)
+    refuse_without_store(config)
     program = Program.load(config.program)
     value = read_array(config.input)
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)

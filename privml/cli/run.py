@@ -14,9 +14,9 @@ from privml.cli.query import check_writable, save
 from privml.cli.settings import ot_of, ring_of
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
-from privml.evaluation.answers import plain_outputs
+from privml.measure.answers import plain_outputs
+from privml.measure.launch import launch
 from privml.program import Program
-from privml.service.launch import launch
 
 
 def run(config: DictConfig) -> None:

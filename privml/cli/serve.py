@@ -8,19 +8,21 @@ import contextlib
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.clusters import run_cluster
+from privml.cli.clusters import check_cluster, run_cluster
 from privml.cli.engines import parties_of
 from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.cli.settings import identity_of, ot_of
-from privml.cli.stores import preprocessing_of
+from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.program import WEIGHTS_OWNER, Program
 from privml.service.answering import Limits
-from privml.service.choose_ot import LinkProfile
 from privml.service.serve import serve
+from privml.spec import LinkProfile
 
 
 def run(config: DictConfig) -> None:
     capacity, logging, parties = capacity_of(config), logging_of(config), parties_of(config)
+    check_cluster(config)
+    refuse_without_store(config)
     program = Program.load(config.program, config.weights)
     if config.cluster is not None:
         run_cluster(config, program)

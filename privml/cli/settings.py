@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from privml.engines.active import RINGS
+from privml.engines.active.backend import RINGS
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER

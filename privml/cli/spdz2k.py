@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from omegaconf import DictConfig
 
-from privml.bench import spdz2k
 from privml.cli import console
 from privml.cli.paths import shipped_models
 from privml.cli.tasks import common, transfers
 from privml.conversion import convert
-from privml.engines.active import RINGS, choice_of
+from privml.engines.active.backend import RINGS, choice_of
 from privml.errors import ConfigError
-from privml.service.launch import PartyReport, launch
+from privml.measure import spdz2k
+from privml.measure.launch import PartyReport, launch
 
 COLUMNS = [
     "operator", "n", "online/s", "sent", "depth", "MP-SPDZ", "published", "made/s", "sent", "MP-SPDZ", "peak memory",

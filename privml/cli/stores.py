@@ -6,6 +6,7 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.errors import ConfigError
 from privml.program import Program
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.preprocessing import Preprocessing, StoreHalf
@@ -20,3 +21,12 @@ def preprocessing_of(config: DictConfig, rank: int, program: Program) -> StoreHa
     for note in made.store.notes:
         console.err.print(f"{config.preprocessing}: {note}", markup=False)
     return made
+
+
+def refuse_without_store(config: DictConfig) -> None:
+    """ConfigError for settings of a store that is not named."""
+    if config.preprocessing is not None:
+        return
+    for name, neutral in (("when_empty", "refuse"), ("store_key", None)):
+        if config[name] != neutral:
+            raise ConfigError(f"{name}={config[name]} is about a store: name its folder as preprocessing=...")

@@ -11,7 +11,8 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.experiments import records, tracking
+from privml.measure import record as records
+from privml.measure import tracking
 
 # Metric -> (its column, how it is shown).
 COLUMNS: dict[str, tuple[str, Any]] = {

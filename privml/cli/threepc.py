@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from omegaconf import DictConfig
 
-from privml.bench import threepc
 from privml.cli import console
 from privml.cli.paths import shipped_models
 from privml.cli.tasks import common
 from privml.conversion import convert
 from privml.errors import ConfigError
+from privml.measure import threepc
 
 COLUMNS = ["operator", "n", "seconds", "depth", "party 0 online", "dealt", "of published", "peak memory"]
 

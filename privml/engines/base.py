@@ -92,9 +92,7 @@ class Engine(abc.ABC):
     def owned(self, party: int) -> Engine:
         """The engine that computes on shares of placement Owned(party), in clear at the owner, without
         communication. Owned shares hold the sign-extended value at the owner and zeros elsewhere."""
-        from privml.engines.owned import OwnedEngine
-
-        return OwnedEngine(self, party)
+        raise NotImplementedError
 
     def knows(self, party: int) -> tuple[bool, ...]:
         """Which of this process's components hold the value (the others zeros) in a share of Owned(party)."""

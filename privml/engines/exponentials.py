@@ -12,6 +12,6 @@ from privml.formats import FixedPoint
 def exp_negative_function(form: str, source: FixedPoint, target: FixedPoint) -> str:
     """The name of the function of ``form`` (``privml.context.EXPONENTIALS``), or where these formats have no such
     form of the cheapest. It depends on formats alone, so that every engine and a cost's prediction take the same."""
-    from privml import _core
+    import privml._core as _core
 
     return _core.fixmath.exp_negative_function(form, source.bits, source.scale, target.bits, target.scale)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions with an addition formula, written in numpy: F(u + b) = sum of f_i(u) (c_i + g_i(b)).
 
-The two-party engine makes a protocol of such a formula (``csrc/twopc/addition_formula.h``; docs/fixed-point-math.md):
-each party computes f_i and g_i of its own share alone. The plain engine computes F(x + 0).
+The two-party engine makes a protocol of such a formula (``csrc/twopc/product/addition_formula.h``,
+docs/fixed-point-math.md): each party computes f_i and g_i of its own share alone. The plain engine computes F(x + 0).
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -15,11 +14,12 @@ import torch
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
+from privml.engines.owned import SharedEngine
 from privml.engines.party_threads import PartyThreads
 from privml.formats import FixedPoint, Float, Integer
 
 
-class JointEngine(Engine):
+class JointEngine(SharedEngine):
     """The engines of all parties as one: a share is the concatenation of the parties' shares.
 
     ``engines`` holds one engine per rank, with equally many components and a close(). Local operations run on the
@@ -329,43 +329,3 @@ def joined(parties: int, party: Callable[[int], Engine], close: Callable[[], Non
         workers.close()
         raise
     return JointEngine(engines, workers)
-
-
-def create(
-    ot: str = "softspoken",
-    k: int = 4,
-    security: str = "semi_honest",
-    delay_ms: float = 0.0,
-    bandwidth_mbps: float = 0.0,
-    deadline: float = 60.0,
-    threads: int = 1,
-    refill: str = "none",
-    test_seed: int | None = None,
-) -> JointEngine:
-    """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
-
-    ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
-    a party waits for the other, in seconds; ``threads`` is the number of lanes, each with a channel of its own;
-    ``refill``: see ``OtChoice``; ``test_seed`` makes all randomness deterministic (tests only).
-    """
-    from privml import _core
-    from privml.engines.correlations import OtChoice
-    from privml.engines.twopc import checked_threads, connected, connections
-
-    choice = OtChoice(ot, k, security, refill)
-    if ot == "ideal" and test_seed is None:
-        test_seed = secrets.randbits(64)
-    pairs = [_core.memory_pair(delay_ms, bandwidth_mbps) for _ in range(connections(choice, checked_threads(threads)))]
-
-    def close() -> None:
-        for pair in pairs:
-            for channel in pair:
-                channel.close()
-
-    def party(rank: int) -> Engine:
-        mine = [pair[rank] for pair in pairs]
-        for channel in mine:
-            channel.set_deadline(deadline)
-        return connected(mine, rank, choice, threads, test_seed)
-
-    return joined(2, party, close)

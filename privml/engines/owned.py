@@ -13,7 +13,7 @@ import torch
 
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.engines.shape_tensor import ShapeTensor
 from privml.formats import FixedPoint, Float, Integer
 
@@ -217,3 +217,10 @@ class OwnedEngine(Engine):
             result = function(*((c,) for c in parts))[0]  # for its dtype
             results.append(result if known else torch.zeros_like(result))
         return tuple(results)
+
+
+class SharedEngine(Engine):
+    """An engine whose shares hide values: on those that one party owns, that party computes in clear."""
+
+    def owned(self, party: int) -> Engine:
+        return OwnedEngine(self, party)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.engines.base import Engine
 from privml.engines.shares import Share
 

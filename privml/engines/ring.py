@@ -19,7 +19,7 @@ from privml.engines.shape_tensor import ShapeTensor
 
 def _linear() -> Any:
     """The compiled products; everything else here does without."""
-    from privml import _core
+    import privml._core as _core
 
     return _core.linear
 

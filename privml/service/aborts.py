@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from privml import _core
+import privml._core as _core
 from privml.errors import (
     ConfigError,
     CorruptFile,

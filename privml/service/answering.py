@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER
@@ -113,7 +113,7 @@ def answer(
         settled.append(grant(channel, service, limits.room(1)))
         return settled[0].open
 
-    counted = service.aborts.counted(channel) if service.settings.active else nullcontext()
+    counted = service.aborts.counted(channel) if service.settings.backend.actively_secure else nullcontext()
     with counted, opener(agree=agree) as session:
         turn, terms = 1, settled[0]
         while True:
@@ -128,10 +128,10 @@ def answer(
                     limits.making()
                     make_ahead(session, terms.next_stock)
             except PeerDisconnected:
-                if service.settings.active and not limits.leaving:  # it may have seen an attempt fail
+                if service.settings.backend.actively_secure and not limits.leaving:  # it may have seen an attempt fail
                     raise
                 return "the client left"
-            with aside(link.channels[:2] if service.settings.dealt else link.channels[:1]):
+            with aside(link.channels[:2] if service.settings.backend.dealt else link.channels[:1]):
                 idle = limits.idle
                 if not _asks_again(channel, idle):
                     late = time.monotonic() - done >= idle

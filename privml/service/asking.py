@@ -12,7 +12,7 @@ from queue import SimpleQueue
 
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
 from privml.errors import PeerDisconnected
 from privml.program import INPUT_OWNER
@@ -195,7 +195,7 @@ class Conversation:
 
     def _ask_again(self, session: Session, held: AnyTerms, request: _Request) -> AnyTerms:
         channels = self._link.channels
-        with aside(channels[:2] if self._service.settings.dealt else channels[:1]):
+        with aside(channels[:2] if self._service.settings.backend.dealt else channels[:1]):
             try:
                 channels[0].write(AGAIN)
                 terms = ask(channels[0], self._service, request.shapes, self._ahead, held)

@@ -12,19 +12,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from privml.engines.active import meter
+from privml.engines.active.backend import meter
 from privml.engines.correlations import OtChoice
 from privml.program import INPUT_OWNER, Program
-from privml.service.choose_ot import (
-    DEGREES,
-    SETUP_SECONDS,
-    SOFTSPOKEN_NANOSECONDS,
-    Forecast,
-    LinkProfile,
-    Shapes,
-    choice_among,
-)
+from privml.service.choose_ot import DEGREES, SETUP_SECONDS, SOFTSPOKEN_NANOSECONDS, Forecast, Shapes, choice_among
 from privml.session.ledger import Snapshot
+from privml.spec import LinkProfile
 
 MALICIOUS = "malicious"
 # Nanoseconds per transfer, as in choose_ot.

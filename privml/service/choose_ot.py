@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc import meter
+from privml.engines.twopc.backend import meter
 from privml.errors import ConfigError, ProtocolError
 from privml.program import Program
 from privml.session.ledger import PhaseCount, Snapshot
+from privml.spec import LinkProfile
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -34,29 +35,6 @@ SOFTSPOKEN_NANOSECONDS = {
 }
 SILENT_NANOSECONDS = {"semi_honest": 12.1}
 SETUP_SECONDS = {"softspoken": 0.031, "silent": 0.046}
-# What a link of unlimited bandwidth still does: bytes pass through memory and sockets.
-LOOPBACK_MBPS = 20_000.0
-
-
-@dataclass(frozen=True, slots=True)
-class LinkProfile:
-    """One-way delay in milliseconds and bandwidth in Mbit/s (0: unlimited), each direction."""
-
-    delay_ms: float = 0.0
-    bandwidth_mbps: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not (0 <= self.delay_ms < float("inf") and 0 <= self.bandwidth_mbps < float("inf")):
-            raise ConfigError(f"a link needs a delay and a bandwidth of at least 0, got {self}")
-
-    def seconds(self, cost: PhaseCount) -> float:
-        """How long messages of this depth and these bytes take."""
-        bits_per_second = (self.bandwidth_mbps or LOOPBACK_MBPS) * 1e6
-        return cost.depth * self.delay_ms / 1000 + max(cost.sent, cost.received) * 8 / bits_per_second
-
-    def __str__(self) -> str:
-        speed = f"{self.bandwidth_mbps:g} Mbit/s" if self.bandwidth_mbps else "unlimited bandwidth"
-        return f"{speed}, {self.delay_ms:g} ms one way"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from privml.service.inputs import checked_input
 from privml.service.progress import Progress
 from privml.service.request import Service
 from privml.service.serve import settings_of
-from privml.session.connect import following, reach, reaching, reaching_dealer, refuse_insecure
+from privml.session.connections import following, reach, reaching, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, dialling, refuse_open
 from privml.session.lanes import Link
@@ -167,12 +167,12 @@ class Client:
         kept, self._conversation = self._conversation, None
         if kept is not None:
             kept.close()
-            self._failures += kept.failed and self._service.settings.active
+            self._failures += kept.failed and self._service.settings.backend.actively_secure
             kept.tell()
 
     def _require_trust(self, server: str) -> None:
         """See ``privml.service.aborts``: each session is an attempt for a dishonest server as it is for a client."""
-        ring = self._service.settings.ring
+        ring = getattr(self._service.settings.spec.engine, "ring", None)
         if ring is not None and self._failures >= LIMITS[ring]:
             raise IdentityError(
                 f"{server}: {self._failures} sessions with it failed a check or broke off, so this client opens none"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.engines.correlations import DEFAULT_OT
 from privml.errors import PrivmlError, ProtocolError
 from privml.program import Program
@@ -20,7 +20,7 @@ from privml.service.host import Host
 from privml.service.serve import settings_of
 from privml.service.server import phases_of
 from privml.service.stopping import Stop
-from privml.session.connect import listening, refuse_insecure
+from privml.session.connections import listening, refuse_insecure
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, hear_hello
 from privml.session.identity import Tls, link_to, refuse_open

@@ -11,7 +11,7 @@ from privml.errors import InvalidInput, PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER, Program
 from privml.service.query_limit import LARGEST_QUERY, QueryLimit
 from privml.service.request import Shape, checked_shapes
-from privml.session.agreement import Words, agree
+from privml.session.agreement import Fields, agree
 from privml.session.deal import open_dealer, set_patience
 from privml.session.dealer import Gathering
 from privml.session.handshake import DEALER
@@ -54,7 +54,7 @@ def deal_session(
     queries it may be ``idle`` for so many seconds; ``limit``: how large a query it takes on."""
     start, queries, told = time.monotonic(), 0, []
 
-    def check(words: Words) -> None:
+    def check(words: Fields) -> None:
         checked_shapes(words, program, limit)
         told.append(words)
 
@@ -70,12 +70,12 @@ def deal_session(
     return Dealt(shapes, seconds, session.ledger.frozen(), queries)
 
 
-def _next(gathering: Gathering, program: Program, limit: QueryLimit, idle: float, deadline: float) -> list[Words]:
+def _next(gathering: Gathering, program: Program, limit: QueryLimit, idle: float, deadline: float) -> list[Fields]:
     """What both parties say about their next query; nothing when they have none."""
-    told: list[Words] = []
+    told: list[Fields] = []
     refused: list[InvalidInput] = []
 
-    def hear(words: Words) -> tuple[None, Words]:
+    def hear(words: Fields) -> tuple[None, Fields]:
         if refused:
             raise refused[0]
         checked_shapes(words, program, limit)

@@ -98,7 +98,7 @@ def examine_identity(tls: Tls) -> list[Finding]:
 
 def _core() -> Iterator[Finding]:
     try:
-        from privml import _core
+        import privml._core as _core
 
         second = _core.memory_pair()
         second[0].write(b"x")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.errors import PeerDisconnected
 
 # A connection that does not say what it wants within this time is no client.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.errors import ConfigError, PrivmlError, ProtocolError, ServiceBusy
 from privml.program import INPUT_OWNER, Program
 from privml.service.cluster import Cluster, Start
@@ -24,7 +24,7 @@ from privml.service.monitor import Monitor
 from privml.service.server import Client
 from privml.service.stopping import Stop
 from privml.session.address import parse_address
-from privml.session.connect import listening
+from privml.session.connections import listening
 from privml.session.handshake import MAGIC, answer_busy, answer_moved, hear_hello
 from privml.session.identity import Tls, link_to, refuse_open
 from privml.session.lanes import Link, session_token

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic
 
-from privml import _core
+import privml._core as _core
 from privml.errors import PeerDisconnected, SecurityAbort, ServiceBusy
 from privml.service.dispatcher import Capacity, Dispatcher, Guest
 from privml.service.door import Door

@@ -11,17 +11,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.engines.interface import Kind
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
 from privml.service.choose_active_ot import active_forecasts, named_active_choice
-from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
-from privml.session.active_preprocessing import fill, kinds_of
+from privml.service.choose_ot import forecasts, named_choice, naming, reason
+from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
 from privml.session.callers import first_caller
-from privml.session.connect import listening, reach, refuse_insecure
+from privml.session.connections import listening, reach, refuse_insecure
 from privml.session.handshake import Greeting
 from privml.session.identity import Tls, dialling, link_to, refuse_open
 from privml.session.joint_writer import JointWriter
@@ -31,14 +32,15 @@ from privml.session.session import (
     EngineOpener,
     Settings,
     WaitCallback,
-    active_engine,
     interruptible,
     load_torch,
-    make_engine,
     open_session,
+    opener_of,
 )
+from privml.spec import LinkProfile, SessionSpec
+from privml.spec import engine as engine_settings
 from privml.store.key import default_key_file
-from privml.store.layout import Header, Kind, transfers
+from privml.store.layout import Header
 from privml.store.writer import StoreWriter, bytes_needed, check_space
 
 SERVER, CLIENT = 0, 1
@@ -93,7 +95,8 @@ class Order:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """What is made of a query."""
-        return transfers(*self.correlations.directions) if self.ring is None else kinds_of(self.demand, self.ring)
+        spec = self.spec
+        return spec.backend.store_kinds(self.program, self.program.shapes(self.batch), spec)
 
     @property
     def correlations(self) -> Correlations:
@@ -105,12 +108,13 @@ class Order:
         return self.program.demand(*self.program.shapes(self.batch), ring=self.ring or 0, truncation=self.truncation)
 
     @property
+    def spec(self) -> SessionSpec:
+        own = {} if self.ring is None else {"ring": self.ring, "truncation": self.truncation}
+        return SessionSpec(engine_settings(self.engine, **own), self.ot, self.program.numerics, self.threads)
+
+    @property
     def settings(self) -> Settings:
-        program, active = self.program, self.ring is not None
-        return Settings(
-            self.engine, self.ot, program.hash, program.formats_hash, program.numerics,
-            self.threads if active else 1, truncation=self.truncation if active else "auto", ring=self.ring,
-        )  # fmt: skip
+        return Settings(replace(self.spec, threads=1), self.program.hash, self.program.formats_hash)
 
 
 def preprocess(
@@ -171,7 +175,7 @@ def _make(
     def settle(channel: _core.Channel) -> EngineOpener:
         settled.append(_agree_on(channel, rank, order))
         ot = settled[0][1].ot
-        return partial(make_engine, ot, 1) if order.ring is None else partial(active_engine, replace(settings, ot=ot))
+        return opener_of(replace(settings, spec=replace(settings.spec, ot=ot)))
 
     with open_session(
         channel, rank, settings, role=ROLE, deadline=deadline, agree=settle, link=link, greeting=greeting

@@ -9,21 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
 from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc import TwoPartyEngine
+from privml.engines.twopc.backend import connected
+from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.aborts import Aborts
 from privml.service.choose_active_ot import active_forecasts, named_active_choice
-from privml.service.choose_ot import LinkProfile, forecasts, named_choice, naming, reason
+from privml.service.choose_ot import forecasts, named_choice, naming, reason
 from privml.service.query_limit import LARGEST_QUERY, QueryLimit
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, attest, hear
 from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
-from privml.session.session import Settings, active_engine, dealt_engine, make_engine, tell_dealer
+from privml.session.session import Settings, opener_of, tell_dealer
+from privml.spec import LinkProfile
 
 # Seconds; more than any server waits for a next query.
 LONGEST_IDLE = 1e9
@@ -78,7 +80,7 @@ class Terms:
         """See ``open_session``."""
         threads = len(self.correlations.lanes)
         if self.allotment is None or self.preprocessing is None:
-            return make_engine(self.ot, threads, channels, rank, test_seed)
+            return connected(channels, rank, self.ot, threads, test_seed)
         return self.preprocessing.open(channels[:threads], rank, self.allotment, self.correlations)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
@@ -118,7 +120,7 @@ class DealtTerms:
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        return dealt_engine(self.settings, inputs_of(self.shapes), channels, rank, test_seed)
+        return opener_of(self.settings, inputs_of(self.shapes))(channels, rank, test_seed)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
@@ -158,8 +160,8 @@ class ActiveTerms:
         """See ``open_session``."""
         settings, store = self.service.settings, self.service.preprocessing
         if self.allotment is None or not isinstance(store, ActivePreprocessing):
-            return active_engine(replace(settings, ot=self.ot), channels, rank, test_seed)
-        return store.open(channels[0], rank, self.allotment, settings.truncation)
+            return opener_of(replace(settings, spec=replace(settings.spec, ot=self.ot)))(channels, rank, test_seed)
+        return store.open(channels[0], rank, self.allotment, settings.spec.engine.truncation)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
@@ -195,8 +197,9 @@ def ask(
     room, shapes = _room_of(verdict, ahead), tuple(shapes)
     _refuse_shortage(service, shapes, allotment, store)
     choice = None
-    if held is None and allotment is None and not settings.dealt and not settings.ot.decided:
-        choice = named_active_choice(verdict) if settings.active else named_choice(verdict, settings.ot.security)
+    if held is None and allotment is None and not settings.backend.dealt and not settings.spec.ot.decided:
+        active = settings.backend.actively_secure
+        choice = named_active_choice(verdict) if active else named_choice(verdict, settings.spec.ot.security)
     return _terms(service, shapes, room, held, allotment, choice)
 
 
@@ -207,19 +210,20 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
     store, settings = _store_for(service, held), service.settings
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        if service.settings.ring is not None:
-            service.aborts.require_trust(channel.peer_name, service.settings.ring)
+        if service.settings.backend.actively_secure:
+            service.aborts.require_trust(channel.peer_name, service.settings.spec.engine.ring)
         shapes = checked_shapes(theirs, service.program, service.limit)
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
         ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
         # A small ring tolerates few failed sessions, and a client may leave while something is made ahead.
-        waits = not settings.dealt and settings.ring != 32
+        small = settings.backend.actively_secure and settings.spec.engine.ring == 32
+        waits = not settings.backend.dealt and not small
         given = replace(room, ahead=ahead and allotment is None and waits)
-        if settings.active and allotment is not None:
+        if settings.backend.actively_secure and allotment is not None:
             given = replace(given, queries=0)
         words = given.words() | ({} if store is None else {"start": allotment and list(allotment.start)})
         short = store is not None and allotment is None and store.when_empty == "refuse"
-        if settings.dealt or held is not None or allotment is not None or settings.ot.decided or short:
+        if settings.backend.dealt or held is not None or allotment is not None or settings.spec.ot.decided or short:
             return (shapes, given, allotment), words
         choice = _chosen(service, shapes)
         return (shapes, given, None, choice), {**words, **naming(*choice)}
@@ -234,17 +238,18 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
 def _chosen(service: Service, shapes: tuple[Shape, ...]) -> tuple[OtChoice, str]:
     """The transfers that ot=auto takes, and why."""
     program, settings, link = service.program, service.settings, service.link
-    if settings.active:
-        ranked = active_forecasts(program, shapes, settings.ring or 0, settings.truncation, link)
+    if settings.backend.actively_secure:
+        own = settings.spec.engine
+        ranked = active_forecasts(program, shapes, own.ring, own.truncation, link)
     else:
-        ranked = forecasts(program, shapes, settings.ot.security, link, settings.threads)
+        ranked = forecasts(program, shapes, settings.spec.ot.security, link, settings.spec.threads)
     return ranked[0].ot, reason(ranked, link)
 
 
 def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:
     """What an actively secure query draws, the first one of a session or a further one."""
-    settings = service.settings
-    return service.program.demand(*shapes, ring=settings.ring or 0, truncation=settings.truncation, further=further)
+    spec = service.settings.spec
+    return spec.backend.demand(service.program, shapes, spec, further)
 
 
 def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
@@ -260,9 +265,9 @@ def _stored(service: Service, shapes: Sequence[Shape]) -> Any:
     """What a query on inputs of these shapes takes from the store: Correlations, or the demand of an actively secure
     one."""
     assert service.preprocessing is not None
-    if service.settings.active:
+    if service.settings.backend.actively_secure:
         return demand_of(service, shapes)
-    return service.program.correlations(*shapes, ot=service.preprocessing.ot, threads=service.settings.threads)
+    return service.program.correlations(*shapes, ot=service.preprocessing.ot, threads=service.settings.spec.threads)
 
 
 def _store_for(service: Service, held: AnyTerms | None) -> StoreHalf | None:
@@ -288,19 +293,21 @@ def _terms(
 ) -> AnyTerms:
     """``choice``: what ot=auto has come to, where that was to be chosen."""
     settings, store = service.settings, service.preprocessing
-    if settings.dealt:
+    if settings.backend.dealt:
         return DealtTerms(shapes, settings, room)
-    ot, why = (settings.ot, "") if choice is None else (replace(choice[0], refill=settings.ot.refill), choice[1])
+    ot, why = settings.spec.ot, ""
+    if choice is not None:
+        ot, why = replace(choice[0], refill=ot.refill), choice[1]
     if isinstance(held, (Terms, ActiveTerms)):
-        if held.allotment is not None and (allotment is None or settings.active):
+        if held.allotment is not None and (allotment is None or settings.backend.actively_secure):
             raise Elsewhere
         ot, why = held.ot, held.why
-    if settings.active:
+    if settings.backend.actively_secure:
         room = room if allotment is None else replace(room, queries=0, ahead=False)
         return ActiveTerms(shapes, service, ot, held is None, room, allotment, why)
     half = store if isinstance(store, Preprocessing) else None
     used = ot if allotment is None or half is None else half.ot
-    drawn = service.program.correlations(*shapes, ot=used, threads=settings.threads)
+    drawn = service.program.correlations(*shapes, ot=used, threads=settings.spec.threads)
     return Terms(shapes, used, drawn, allotment, half, why, room)
 
 

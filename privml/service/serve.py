@@ -13,7 +13,6 @@ from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.aborts import Aborts, default_aborts_file
 from privml.service.answering import Answered, Limits
-from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
 from privml.service.events import Events, Watch, text_lines
 from privml.service.host import State
@@ -22,11 +21,13 @@ from privml.service.progress import Progress
 from privml.service.request import Service
 from privml.service.server import Server
 from privml.service.stopping import Stop
-from privml.session.connect import listening, reaching_dealer, refuse_insecure
+from privml.session.connections import listening, reaching_dealer, refuse_insecure
 from privml.session.handshake import DEALER
 from privml.session.identity import Tls, dialling, link_to, refuse_open
 from privml.session.preprocessing import StoreHalf
 from privml.session.session import Settings, load_torch
+from privml.spec import LinkProfile, SessionSpec
+from privml.spec import engine as engine_settings
 
 
 def serve(
@@ -122,7 +123,7 @@ def serve(
 
 def aborts_of(settings: Settings, tls: Tls | None, file: str | Path | None) -> Aborts:
     """Where failed sessions are counted: in memory, which nobody is counted in, where clients have no names."""
-    if settings.active and tls is not None:
+    if settings.backend.actively_secure and tls is not None:
         return Aborts(default_aborts_file() if file is None else Path(file))
     if file is not None:
         raise ConfigError(f"aborts={file} counts actively secure sessions by certificates: it needs ring and tls")
@@ -152,5 +153,7 @@ def settings_of(
     store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
     if ring is not None and dealer is not None:
         raise ConfigError("three parties are not secure against one that deviates: leave out dealer or ring")
-    hashes = program.hash, program.formats_hash
-    return Settings(engine, ot, *hashes, program.numerics, threads, *store, truncation, device, ring)
+    own = {"truncation": (truncation, "auto"), "device": (device, "cpu"), "ring": (ring, None)}
+    chosen = engine_settings(engine, **{name: value for name, (value, neutral) in own.items() if value != neutral})
+    spec = SessionSpec(chosen, ot, program.numerics, threads)
+    return Settings(spec, program.hash, program.formats_hash, *store)

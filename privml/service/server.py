@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
 from privml.errors import PrivmlError, ProtocolError
 from privml.service.answering import Answered, GaveWay, Limits, answer
@@ -145,7 +145,8 @@ class Server(Host[Client]):
     def attend(self, guest: Client) -> None:
         start, opened = time.monotonic(), []
         self.events.tell("started", guest.name, peer=guest.peer, waited=round(start - guest.since, 6))
-        further = self._service.settings.further(0)
+        spec = self._service.settings.spec
+        further = spec.backend.connections(spec, 0) - 1
         if self._join is None and further > 0:
             self._desk.expect(guest.token, further, guest.link.channels[0])
         try:

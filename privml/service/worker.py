@@ -24,12 +24,12 @@ from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.program import Program
 from privml.service.answering import Limits
-from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import Capacity
 from privml.service.events import Event
 from privml.service.serve import serve
 from privml.service.stopping import Stop
 from privml.session.identity import Tls
+from privml.spec import LinkProfile
 
 Message = dict[str, Any]
 Tell = Callable[[Message], None]

@@ -11,38 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from privml import _core
-from privml.engines.active import ActiveEngine, established
+import privml._core as _core
+from privml.engines.active.backend import BACKEND, established, numbers_of
+from privml.engines.active.engine import ActiveEngine
 from privml.engines.correlations import OtChoice
-from privml.engines.demands import Item, items_of
 from privml.errors import CorruptFile, ProtocolError
 from privml.session.joint_writer import JointWriter
 from privml.session.ledger import Snapshot
 from privml.session.preprocessing import ELSEWHERE, Allotment, StoreHalf
-from privml.store.layout import Kind
 
-# The kind that is this party's part of the key; the first one, for the session begins with it.
-KEY = "key"
 # (done, total, label)
 Progress = Callable[[int, int, str], None]
-
-
-def numbers_of(demand: Mapping[str, Any]) -> dict[str, int]:
-    """Of each kind that is drawn, how many; the names are those of ``_core.seal_active``."""
-    return {_name(item): count for item, count in items_of(demand).items()}
-
-
-def _name(item: Item) -> str:
-    if item.part is None:
-        return item.kind
-    return f"{item.kind} {'x'.join(map(str, item.part)) if isinstance(item.part, tuple) else item.part}"
-
-
-def kinds_of(demand: Mapping[str, Any], ring: int) -> tuple[Kind, ...]:
-    """The kinds of a store of queries that draw ``demand``."""
-    drawn = sorted(numbers_of(demand).items())
-    key = Kind(KEY, 1, _core.active_bytes(ring, KEY))
-    return key, *(Kind(name, count, _core.active_bytes(ring, name)) for name, count in drawn)
 
 
 def fill(
@@ -76,7 +55,7 @@ def fill(
 class ActivePreprocessing(StoreHalf):
     """A half of a store for the engine ``active``."""
 
-    engine = "active"
+    engine = BACKEND.name
 
     def allot(self, theirs: dict[str, Any], wanted: Mapping[str, Any]) -> Allotment | None:
         place = self._near(theirs.get("position"), self.store.header.per_query)

@@ -19,12 +19,12 @@ _PATH = re.compile(r"(?:/[^/\s:'\"]+)+")
 # What a refusal of the peer means here too; any other one is that of an input.
 _SHARED_TROUBLES = {StoreError.__name__: StoreError}
 Result = TypeVar("Result")
-Words = dict[str, Any]
+Fields = dict[str, Any]
 
 
 def agree(
-    channel: ByteChannel, ours: Words, check: Callable[[Words], tuple[Result, Words]], refusal: str
-) -> tuple[Result, Words]:
+    channel: ByteChannel, ours: Fields, check: Callable[[Fields], tuple[Result, Fields]], refusal: str
+) -> tuple[Result, Fields]:
     """Exchanges ``ours`` for the peer's words. ``check`` makes a result and further words of those; returned are the
     result and the peer's further words.
 
@@ -60,23 +60,23 @@ def hear(channel: ByteChannel, refusal: str) -> None:
     _expect_accepted(_receive(channel), refusal)
 
 
-def _refusal(error: PrivmlError) -> Words:
+def _refusal(error: PrivmlError) -> Fields:
     reason = _PATH.sub(lambda path: path[0].rsplit("/", 1)[1], str(error))  # where files lie here is nobody's business
     return {"accepted": False, "error": type(error).__name__, "reason": reason[:500]}
 
 
-def _expect_accepted(verdict: Words, refusal: str) -> None:
+def _expect_accepted(verdict: Fields, refusal: str) -> None:
     if verdict.get("accepted") is not True:
         kind = _SHARED_TROUBLES.get(str(verdict.get("error")), InvalidInput)
         raise kind(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
 
 
-def _exchange(channel: ByteChannel, message: Words) -> Words:
+def _exchange(channel: ByteChannel, message: Fields) -> Fields:
     _send(channel, message)
     return _receive(channel)
 
 
-def _send(channel: ByteChannel, message: Words) -> None:
+def _send(channel: ByteChannel, message: Fields) -> None:
     body = json.dumps(message, separators=(",", ":")).encode()
     if len(body) > LENGTH_LIMIT:
         raise InvalidInput("the inputs have too many dimensions")
@@ -84,7 +84,7 @@ def _send(channel: ByteChannel, message: Words) -> None:
     channel.flush()
 
 
-def _receive(channel: ByteChannel) -> Words:
+def _receive(channel: ByteChannel) -> Fields:
     length = int.from_bytes(channel.read(4), "little")
     if length > LENGTH_LIMIT:
         raise ProtocolError(f"the peer announces {length} bytes, at most {LENGTH_LIMIT} are allowed")

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.errors import HandshakeMismatch, PeerDisconnected, PrivmlError
 from privml.session.cutoff import ending_within
 from privml.session.handshake import Greeting, Hello, hear_hello

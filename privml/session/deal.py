@@ -6,13 +6,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
-from privml.engines.threepc import established
-from privml.engines.threepc.device import kernels_for
 from privml.errors import InvalidInput, PeerDisconnected, ProtocolError
-from privml.session.agreement import Words, agree
-from privml.session.connect import accept
+from privml.session.agreement import Fields, agree
+from privml.session.connections import accept
 from privml.session.cutoff import ending_within
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
@@ -27,7 +25,7 @@ _PATIENCE = 5
 def open_dealer(
     gathering: Gathering,
     settings: Settings,
-    check: Callable[[Words], None],
+    check: Callable[[Fields], None],
     *,
     deadline: float = 60.0,
     test_seed: int | None = None,
@@ -39,10 +37,10 @@ def open_dealer(
     Raises HandshakeMismatch, ProtocolError (also when the two say different things), PeerDisconnected; all
     channels are closed then.
     """
-    told: list[Words] = []
+    told: list[Fields] = []
     refused: list[InvalidInput] = []
 
-    def hear(words: Words) -> tuple[None, Words]:
+    def hear(words: Fields) -> tuple[None, Fields]:
         if refused:
             raise refused[0]
         check(words)
@@ -64,14 +62,15 @@ def open_dealer(
                 refused.append(error)
         if refused:
             raise refused[0]
-        ends = {rank: channels[rank, 0] for rank in range(DEALER)}
-        engine = established(ends, channels[0, 1], DEALER, settings.truncation, test_seed, kernels_for(settings.device))
+        ends = [channels[rank, 0] for rank in range(DEALER)]
+        spec = settings.spec
+        engine = spec.backend.open([*ends, channels[0, 1]], DEALER, spec, test_seed)
         set_patience(gathering, deadline)
     except BaseException:
         gathering.close()
         raise
     common = public_seed(gathering.token) if test_seed is None else test_seed
-    return session_on(engine, settings, common, list(ends.values()))
+    return session_on(engine, spec.numerics, common, ends)
 
 
 def set_patience(gathering: Gathering, deadline: float) -> None:
@@ -102,7 +101,7 @@ def gather(
         lobby.close()
 
 
-def nothing_told(words: Words) -> None:
+def nothing_told(words: Fields) -> None:
     """Where the parties have nothing to tell the dealer."""
     if words:
         raise ProtocolError("the parties want something else of the dealer than this program")

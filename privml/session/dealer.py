@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from privml import _core
+import privml._core as _core
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError
 from privml.session.cutoff import ending_within
 from privml.session.identity import Tls, expect_same_party, refuse_other_name, refuse_shared_names

@@ -17,7 +17,7 @@ import secrets
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
-from privml import _core
+import privml._core as _core
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
 from privml.session.address import parse_address
 

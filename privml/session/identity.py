@@ -11,7 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.errors import ConfigError, IdentityError
 from privml.session.address import parse_address
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from privml import _core
+import privml._core as _core
 from privml.errors import PeerDisconnected, ProtocolError
 from privml.session.lanes import (
     JOINED,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError
 from privml.session.cutoff import ending_within
 from privml.session.handshake import Hello

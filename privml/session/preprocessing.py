@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from privml import _core
+import privml._core as _core
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc import TwoPartyEngine
+from privml.engines.twopc.backend import BACKEND
+from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import ConfigError, CorruptFile, ProtocolError, StoreError
 from privml.store.files import Position, offset_context
 from privml.store.key import default_key_file
@@ -152,7 +153,7 @@ class StoreHalf:
 class Preprocessing(StoreHalf):
     """A half of a store of transfers, for the engine ``twopc``."""
 
-    engine = "twopc"
+    engine = BACKEND.name
 
     def allot(self, theirs: dict[str, Any], wanted: Correlations) -> Allotment | None:
         place = self._near(theirs.get("position"), wanted.directions)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from privml import _core
+import privml._core as _core
 from privml.context import Session
 from privml.session.ledger import Ledger, Snapshot
 

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from privml import _core
+import privml._core as _core
 from privml.errors import CorruptFile
 from privml.store.layout import MAGIC, Header, parse_header
 

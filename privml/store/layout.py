@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from privml.engines.interface import Kind
 from privml.errors import CorruptFile
 
 FORMAT = 2
@@ -24,20 +25,6 @@ LARGEST_CHUNK = 1 << 18
 LARGEST_COUNT = 1 << 48
 LARGEST_BYTES = 1 << 36
 MOST_KINDS = 128
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """``name``; ``count``: how many of them one query draws; ``bytes``: of one of them."""
-
-    name: str
-    count: int
-    bytes: int = BLOCK_BYTES
-
-
-def transfers(from0: int, from1: int) -> tuple[Kind, ...]:
-    """Both directions of transfers, named by the sender's rank."""
-    return Kind("from 0", from0), Kind("from 1", from1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +45,7 @@ class Header:
     batch: int
     queries: int
     kinds: tuple[Kind, ...]
-    engine: str = "twopc"
+    engine: str
     ring: int = 0
     format: int = FORMAT
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from privml import _core
+import privml._core as _core
 from privml.errors import ConfigError, CorruptFile, StoreError
 from privml.store import files
 from privml.store.durable import FolderLock, replace, sync_folder

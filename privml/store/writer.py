@@ -9,7 +9,7 @@ import shutil
 from dataclasses import replace as with_fields
 from pathlib import Path
 
-from privml import _core
+import privml._core as _core
 from privml.errors import ConfigError, StoreError
 from privml.store import files
 from privml.store.durable import FOLDER_MODE, FolderLock, replace, sync_folder, write_new, writing

@@ -7,14 +7,14 @@ from collections import defaultdict
 
 import torch
 
-import privml.ops  # noqa: F401 - fills the table
+import privml.ops.rules  # noqa: F401 - fills the table
 from privml import dispatch
-from privml.engines.active import ActiveEngine
+from privml.engines.active.engine import ActiveEngine
 from privml.engines.base import Engine
 from privml.engines.catalogue import FORMS, FUNCTIONS
-from privml.engines.plain import PlainEngine
-from privml.engines.threepc import ThreePartyEngine
-from privml.engines.twopc import TwoPartyEngine
+from privml.engines.plain.engine import PlainEngine
+from privml.engines.threepc.engine import ThreePartyEngine
+from privml.engines.twopc.engine import TwoPartyEngine
 
 ENGINES: dict[str, type[Engine]] = {
     "plain": PlainEngine,

@@ -36,6 +36,12 @@ REFUSED = {
     "truncation beside the engine": ([*SERVE, DEALER, "truncation=exact"], "engine.truncation="),
     "truncation added": ([*QUERY, DEALER, "+truncation=exact"], "engine.truncation="),
     "device beside the engine": ([*DEAL, "device=cuda"], "engine.device="),
+    "workers without a cluster": ([*SERVE, "worker_sessions=2"], "worker_sessions=2 is about a cluster"),
+    "a name of workers without a cluster": ([*SERVE, "advertise=a.example"], "advertise=a.example is about a cluster"),
+    "Ray without a cluster": ([*SERVE, "ray_address=auto"], "ray_address=auto is about a cluster"),
+    "Ray in a local cluster": ([*SERVE, "cluster=local", "ray_address=auto"], "choose cluster=ray"),
+    "an empty store that there is not": ([*SERVE, "when_empty=make"], "when_empty=make is about a store"),
+    "a key of no store": ([*QUERY, "store_key=key"], "store_key=key is about a store"),
     "a link of a server": ([*SERVE, "network.delay_ms=40"], "link.delay_ms"),
     "a link of a server, added": ([*SERVE, "+network.delay_ms=40"], "link.delay_ms"),
     "a network of a server": ([*SERVE, "network=wan"], "network@link"),
@@ -68,6 +74,8 @@ def test_what_does_not_contradict_itself_is_read(capsys, tmp_path, monkeypatch):
         [*SERVE, "engine=threepc", DEALER, "engine.truncation=exact"],
         [*QUERY, "engine=active", "engine.truncation=exact"],
         [*DEAL, "engine.truncation=exact"],
+        [*SERVE, "preprocessing=store", "store_key=key"],
+        [*SERVE, "cluster=local", "worker_sessions=2"],
     ):
         with pytest.raises(SystemExit):
             main(command)

@@ -12,9 +12,11 @@ from serving import ENGINES, serving
 
 import privml
 from privml.conversion import convert
-from privml.engines import active, threepc, twopc
+from privml.engines.active import backend as active
 from privml.engines.correlations import OtChoice
 from privml.engines.shape_tensor import ShapeTensor
+from privml.engines.threepc import backend as threepc
+from privml.engines.twopc import backend as twopc
 from privml.program import Program
 from privml.session.ledger import PHASES, Snapshot
 

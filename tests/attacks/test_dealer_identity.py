@@ -14,15 +14,16 @@ from ports import reserved
 
 import privml
 from privml import _core
-from privml.engines import threepc
+from privml.engines.threepc import backend as threepc
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError, SecurityAbort
-from privml.session.connect import accept, listening, reach, reaching_dealer
+from privml.session.connections import accept, listening, reach, reaching_dealer
 from privml.session.dealer import DEALER_MAGIC
 from privml.session.identity import dialling, link_to
 from privml.session.session import Settings, open_session
+from privml.spec import SessionSpec
 
 SECONDS = 10.0
-SETTINGS = Settings("threepc", truncation="exact")
+SETTINGS = Settings(SessionSpec(privml.engine("threepc", truncation="exact")))
 PROOF_BYTES = 32
 TAG_BYTES = _core.SealedMessages.tag_bytes
 

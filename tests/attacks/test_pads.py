@@ -12,10 +12,12 @@ import torch
 import privml
 from privml import _core
 from privml.context import Session
-from privml.engines import active, threepc, twopc
+from privml.engines.active import backend as active
 from privml.engines.correlations import OtChoice
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import common_region
+from privml.engines.twopc import backend as twopc
 from privml.transcript import Transcript
 
 KEY = bytes(range(32))

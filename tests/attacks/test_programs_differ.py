@@ -45,10 +45,18 @@ print('revealed', privml.reveal(y), privml.reveal(w), privml.reveal(h), privml.r
 """
 
 
-@pytest.mark.parametrize("options", [*ENGINES, pytest.param({"engine": "threepc"}, id="threepc")])
-def test_the_same_program_runs(tmp_path, options):
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(
+    "options",
+    [
+        *ENGINES,
+        pytest.param({"engine": "threepc"}, id="threepc"),
+        pytest.param({"engine": "threepc", "truncation": "exact"}, id="threepc exact"),
+    ],
+)
+def test_the_same_program_runs(tmp_path, options, apart):
     parties = 3 if options.get("engine") == "threepc" else 2
-    for rank, outcome in enumerate(run_programs(tmp_path, *[EVERYTHING] * parties, **options)):
+    for rank, outcome in enumerate(run_programs(tmp_path, *[EVERYTHING] * parties, apart=apart, **options)):
         assert outcome.status == 0, outcome.errors
         assert outcome.said.startswith("revealed tensor([11.,  5.])") and outcome.said.endswith(f"{rank != 1}\n")
 

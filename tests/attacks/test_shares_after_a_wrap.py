@@ -46,6 +46,11 @@ def test_overflowing_queries_have_one_answer_with_a_dealer(name):
     check(name, "threepc", {"like": "threepc"}, {"truncation": "exact"})
 
 
+@pytest.mark.parametrize("name", ["average pool", "division", "square"])
+def test_overflowing_queries_of_a_full_ring_have_one_answer_with_a_dealer(name):
+    check(name, "threepc", {"like": "threepc"}, {"truncation": "exact"}, bits=64)
+
+
 @pytest.mark.parametrize("name", ["average pool", "division"])
 def test_overflowing_queries_have_one_answer_against_an_active_party(name):
     check(name, "active", {"like": "active"}, {"ot": "ideal", "truncation": "exact"})
@@ -84,11 +89,11 @@ def test_inputs_keep_the_bound_of_their_format():
 # Who may write what is known of a value into a format.
 MAKERS = {
     ("ops/ring_formats.py", "proved"): "the proof",
-    ("passes/scales.py", "weight_format"): "weights, which their owner checks as it shares them",
-    ("passes/choose_formats.py", "_annotate"): "inputs, which their owner checks as it shares them",
-    ("passes/choose_formats.py", "_bounded"): "what calibration saw: the ring that a result is reduced to",
+    ("graph/passes/scales.py", "weight_format"): "weights, which their owner checks as it shares them",
+    ("graph/passes/choose_formats.py", "_annotate"): "inputs, which their owner checks as it shares them",
+    ("graph/passes/choose_formats.py", "_bounded"): "what calibration saw: the ring that a result is reduced to",
     ("sharing.py", "share"): "an input's range, which was checked",
-    ("program_body.py", "_decode_format"): "formats of a program file: of inputs and weights, which owners check",
+    ("graph/body.py", "_decode_format"): "formats of a program file: of inputs and weights, which owners check",
     ("checkpoint.py", "_tensors"): "formats of one's own checkpoint",
 }
 # Rules that prove what they say of a result, or of something public, in other ways than from its operands' ranges.
@@ -139,7 +144,7 @@ def makes_knowledge(node):
 def test_formats_get_their_knowledge_from_one_function():
     found = functions_that(makes_knowledge)
     assert ("ops/ring_formats.py", "proved") in found
-    others = {place for place in found if place[0].startswith(("ops/", "passes/", "sharing", "program", "checkpoint"))}
+    others = {place for place in found if place[0].startswith(("ops/", "graph/", "sharing", "program", "checkpoint"))}
     assert others == set(MAKERS), others ^ set(MAKERS)
 
 

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 import privml
 from privml.errors import UnsupportedOperator
-from privml.frontend.torch_export import export
+from privml.graph.export import export
 
 
 class Model(nn.Module):

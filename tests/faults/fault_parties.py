@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import queue
@@ -31,20 +32,23 @@ class Spawner:
             [sys.executable, str(Path(__file__).with_name("spawner.py"))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, cwd=ROOT,
         )  # fmt: skip
-        self._begun: queue.Queue[int] = queue.Queue()
-        self._status: dict[int, int] = {}
+        self._begun: queue.Queue[tuple[int, int]] = queue.Queue()
+        self._running: dict[int, int] = {}  # number of an order by process: the system uses a process's number again
+        self._status: dict[int, int] = {}  # by number of an order
         self._ends = threading.Condition()
         threading.Thread(target=self._listen, daemon=True).start()
         self._begun.get(timeout=PATIENCE)
 
     def _listen(self) -> None:
+        orders = itertools.count()
         for line in self._process.stdout:
             report = json.loads(line)
             if "status" not in report:
-                self._begun.put(report["pid"])
+                self._running[report["pid"]] = order = next(orders)
+                self._begun.put((report["pid"], order))
                 continue
             with self._ends:
-                self._status[report["pid"]] = report["status"]
+                self._status[self._running.pop(report["pid"])] = report["status"]
                 self._ends.notify_all()
 
     def start(self, words: Sequence[str], folder: Path, **order: object) -> Party:
@@ -55,13 +59,14 @@ class Spawner:
         line = json.dumps({"words": [str(word) for word in words], "folder": str(folder), **files, **order})
         self._process.stdin.write(line.encode() + b"\n")
         self._process.stdin.flush()
-        return Party(self, self._begun.get(timeout=PATIENCE), words, files)
+        return Party(self, *self._begun.get(timeout=PATIENCE), words, files)
 
-    def status(self, pid: int, timeout: float) -> int | None:
-        """With which status the process ended (minus the signal's number), None when it did not within ``timeout``."""
+    def status(self, order: int, timeout: float) -> int | None:
+        """With which status the process of an order ended (minus the signal's number), None when it did not within
+        ``timeout``."""
         with self._ends:
-            self._ends.wait_for(lambda: pid in self._status, timeout)
-            return self._status.get(pid)
+            self._ends.wait_for(lambda: order in self._status, timeout)
+            return self._status.get(order)
 
     def close(self) -> None:
         self._process.stdin.close()
@@ -78,8 +83,8 @@ class Spawner:
 class Party:
     """A process; ``status`` is None while it runs."""
 
-    def __init__(self, spawner: Spawner, pid: int, words: Sequence[str], files: dict[str, str]) -> None:
-        self.spawner, self.pid, self.words = spawner, pid, list(words)
+    def __init__(self, spawner: Spawner, pid: int, order: int, words: Sequence[str], files: dict[str, str]) -> None:
+        self.spawner, self.pid, self.order, self.words = spawner, pid, order, list(words)
         self._output, self._errors = Path(files["output"]), Path(files["errors"])
         self._read = 0
 
@@ -123,10 +128,10 @@ class Party:
     # ---- its life
     @property
     def status(self) -> int | None:
-        return self.spawner.status(self.pid, 0)
+        return self.spawner.status(self.order, 0)
 
     def wait(self, timeout: float = PATIENCE) -> int:
-        status = self.spawner.status(self.pid, timeout)
+        status = self.spawner.status(self.order, timeout)
         assert status is not None, f"{self} still runs after {timeout} s: {self.output[-500:]} {self.errors[-500:]}"
         return status
 

@@ -22,10 +22,10 @@ from safetensors.torch import load, save
 import privml
 from privml.checkpoint import load_shares, newest_common, save_shares
 from privml.cli.sources import read_array
-from privml.planning.calibration import Calibration
+from privml.graph.body import digest
+from privml.graph.file import _digest as digest_of_weights
+from privml.measure.calibration import Calibration
 from privml.program import Program
-from privml.program_body import digest
-from privml.program_file import _digest as digest_of_weights
 from privml.service.certificates import describe, issue, make_authority
 from privml.session.identity import Tls
 from privml.store.store import Store

@@ -14,7 +14,7 @@ from fuzz_targets import Target
 from mutation import mutate_bytes, mutate_message
 from onnx import TensorProto, helper, numpy_helper
 
-from privml.frontend.onnx import OnnxModule
+from privml.graph.onnx.module import OnnxModule
 
 
 def model(nodes: list[Any], weights: dict[str, Any] | None = None, shape: Any = (2, 3), opset: int = 21) -> bytes:

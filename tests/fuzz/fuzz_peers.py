@@ -17,13 +17,14 @@ from mutation import dump, mutate_bytes, mutate_json
 
 from privml import _core
 from privml.conversion import convert
-from privml.engines import threepc
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.engine import ThreePartyEngine
 from privml.engines.threepc.links import DEALER, Links
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.randomness import Stream
+from privml.engines.twopc.backend import transfers
 from privml.errors import PeerDisconnected
 from privml.program import Program
 from privml.service.request import Service, ask, grant
@@ -32,7 +33,7 @@ from privml.session.dealer import DEALER_MAGIC, Lobby
 from privml.session.handshake import MAGIC, Hello, _words, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.preprocessing import Preprocessing
-from privml.store.layout import Header, transfers
+from privml.store.layout import Header
 from privml.store.writer import StoreWriter
 
 TOKEN = bytes(range(32))
@@ -126,7 +127,7 @@ def store(user: str) -> Preprocessing:
     """A store for one target, which may use it up."""
     place = workplace("store-" + user)
     header = Header(
-        "ab" * 16, "0" * 32, "0", 0, "softspoken", 4, "semi_honest", program().hash, 1, 3, transfers(200, 100)
+        "ab" * 16, "0" * 32, "0", 0, "softspoken", 4, "semi_honest", program().hash, 1, 3, transfers(200, 100), "twopc"
     )  # fmt: skip
     with StoreWriter(place / "store", header, place / "key") as writer:
         for direction in (0, 1):

@@ -9,12 +9,12 @@ Results equal the plain engine's bit for bit.
 import torch
 
 from privml.engines import ring
-from privml.engines.base import Engine
 from privml.engines.catalogue import FORMS, FUNCTIONS
-from privml.engines.plain import PlainEngine
+from privml.engines.owned import SharedEngine
+from privml.engines.plain.engine import PlainEngine
 
 
-class AdditiveEngine(Engine):
+class AdditiveEngine(SharedEngine):
     name = "additive"
     rank = None
     parties = 2

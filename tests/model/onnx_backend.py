@@ -16,8 +16,9 @@ from onnx import numpy_helper
 
 import privml
 from privml.errors import UnsupportedOperator
-from privml.frontend.onnx import OnnxModule, rules
-from privml.frontend.onnx.table import TABLE
+from privml.graph.onnx import rules
+from privml.graph.onnx.module import OnnxModule
+from privml.graph.onnx.table import TABLE
 
 assert rules
 # Operands that a rule of the conversion itself wants to know, by operator.

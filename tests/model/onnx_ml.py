@@ -6,7 +6,7 @@ import onnxruntime
 import torch
 from onnx import TensorProto, helper
 
-from privml.frontend.onnx import OnnxModule
+from privml.graph.onnx.module import OnnxModule
 
 FLOAT, DOUBLE, INT64, STRING = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.STRING
 POSTS = ["NONE", "LOGISTIC", "SOFTMAX"]

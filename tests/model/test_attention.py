@@ -208,7 +208,7 @@ def test_training_with_cross_entropy(open_session):
 def test_encoder_from_onnx(opset):
     """Attention as exporters write it: one operator from opset 23 on, products and a softmax before."""
     onnx = pytest.importorskip("onnx")
-    from privml.frontend.onnx import OnnxModule
+    from privml.graph.onnx.module import OnnxModule
 
     module, x = network("rotary")
     with warnings.catch_warnings(), torch.no_grad():

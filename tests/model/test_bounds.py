@@ -13,8 +13,8 @@ pytest.importorskip("privml._core", reason="the C++ core is not built; run `make
 from rich.console import Console
 
 from privml.cli.ledgers import layer_table, reliance
-from privml.engines.twopc import meter
-from privml.passes.cost import predict
+from privml.engines.twopc.backend import meter
+from privml.graph.passes.cost import predict
 
 
 @pytest.fixture(scope="module")

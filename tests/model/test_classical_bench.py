@@ -6,9 +6,9 @@ import pytest
 import torch
 from omegaconf import OmegaConf
 
-from privml.bench import classical
 from privml.cli import classical as command
 from privml.cli.paths import config_directory
+from privml.measure import classical
 from privml.session.ledger import PHASES
 
 SUITE = OmegaConf.to_container(OmegaConf.load(config_directory() / "suite" / "classical.yaml"))

@@ -13,8 +13,8 @@ import privml
 from models.lenet.model import LeNet
 from models.motions.model import Motions
 from privml.context import Numerics, Session
-from privml.engines import twopc
-from privml.engines.threepc import meter as meter_of_three
+from privml.engines.threepc.backend import meter as meter_of_three
+from privml.engines.twopc import backend as twopc
 from privml.session.ledger import Ledger, Snapshot
 
 RATE, MOMENTUM = 0.125, 0.9

@@ -13,8 +13,10 @@ import torch
 import models
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.evaluation import answers, cards, charts, families, markdown, measure, page, records, views, words
 from privml.formats import FixedPoint, Float, Integer
+from privml.measure import answers, cards, charts, families, markdown, page, views, words
+from privml.measure import zoo as measure
+from privml.measure import zoo_records as records
 
 LAN = {"name": "lan", "delay_ms": 0.4, "bandwidth_mbps": 3000}
 LOOPBACK = {"name": "loopback", "delay_ms": 0, "bandwidth_mbps": 0}

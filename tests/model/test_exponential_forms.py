@@ -10,8 +10,9 @@ from privml.context import EXPONENTIALS, Numerics
 from privml.engines.exponentials import exp_negative_function
 from privml.errors import ConfigError, CorruptFile
 from privml.formats import FixedPoint
-from privml.program_body import graph_of
+from privml.graph.body import graph_of
 from privml.session.session import Settings
+from privml.spec import SessionSpec
 
 X = torch.randn(6, 30, generator=torch.Generator().manual_seed(3)) * 3
 
@@ -42,7 +43,7 @@ def test_auto_takes_the_cheapest_form_whose_results_are_certain():
 
 
 def bytes_of(exp: str) -> int:
-    from privml.engines import twopc
+    from privml.engines.twopc import backend as twopc
 
     with privml.Session(twopc.meter(), Numerics(32, 12, exp=exp)) as session, torch.no_grad():
         torch.softmax(privml.share(X, 0) + privml.share(X, 1), -1)
@@ -68,7 +69,10 @@ def test_a_program_and_a_hello_say_which_form():
     programs = [privml.convert(torch.nn.Softmax(-1), calibration=X, numerics={"exp": exp}) for exp in ("auto", "table")]
     assert [program.numerics.exp for program in programs] == ["auto", "table"]
     assert programs[0].formats_hash != programs[1].formats_hash
-    hellos = [Settings(numerics=Numerics(32, 12, exp=exp)).hello(0, "party").numerics for exp in ("auto", "table")]
+    hellos = [
+        Settings(SessionSpec(numerics=Numerics(32, 12, exp=exp))).hello(0, "party").numerics
+        for exp in ("auto", "table")
+    ]
     assert hellos[0] != hellos[1] and "exp=table" in hellos[1]
     body = dict(programs[0].body)
     body["numerics"] = {**body["numerics"], "exp": "taylor"}

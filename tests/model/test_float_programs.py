@@ -9,6 +9,7 @@ from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float
 from privml.session.session import Settings
+from privml.spec import SessionSpec
 
 
 class Net(torch.nn.Module):
@@ -111,7 +112,7 @@ def test_wrong_names_are_refused(model, data):
 
 def test_parties_with_other_floats_disagree():
     described = [
-        Settings(numerics=privml.context.Numerics(floating=fmt, dot=dot)).hello(0, "party").numerics
+        Settings(SessionSpec(numerics=privml.context.Numerics(floating=fmt, dot=dot))).hello(0, "party").numerics
         for fmt in (None, Float(), Float(8, 7))
         for dot in ("fused", "exact")
     ]

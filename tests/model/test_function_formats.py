@@ -7,7 +7,7 @@ import torch
 import privml
 from privml.engines.catalogue import FORMS, FUNCTIONS
 from privml.engines.exponentials import exp_negative_function
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.formats import FixedPoint
 from privml.ops.fixed import evaluate, target_of
 
@@ -66,3 +66,14 @@ def test_targets_are_formats_of_the_library(size, wanted):
     assert 8 <= target.bits <= 32 and 0 <= target.scale <= target.bits - 2 and target.scale <= max(wanted[1], 6)
     if size is not None and size <= 12 and wanted[1] <= 16:
         assert target.scale == wanted[1] and target.bits - 1 - target.scale >= size
+
+
+@pytest.mark.parametrize("bits, scale", [(13, 12), (17, 16), (32, 31)])
+@pytest.mark.parametrize("engine", ["plain", "twopc"])
+def test_functions_of_values_known_to_be_small(engine, bits, scale):
+    """Calibration gives such values formats without a bit for ones, which the functions do not take."""
+    x = torch.linspace(-0.9, 0.9, 7)
+    with privml.local(engine, **({} if engine == "plain" else {"ot": "ideal"})):
+        small = privml.share(x, 0, FixedPoint(bits, scale))
+        for function in (torch.sigmoid, torch.tanh, torch.nn.functional.gelu):
+            assert (privml.reveal(function(small)) - function(x)).abs().max() < 2.0**-9, function

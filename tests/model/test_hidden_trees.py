@@ -8,7 +8,7 @@ import torch
 import privml
 from privml.context import Session
 from privml.engines.correlations import OtChoice
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.errors import ConfigError, SecurityAbort
 
 sklearn = pytest.importorskip("sklearn")

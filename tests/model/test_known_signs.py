@@ -10,7 +10,7 @@ from privml.formats import FixedPoint, Integer
 
 pytest.importorskip("privml._core", reason="the C++ core is not built; run `make build`")
 
-from privml.engines.twopc import meter
+from privml.engines.twopc.backend import meter
 
 
 def shared(value):

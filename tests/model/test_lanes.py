@@ -15,7 +15,7 @@ import models
 import privml
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
-from privml.engines.twopc import TwoPartyEngine
+from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import PrivmlError
 
 

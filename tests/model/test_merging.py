@@ -10,11 +10,19 @@ from torch import nn
 
 import privml
 from privml import conversion
-from privml.engines import twopc
-from privml.frontend.torch_export import export
-from privml.graph import calls
-from privml.passes import blend, fold_weights, fold_zeros, merge_elementwise, merge_products, tanh_by_sigmoid, verify
-from privml.passes.cost import predict
+from privml.engines.twopc import backend as twopc
+from privml.graph.export import export
+from privml.graph.ir import calls
+from privml.graph.passes import (
+    blend,
+    fold_weights,
+    fold_zeros,
+    merge_elementwise,
+    merge_products,
+    tanh_by_sigmoid,
+    verify,
+)
+from privml.graph.passes.cost import predict
 
 PASSES = (fold_weights, fold_zeros, blend, tanh_by_sigmoid, merge_products, merge_elementwise)
 

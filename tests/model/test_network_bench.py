@@ -6,9 +6,9 @@ import torch
 from omegaconf import OmegaConf
 
 import privml
-from privml.bench import networks
 from privml.cli.paths import config_directory
 from privml.engines.correlations import OtChoice
+from privml.measure import networks
 
 NUMERICS = {"scale": 10, "weight_bits": 10}
 SMALL = {"network": "gated", "inputs": 4, "hidden": 8, "steps": 3, "classes": 3, "numerics": NUMERICS}

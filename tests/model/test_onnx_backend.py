@@ -10,7 +10,7 @@ from onnx_refusals import REFUSALS
 
 import privml
 from privml.errors import InvalidInput, UnsupportedOperator
-from privml.frontend.onnx import supported_operators
+from privml.graph.onnx.table import supported_operators
 
 SUPPORTED = sorted(name for names in supported_operators().values() for name in names)
 # Operators of which every case that can be shared at all runs on secret tensors.

@@ -10,7 +10,7 @@ from onnx_ml import FLOAT, INT64, LABELLED, STRING, check, compute, floats, fore
 
 import privml
 from privml.errors import CorruptFile, UnsupportedOperator
-from privml.frontend.onnx import OnnxModule
+from privml.graph.onnx.module import OnnxModule
 from privml.program import Program
 
 NAMES = ["ash", "birch", "cedar"]

@@ -8,7 +8,7 @@ from onnx import helper
 from onnx_ml import FLOAT, INT64, LABELLED, POSTS, check, compute, floats, model, support_vectors
 
 from privml.errors import UnsupportedOperator
-from privml.frontend.onnx import OnnxModule
+from privml.graph.onnx.module import OnnxModule
 
 
 @pytest.mark.parametrize("post", POSTS)

@@ -8,7 +8,8 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from privml.errors import CorruptFile, InvalidInput, UnsupportedOperator
-from privml.frontend.onnx import TARGET_OPSET, OnnxModule
+from privml.graph.onnx.load import TARGET_OPSET
+from privml.graph.onnx.module import OnnxModule
 
 
 def model(nodes, shape=(2, 3), weights=(), opset=TARGET_OPSET, inputs=None, outputs=("y",)):

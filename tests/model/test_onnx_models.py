@@ -16,8 +16,8 @@ from torch import nn
 
 import privml
 from privml.errors import UnsupportedOperator
-from privml.frontend.onnx import OnnxModule
-from privml.frontend.torch_export import export
+from privml.graph.export import export
+from privml.graph.onnx.module import OnnxModule
 
 BATCH = torch.export.Dim("batch")
 

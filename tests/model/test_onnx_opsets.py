@@ -10,7 +10,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from privml.errors import UnsupportedOperator
-from privml.frontend.onnx import OnnxModule
+from privml.graph.onnx.module import OnnxModule
 
 SCALES = np.array([1, 1, 1.5, 2.5], np.float32)
 SHRINK = np.array([1, 1, 0.6, 1.7], np.float32)

@@ -8,7 +8,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from privml.errors import UnsupportedOperator
-from privml.frontend.onnx import OnnxModule
+from privml.graph.onnx.module import OnnxModule
 
 STEPS, BATCH, INPUT, HIDDEN = 5, 3, 4, 2
 GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}

@@ -9,12 +9,12 @@ from onnx_ml import DOUBLE, FLOAT, LABELLED, POSTS, check, compute, floats, fore
 
 import privml
 from privml.errors import ConfigError, UnsupportedOperator
-from privml.frontend.onnx import OnnxModule
-from privml.frontend.onnx.forest import Forest, reached, schedule
-from privml.frontend.onnx.hidden_trees import hide
-from privml.frontend.onnx.table import Node
-from privml.frontend.onnx.trees import _read_nodes
-from privml.frontend.onnx.values import Value
+from privml.graph.onnx.forest import Forest, reached, schedule
+from privml.graph.onnx.hidden_trees import hide
+from privml.graph.onnx.module import OnnxModule
+from privml.graph.onnx.table import Node
+from privml.graph.onnx.trees import _read_nodes
+from privml.graph.onnx.values import Value
 
 
 @pytest.mark.parametrize(("aggregate", "targets"), [("SUM", 1), ("SUM", 2), ("AVERAGE", 2), ("MIN", 1), ("MAX", 1)])

@@ -14,13 +14,14 @@ from parties import run_both, succeed
 
 from privml.engines.correlations import OtChoice
 from privml.session.session import Settings, open_session
+from privml.spec import SessionSpec
 
 
 def run_parties(program):
     """``program(rank)`` at both parties on threads; their results by rank."""
 
     def party(rank, channel):
-        with open_session(channel, rank, Settings(ot=OtChoice("ideal")), deadline=20.0):
+        with open_session(channel, rank, Settings(SessionSpec(ot=OtChoice("ideal"))), deadline=20.0):
             return program(rank)
 
     return succeed(run_both(party))

@@ -10,12 +10,12 @@ from torch import nn
 import privml
 from privml.conversion import PASSES
 from privml.errors import ConfigError, InvalidInput, OverflowDetected, UnsupportedOperator
-from privml.execution import execute, share_attributes, share_inputs
 from privml.formats import FixedPoint
-from privml.frontend.torch_export import export
-from privml.graph import attribute, calls, name_of, operators, target_of
-from privml.passes import fold_batchnorm, maxpool_before_monotone, merge_factors, verify
-from privml.passes.choose_formats import Precision, choose_formats
+from privml.graph.execution import execute, share_attributes, share_inputs
+from privml.graph.export import export
+from privml.graph.ir import attribute, calls, name_of, operators, target_of
+from privml.graph.passes import fold_batchnorm, maxpool_before_monotone, merge_factors, verify
+from privml.graph.passes.choose_formats import Precision, choose_formats
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten

@@ -15,7 +15,8 @@ import privml
 from privml.engines.correlations import OtChoice
 from privml.errors import InvalidInput, OverflowDetected
 from privml.formats import FixedPoint, Owned, Shared
-from privml.passes.cost import predict
+from privml.graph.passes.cost import predict
+from privml.spec import SessionSpec
 
 torch.set_num_threads(1)
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
@@ -98,7 +99,7 @@ def test_wider_numbers_are_closer_to_float(program, lenet):
 
 def test_predicted_cost_is_the_ledger(program, lenet):
     pytest.importorskip("privml._core")
-    from privml.engines.twopc import meter
+    from privml.engines.twopc.backend import meter
     from privml.session.ledger import Snapshot
 
     with session_for(program, "twopc", ot="softspoken", k=4) as session:
@@ -169,7 +170,7 @@ def test_a_client_without_weights_and_a_server_without_images(program, lenet, sa
 
     def party(rank, channel):
         own = privml.load(saved / "program", saved / "weights.safetensors" if rank == 0 else None)
-        settings = Settings(ot=OtChoice("ideal"), program=own.hash, formats=own.formats_hash, numerics=own.numerics)
+        settings = Settings(SessionSpec(ot=OtChoice("ideal"), numerics=own.numerics), own.hash, own.formats_hash)
         with open_session(channel, rank, settings, deadline=20.0) as session:
             for _ in range(2):  # the weights are shared once
                 outputs = own.run(session, x if rank == 1 else x.shape)

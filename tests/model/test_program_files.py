@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 
 import privml
 from privml.errors import ConfigError, CorruptFile, UnsupportedOperator
-from privml.program_body import digest
+from privml.graph.body import digest
 
 
 def test_saved_and_loaded_programs_are_the_same(program, lenet, saved):

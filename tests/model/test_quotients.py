@@ -8,7 +8,7 @@ from torch import nn
 
 import privml
 from privml.engines.catalogue import LARGEST_DIVISOR
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.errors import OverflowDetected
 
 DIVISORS = (1, 2, 3, 5, 6, 7, 12, 96, 100, 255, 257, 2**20 + 7, LARGEST_DIVISOR)

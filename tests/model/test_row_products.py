@@ -4,9 +4,9 @@
 import pytest
 import torch
 
-from privml import local_session
-from privml.engines import twopc
 from privml.engines.base import Engine, Operand
+from privml.engines.twopc import backend as twopc
+from privml.session import local as local_session
 
 ROWS, LENGTH = 5, 40
 

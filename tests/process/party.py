@@ -17,9 +17,10 @@ from multiprocessing.connection import Connection
 import torch
 from patience import PATIENCE
 
-from privml.session import connect as connection
+from privml.session import connections as connection
 from privml.session import session as sessions
 from privml.session.handshake import shake_hands
+from privml.spec import SessionSpec
 
 
 def die() -> None:
@@ -28,7 +29,9 @@ def die() -> None:
 
 def play(rank: int, side: str, address: str, options: dict, say: Callable[[str], None]) -> None:
     die_at, deadline = options.get("die_at"), options.get("deadline", 20.0)
-    settings = sessions.Settings(**options.get("settings", {}))
+    named = options.get("settings", {})
+    spec = SessionSpec(**{name: value for name, value in named.items() if name != "program"})
+    settings = sessions.Settings(spec, named.get("program"))
 
     def stage(name: str) -> None:
         say(f"stage {name}")
@@ -48,7 +51,7 @@ def play(rank: int, side: str, address: str, options: dict, say: Callable[[str],
     if die_at == "setup":
         shake_hands(channel, settings.hello(rank, "party"))
         die()
-    session = connection.open_session(channel, rank, settings, deadline=deadline)
+    session = sessions.open_session(channel, rank, settings, deadline=deadline)
     engine = session.engine
     stage("opened")
     if die_at in ("preprocess", "online"):

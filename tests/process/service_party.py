@@ -21,7 +21,7 @@ from privml.service.serve import serve, settings_of
 from privml.service.stopping import Stop, on_signals
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
-from privml.session.connect import reach
+from privml.session.connections import reach
 from privml.session.preprocessing import Preprocessing, StoreHalf
 from privml.session.session import open_session
 

@@ -21,6 +21,7 @@ from store_pairs import (
     order,
 )
 
+from privml.engines.active.backend import numbers_of
 from privml.engines.correlations import OtChoice
 from privml.errors import (
     ConfigError,
@@ -34,7 +35,7 @@ from privml.errors import (
 from privml.service.client import Client
 from privml.service.preprocess import preprocess
 from privml.service.serve import serve
-from privml.session.active_preprocessing import ActivePreprocessing, numbers_of
+from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.preprocessing import Allotment, Preprocessing
 from privml.store.store import Store
 

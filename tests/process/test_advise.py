@@ -11,11 +11,11 @@ import torch
 from commands import run as privml
 
 from privml.conversion import convert
-from privml.planning import advice
-from privml.planning.advice import Subject, Wish, advise, risk_of
-from privml.planning.calibration import Calibration
-from privml.planning.engines import MALICIOUS, OFFERS, SEMI_HONEST, offer_of
-from privml.service.choose_ot import LinkProfile
+from privml.measure import advise as advice
+from privml.measure.advise import Subject, Wish, advise, risk_of
+from privml.measure.calibration import Calibration
+from privml.measure.engines import MALICIOUS, OFFERS, SEMI_HONEST, offer_of
+from privml.spec import LinkProfile
 
 NUMERICS = {"fixed32": {"bits": 32}, "float32": {"floating": "float32"}}
 

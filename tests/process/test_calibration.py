@@ -10,14 +10,14 @@ import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
-from privml.planning import reference
-from privml.planning.calibration import Calibration
-from privml.planning.engines import offer_of
-from privml.planning.times import calls_of, times_of
+from privml.measure import reference
+from privml.measure.calibration import Calibration
+from privml.measure.engines import offer_of
+from privml.measure.launch import launch
+from privml.measure.predict import calls_of, times_of
 from privml.program import Program
-from privml.service.choose_ot import LinkProfile
-from privml.service.launch import launch
 from privml.session.ledger import PHASES
+from privml.spec import LinkProfile
 
 
 @pytest.fixture(scope="module")

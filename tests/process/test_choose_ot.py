@@ -13,19 +13,12 @@ import privml
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, PrivmlError, ProtocolError
-from privml.service.choose_ot import (
-    LOOPBACK_MBPS,
-    LinkProfile,
-    candidates,
-    forecasts,
-    named_choice,
-    naming,
-    reason,
-)
+from privml.service.choose_ot import candidates, forecasts, named_choice, naming, reason
 from privml.service.preprocess import Order, preprocess
 from privml.service.query import query
 from privml.service.serve import serve
 from privml.session.preprocessing import Preprocessing
+from privml.spec import LOOPBACK_MBPS, LinkProfile
 
 AUTO = OtChoice("auto")
 WAN, LOOPBACK = LinkProfile(40, 100), LinkProfile()

@@ -17,13 +17,13 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected, ServiceBusy
 from privml.service.answering import Limits
-from privml.service.choose_ot import LinkProfile
 from privml.service.dispatcher import Capacity
 from privml.service.front import front, public_host
 from privml.service.local_workers import LocalWorker
 from privml.service.query import query
 from privml.service.serve import settings_of
 from privml.service.worker import task_of
+from privml.spec import LinkProfile
 
 VALUE = torch.tensor([[1.25, -0.5, 0.75, 2.0]])
 

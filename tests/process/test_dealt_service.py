@@ -14,7 +14,7 @@ from torch import nn
 
 import privml
 from privml.errors import ConfigError
-from privml.service.launch import launch
+from privml.measure.launch import launch
 
 INPUT = [[0.5, -1.0, 2.0, 0.25], [1.5, 0.0, -0.5, 1.0]]
 

@@ -32,7 +32,7 @@ from privml.service.asking import Answer
 from privml.service.query import query
 from privml.service.serve import settings_of
 from privml.session.agreement import agree
-from privml.session.connect import reach
+from privml.session.connections import reach
 from privml.session.ledger import PHASES
 from privml.session.session import open_session
 

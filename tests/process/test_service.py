@@ -18,7 +18,7 @@ from small_network import Net
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import InvalidInput
-from privml.service.launch import launch
+from privml.measure.launch import launch
 
 INPUT = [[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]]
 

@@ -23,7 +23,7 @@ from privml.service.deal import deal
 from privml.service.dispatcher import Capacity
 from privml.service.query import query
 from privml.service.serve import serve, settings_of
-from privml.session.connect import reach
+from privml.session.connections import reach
 from privml.session.handshake import shake_hands
 from privml.session.lanes import Link
 

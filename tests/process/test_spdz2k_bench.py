@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from privml import _core
-from privml.bench.runner import BenchmarkFailed
-from privml.bench.spdz2k import measure
 from privml.cli.spdz2k import network_record
+from privml.measure.runner import BenchmarkFailed
+from privml.measure.spdz2k import measure
 
 
 def task(op, n, ring=64, **params):

@@ -3,10 +3,10 @@
 
 import pytest
 
-from privml.bench.runner import BenchmarkFailed
-from privml.bench.threepc import measure
 from privml.cli import threepc
 from privml.engines.threepc.cost import sign
+from privml.measure.runner import BenchmarkFailed
+from privml.measure.threepc import measure
 
 LOOPBACK = {"name": "loopback", "delay_ms": 0.0, "bandwidth_mbps": 0.0}
 

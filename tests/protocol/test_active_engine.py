@@ -6,7 +6,7 @@ import torch
 
 import privml
 from privml.engines import ring
-from privml.engines.active import meter
+from privml.engines.active.backend import meter
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected, SecurityAbort

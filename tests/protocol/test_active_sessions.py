@@ -11,12 +11,12 @@ from ports import reserved
 import privml
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, SecurityAbort
-from privml.planning.engines import Setting
-from privml.planning.times import cost_of
+from privml.measure.engines import Setting
+from privml.measure.predict import cost_of
 from privml.service.choose_active_ot import active_forecasts, named_active_choice
-from privml.service.choose_ot import LinkProfile
 from privml.service.query import query
 from privml.service.serve import serve
+from privml.spec import LinkProfile
 
 IDEAL = OtChoice("ideal")
 

@@ -7,10 +7,10 @@ from omegaconf import OmegaConf
 from parties import run_both, succeed
 
 from privml import _core
-from privml.bench.operators import bound_of, bounded, prepare
 from privml.cli.bench import params_of
 from privml.cli.paths import config_directory
 from privml.errors import ConfigError
+from privml.measure.core_operators import bound_of, bounded, prepare
 
 SUITE = OmegaConf.to_container(OmegaConf.load(config_directory() / "suite" / "realfunc.yaml"))["operators"]
 

@@ -12,7 +12,7 @@ from privml import _core
 from privml.engines.correlations import OtChoice
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError, ServiceBusy, ServiceMoved
 from privml.session import dealer
-from privml.session.connect import following
+from privml.session.connections import following
 from privml.session.dealer import DEALER_MAGIC, Lobby
 from privml.session.handshake import (
     LENGTH_LIMIT,
@@ -27,6 +27,7 @@ from privml.session.handshake import (
 )
 from privml.session.lanes import public_seed, session_token
 from privml.session.session import Settings, open_session
+from privml.spec import SessionSpec
 
 BASE = Hello(
     version="1.0",
@@ -226,7 +227,7 @@ def trickled(data, hear):
 
 
 def test_a_hello_has_an_end_as_a_whole():
-    settings = Settings(engine="twopc", ot=OtChoice("ideal"))
+    settings = Settings(SessionSpec("twopc", OtChoice("ideal")))
     error = trickled(frame(b" " * 4000), lambda channel: open_session(channel, 0, settings, deadline=1.0))
     assert isinstance(error, PeerDisconnected), error
 

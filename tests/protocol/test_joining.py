@@ -15,10 +15,11 @@ from ports import reserved
 import privml
 from privml import _core
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ProtocolError
-from privml.session.connect import accept, joining, reach, reaching
+from privml.session.connections import accept, joining, reach, reaching
 from privml.session.handshake import MAGIC
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.session import Settings, open_session
+from privml.spec import SessionSpec
 
 TOKEN = bytes(range(32))
 # A session's first connection, and its other end, which keeps it open.
@@ -176,7 +177,7 @@ def test_impossible_threads_are_refused_at_once(threads):
 
 
 def test_lanes_need_further_connections():
-    errors = run_both(lambda rank, channel: open_session(channel, rank, Settings(threads=2)))
+    errors = run_both(lambda rank, channel: open_session(channel, rank, Settings(SessionSpec(threads=2))))
     assert all(isinstance(error, ConfigError) for error in errors)
 
 
@@ -190,7 +191,7 @@ def test_a_party_that_brings_no_lanes(listener, broken):
         join = joining(listener, channel, 1.0) if rank == 0 else reaching(address, 1.0)
         if rank == broken:
             join = lambda token, count: ended.wait() and []  # noqa: E731
-        return open_session(channel, rank, Settings(threads=2), deadline=5.0, join=join)
+        return open_session(channel, rank, Settings(SessionSpec(threads=2)), deadline=5.0, join=join)
 
     ended = threading.Event()
     with ThreadPoolExecutor(2) as executor:

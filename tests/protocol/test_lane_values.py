@@ -4,9 +4,9 @@
 import pytest
 import torch
 
-from privml.engines import joint
 from privml.engines.base import Operand
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
+from privml.engines.twopc import backend as twopc
 
 PLAIN = PlainEngine(check_overflow=False)
 COUNT = 3 * 4096 + 77
@@ -14,7 +14,7 @@ COUNT = 3 * 4096 + 77
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def engine(request):
-    made = joint.create(ot="ideal", threads=request.param)
+    made = twopc.create(ot="ideal", threads=request.param)
     yield made
     made.close()
 

@@ -4,9 +4,9 @@
 import pytest
 import torch
 
-from privml.engines import joint, twopc
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
+from privml.engines.twopc import backend as twopc
 from privml.session.ledger import Ledger, Snapshot
 
 
@@ -101,7 +101,7 @@ SETTINGS = [
 def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
     choice, threads = request.param
-    made = joint.create(ot=choice.provider, k=choice.k, security=choice.security, threads=threads, refill=choice.refill)
+    made = twopc.create(ot=choice.provider, k=choice.k, security=choice.security, threads=threads, refill=choice.refill)
     yield made, [twopc.meter(rank, choice, threads) for rank in range(2)]
     made.close()
 
@@ -116,7 +116,7 @@ def test_meter_equals_session(engines, name):
 
 
 def test_nodes_add_up_to_the_total():
-    engine = joint.create(ot="softspoken", k=4)
+    engine = twopc.create(ot="softspoken", k=4)
     ledger = Ledger(lambda: Snapshot.of(engine.counters()))
     events = []
     ledger.on_node.append(lambda event, name: events.append((event, name)))

@@ -11,7 +11,8 @@ import torch
 
 import privml
 from privml import _core
-from privml.engines import threepc
+from privml.engines.threepc import backend as threepc
+from privml.engines.threepc.links import DEALER, Links, Message
 from privml.errors import PeerDisconnected
 from privml.service import deal as service
 from privml.service.dispatcher import Capacity
@@ -96,10 +97,32 @@ def test_a_session_that_failed_at_the_dealer_goes_at_once():
         gc.enable()
 
 
+def test_links_that_fail_go_at_once():
+    """An error refers to the frames it passed through; if one of them kept the error, sockets would stay open."""
+    ends = [_core.memory_pair() for _ in range(2)]
+    gc.disable()
+    try:
+        links = Links(0, {1: ends[0][0], DEALER: ends[1][0]}, None)
+        ends[0][1].close()
+        with pytest.raises(PeerDisconnected):
+            links.round([Message(1, 0, 4)], {})
+        watch = weakref.ref(links)
+        del links
+        assert watch() is None
+    finally:
+        gc.enable()
+
+
 def test_half_a_session_is_given_up_though_nobody_else_comes():
     program = privml.convert(torch.nn.Linear(2, 2), calibration=torch.randn(8, 2))
-    ports, lines = queue.Queue(), queue.Queue()
+    ports, lines, begun = queue.Queue(), queue.Queue(), threading.Event()
+
+    def watch(event):
+        if event.kind == "started":
+            begun.set()
+
     settings = {"log": lines.put, "on_listening": ports.put, "sessions": 1, "capacity": Capacity(hello_seconds=1.0)}
+    settings["on_event"] = watch
     thread = threading.Thread(target=service.deal, args=(program, "127.0.0.1:0"), kwargs=settings)
     thread.start()
     port = ports.get(timeout=20)
@@ -114,6 +137,7 @@ def test_half_a_session_is_given_up_though_nobody_else_comes():
     with pytest.raises(PeerDisconnected, match="closed"):
         alone[0].read(1)
     waiting = reach(b"v" * 32, 0) + reach(b"v" * 32, 1)  # a name serves one session at a time
+    assert begun.wait(20)
     again = reach(b"v" * 32, 0) + reach(b"v" * 32, 1)
     assert lines.get(timeout=20) == "a connection was refused: ProtocolError: a session of its name is under way"
     for channel in waiting + again:

@@ -4,8 +4,8 @@
 import pytest
 import torch
 
-from privml.engines import threepc
 from privml.engines.base import Operand
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc import cost
 
 N = 45
@@ -38,6 +38,7 @@ CASES = {
         lambda e, x, b: e.truncate(x, b, 5, bound=1 << (b - 2)),
         lambda b, t: cost.truncate(N, b, 5, t),
     ),
+    "floor of any value": (lambda e, x, b: e.floor(x, b, 5), lambda b, t: cost.truncate(N, b, 5, "exact", False)),
     "truncate_reduce": (lambda e, x, b: e.truncate_reduce(x, b, 5), lambda b, t: cost.truncate_reduce(N, b, 5, t)),
     "extend": (lambda e, x, b: e.extend(x, b - 8, b), lambda b, t: cost.extend(N, b - 8, b, False)),
     "extend small": (

@@ -8,8 +8,8 @@ import torch
 from cuda_emulation import Emulation, compiler
 
 import privml
-from privml.engines import threepc
 from privml.engines.base import Operand
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.kernels_cuda import CudaKernels

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from privml import _core
-from privml.engines import failures, ring, threepc
+from privml.engines import failures, ring
 from privml.engines.base import Operand
 from privml.engines.failures import TruncationsMayFail
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.cost import sign as sign_cost
 from privml.engines.threepc.links import DEALER
 from privml.engines.threepc.sign import prime_for, sign_in_ring
@@ -202,12 +203,32 @@ def test_truncations(engine, shift, bits):
         positive = positive[positive >= 0]
         found = engine.truncate(share(engine, positive, bits, 0), bits, shift, True)
         check_floor(engine, engine.reveal(found, bits), positive >> shift)
-        if bits < 63:
+        if bits < 63 or mode(engine) == "exact":
             x = everything(bits)
             found = engine.reveal(engine.truncate(share(engine, x, bits), bits, shift), bits)
             check_floor(engine, found, x >> shift)
         reduced = engine.reveal(engine.truncate_reduce(share(engine, small, bits), bits, shift), bits - shift)
         check_floor(engine, reduced, small >> shift)
+
+
+@pytest.mark.parametrize("bits", [2, 3, 5, 6])
+def test_exact_truncations_round_every_value_down(bits):
+    engine = threepc.create(truncation="exact", deadline=20.0)
+    x = torch.arange(-(1 << (bits - 1)), 1 << (bits - 1)).repeat(200)  # all values, with nearly all masks
+    for shift in range(1, bits):
+        assert torch.equal(engine.reveal(engine.truncate(share(engine, x, bits), bits, shift), bits), x >> shift)
+    engine.close()
+
+
+@pytest.mark.parametrize("bits", [62, 63, 64])
+@pytest.mark.parametrize("shift", [1, 16, 40, 63])
+def test_exact_truncations_of_a_full_ring_do_not_depend_on_the_masks(bits, shift):
+    engine, shift = threepc.create(truncation="exact", deadline=20.0), min(shift, bits - 1)
+    top = 1 << (bits - 1)
+    x = torch.tensor([top - 1, -top, 1 << (bits - 2), -(1 << (bits - 2)) - 1, 3 << (bits - 3), -1, 0]).repeat(40)
+    assert torch.equal(engine.reveal(engine.truncate(share(engine, x, bits), bits, shift), bits), x >> shift)
+    assert torch.equal(engine.reveal(engine.floor(share(engine, x, bits), bits, shift), bits), x >> shift)
+    engine.close()
 
 
 @pytest.mark.parametrize("bits", [5, 8, 33, 60])

@@ -7,11 +7,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from privml.engines import threepc
 from privml.engines.catalogue import FUNCTIONS
-from privml.engines.composed import function, segmented
+from privml.engines.composed.functions import function
+from privml.engines.composed.segments import segmented
 from privml.engines.composed.steps import spline
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
+from privml.engines.threepc import backend as threepc
 from privml.formats import FixedPoint
 
 CLEAR = PlainEngine(check_overflow=False, parties=3)

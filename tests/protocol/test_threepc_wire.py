@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from privml import _core
-from privml.engines import threepc
 from privml.engines.base import Operand
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import DEALER
 
 N = 300
@@ -91,7 +91,7 @@ TRACES = {
     "sign": "2be44cac1f013935",
     "signs of many": "ed643cb47b46ebad",
     "select": "7d83b4a728ea7674",
-    "truncate": "6e580e99c9626d01",
+    "truncate": "f4a9dae446448f29",
     "extend": "6304194498eac4c0",
     "lookup": "c723f7a97dd9220b",
     "and": "2cf30f1d2b830ebe",

@@ -7,10 +7,10 @@ import zlib
 import pytest
 import torch
 
-from privml.engines import joint
 from privml.engines.base import Operand
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
+from privml.engines.twopc import backend as twopc
 
 PLAIN = PlainEngine(check_overflow=False)
 OWNERS = (None, 0, 1)
@@ -18,7 +18,7 @@ OWNERS = (None, 0, 1)
 
 @pytest.fixture(scope="module", params=["ideal", "softspoken", "silent"])
 def engine(request):
-    made = joint.create(ot=request.param, deadline=20.0)
+    made = twopc.create(ot=request.param, deadline=20.0)
     yield made
     made.close()
 

@@ -11,7 +11,7 @@ SOURCES = [
     path
     for kind in ("*.h", "*.cpp", "*.cu")
     for path in sorted((ROOT / "csrc").rglob(kind))
-    if not re.search(r"(_test|_bench|testing|testing_shares)\.\w+$|/prove_|/fuzz/", str(path))
+    if not re.search(r"(_test|_bench)\.\w+$|/testing/|/prove_|/fuzz/", str(path))
 ]
 # Why a line may stand where it does: file, what it contains.
 ALLOWED = {("net/tcp.cpp", "std::memcmp(&here, &there")}  # addresses of sockets
@@ -61,13 +61,11 @@ def test_python_code_draws_secrets_from_the_system():
     global generators that all parties have alike."""
     pattern = r"^\s*(import random|from random import)|np\.random\."
     public = (
-        "bench",
-        "planning",
-        "evaluation",
         "experiments",
-        "client.py",
+        "measure",
+        "client.py",  # when a client tries again
         "generators.py",
-    )  # when a client tries again
+    )
     paths = [p for p in (ROOT / "privml").rglob("*.py") if not any(part in public for part in p.parts)]
     assert len(paths) > 150
     assert findings(paths, pattern) == []

@@ -10,7 +10,7 @@ import torch
 import wire
 
 import privml
-from privml.engines import threepc
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.randomness import Silence
 
 N = 4096  # a multiple of 8: no message ends in bits that mean nothing

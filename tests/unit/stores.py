@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from privml.store.layout import BLOCK_BYTES, Header, transfers
+from privml.engines.twopc.backend import transfers
+from privml.store.layout import BLOCK_BYTES, Header
 from privml.store.writer import StoreWriter
 
 QUERIES, FROM0, FROM1 = 4, 22, 7
@@ -24,6 +25,7 @@ def header(rank=0, store="ab" * 16, **fields):
         "batch": 1,
         "queries": QUERIES,
         "kinds": transfers(FROM0, FROM1),
+        "engine": "twopc",
     }
     return Header(**{**made, **fields})
 

@@ -39,7 +39,8 @@ def service(ring):
     spec = SimpleNamespace(name="x", shape=(2,))
     program = SimpleNamespace(inputs=[spec], demand=lambda *shapes, **settings: {})
     ot = SimpleNamespace(decided=True)
-    settings = SimpleNamespace(ring=ring, active=ring is not None, dealt=False, ot=ot, truncation="auto")
+    backend = SimpleNamespace(actively_secure=ring is not None, dealt=False)
+    settings = SimpleNamespace(backend=backend, spec=SimpleNamespace(engine=SimpleNamespace(ring=ring), ot=ot))
     return SimpleNamespace(program=program, settings=settings, preprocessing=None, aborts=Aborts(), limit=LARGEST_QUERY)
 
 

@@ -9,8 +9,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SUFFIXES = {".py", ".h", ".cpp", ".yaml"}
 # What calls a protocol: sources of csrc but its own, its tests, benchmarks, bindings and fuzz targets.
-CALLER = re.compile(r"csrc/(?!bindings/|fuzz/)\w+/(?!multiplex\.|(selection|wire_trace|masking)_test\.|\w+_bench\.)")
-OWN = re.compile(r"privml/engines/active/|privml/bench/|privml/session/active_|privml/service/choose_active_ot")
+CALLER = re.compile(
+    r"csrc/(?!bindings/|fuzz/)(?:\w+/)+(?!multiplex\.|(selection|wire_trace|masking)_test\.|\w+_bench\.)[^/]+$"
+)
+OWN = re.compile(r"privml/engines/active/|privml/measure/spdz2k|privml/session/active_|privml/service/choose_active_ot")
 EXAMPLES = {
     "an operator": (r"\bhardswish\b", ("privml", "tests"), None),
     "a protocol": (r"\b(cost_)?multiplex\b", ("csrc", "privml", "configs"), CALLER),

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from privml.cli import sweep
-from privml.experiments import records, tracking
+from privml.measure import record as records
+from privml.measure import tracking
 
 
 def made(engine: str, network: str, delay: float, seed: int = 0, **metrics: float) -> dict:

@@ -48,6 +48,19 @@ def test_they_are_restored_after_an_error_and_once():
     assert torch.rand(1) == expected and session.generators.digest() == b""
 
 
+def test_draws_within_an_inner_session_count_for_that_one():
+    """The outer session's other parties may not take part in the inner one."""
+    with entered(5) as outer:
+        torch.rand(1)
+        before = outer.generators.digest()
+        with entered(6) as inner:
+            assert torch.rand(1) and inner.generators.digest()
+            assert outer.generators.digest() == before
+        assert outer.generators.digest() == before
+        torch.rand(1)
+        assert outer.generators.digest() != before
+
+
 def test_every_draw_changes_their_digest():
     with entered() as session:
         seen = {session.generators.digest()}

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 
 import privml
 from privml.context import Session
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.formats import FixedPoint, Integer, Owned, Shared
 from privml.ops.ring_formats import plain_format
 

@@ -46,7 +46,7 @@ def test_files_and_tests_that_a_page_names_exist(page):
     for path, name in NAMED.findall(page.read_text()):
         if path.startswith(ELSEWHERE) or (ROOT / path).is_dir():
             continue
-        # `csrc/twopc/relu` stands for a header and its source
+        # `csrc/twopc/compare/relu` stands for a header and its source
         file = next((f for f in (ROOT / path, (ROOT / path).with_suffix(".h")) if f.is_file()), None)
         assert file is not None, f"{path} does not exist"
         assert not name or defined(file, name), f"{path} has no {name}"

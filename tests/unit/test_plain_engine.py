@@ -6,7 +6,7 @@ import torch
 
 import privml
 from privml.engines.base import Operand
-from privml.engines.plain import PlainEngine
+from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
 from privml.errors import OverflowDetected
 

@@ -7,18 +7,21 @@ import pytest
 import torch
 
 from privml.conversion import convert
-from privml.engines import active, demands, threepc, twopc
+from privml.engines import demands
+from privml.engines.active import backend as active
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.demands import Item
+from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import Message, Meter
-from privml.planning import calls
-from privml.planning.calibration import Calibration, correlation, named, of_kind, setup
-from privml.planning.calls import Watch, Watched, describe
-from privml.planning.engines import OFFERS, Setting, offer_of
-from privml.planning.times import calls_of, cost_of, times_of
+from privml.engines.twopc import backend as twopc
+from privml.measure import calls
+from privml.measure.calibration import Calibration, correlation, named, of_kind, setup
+from privml.measure.calls import Watch, Watched, describe
+from privml.measure.engines import OFFERS, Setting, offer_of
+from privml.measure.predict import calls_of, cost_of, times_of
 from privml.program import Program
-from privml.service.choose_ot import LinkProfile
+from privml.spec import LinkProfile
 
 BITS = torch.ones(6, 10, dtype=torch.uint8)
 WORDS = torch.ones(6, 10, dtype=torch.int64)

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from privml.schedule import Cost, Stage, schedule
+from privml.graph.schedule import Cost, Stage, schedule
 
 SMALL, LARGE, LOCAL = Cost(4, 1000), Cost(4, 50_000_000), Cost()
 

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.engines import failures, ring
 from privml.engines.active import numbers
 from privml.engines.active.lookup import lookup_many
 from privml.engines.active.numbers import array, arrays, on_halves, tensors
 from privml.engines.active.windows import Window, convolution
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
+from privml.engines.owned import SharedEngine
 from privml.engines.pads import zero_share
 from privml.engines.shape_tensor import ShapeTensor
 from privml.errors import ConfigError
@@ -43,7 +44,7 @@ _NOTHING = {
 _protocols = _core.spdz2k
 
 
-class ActiveEngine(Engine):
+class ActiveEngine(SharedEngine):
     """One party's engine on an open ``_core.ActiveSession`` (or on a meter, which returns zeros).
 
     A peer that deviates ends in SecurityAbort, here or at the latest when a value is revealed; after that every call
@@ -334,7 +335,7 @@ class ActiveEngine(Engine):
         return lookup_many(self, tables, index, in_bits)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
-        from privml.engines.composed import function
+        from privml.engines.composed.functions import function
 
         self._need_wide(f"the function {name}")
         return function(self, name, a, source, target)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.engines import ring
 from privml.engines.base import Share
 from privml.engines.shape_tensor import ShapeTensor, array_of, shape_of

@@ -1,7 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of fixed-point numbers made of an engine's comparisons, tables and products; see ``functions``."""
-
-from privml.engines.composed.functions import function
-from privml.engines.composed.segments import segmented
-
-__all__ = ["function", "segmented"]

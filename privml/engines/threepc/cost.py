@@ -89,13 +89,14 @@ def relu(n: int, bits: int) -> Cost:
     return sign(n, bits) + select(n, bits)
 
 
-def truncate(n: int, bits: int, shift: int, mode: str) -> Cost:
-    """Of values |x| < 2^(bits-2), or not negative; ``mode`` as in ``width``."""
+def truncate(n: int, bits: int, shift: int, mode: str, small: bool = True) -> Cost:
+    """``small``: |x| < 2^(bits-2) is known, or that it is not negative; ``mode`` as in ``width``."""
     if mode == "probabilistic":
         return dealt(n, bits)
     if mode == "faithful":
         return dealt(n, bits) + dealt(n, shift) + opened(n, shift)
-    return sign(n, shift + 1) + dealt(n, bits) + dealt(n, shift) + dealt(n, bits) + opened(n, bits)
+    wraps = dealt(n, shift) if small else sign(n, bits) + dealt(n, shift) + dealt(n, shift) + dealt(n, shift)
+    return sign(n, shift + 1) + dealt(n, bits) + wraps + dealt(n, bits) + opened(n, bits)
 
 
 def truncate_reduce(n: int, bits: int, shift: int, mode: str) -> Cost:

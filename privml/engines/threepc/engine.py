@@ -11,6 +11,7 @@ import torch
 from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.composed import maxima
+from privml.engines.owned import SharedEngine
 from privml.engines.shares import Share, part
 from privml.engines.threepc import opening, products, width
 from privml.engines.threepc.links import DEALER, set_tags
@@ -25,7 +26,12 @@ _NEGLIGIBLE = 2.0**-32
 TRUNCATIONS = ("auto", *width.MODES)
 
 
-class ThreePartyEngine(Engine):
+def _proved_small(bits: int, bound: int | None) -> bool:
+    """Whether |x| < 2^(bits-2) is proved."""
+    return bound is not None and bound <= 1 << (bits - 2)
+
+
+class ThreePartyEngine(SharedEngine):
     """One party's engine (or a meter's, which computes on zeros). All parties call the same operations in the same
     order; every operation raises PeerDisconnected when another party is gone.
 
@@ -257,18 +263,21 @@ class ThreePartyEngine(Engine):
             a, bits, nonnegative, bound = self.with_half(a, bits, shift, nonnegative, bound)
         if self._probabilistic(a, bits, nonnegative, bound):
             return width.truncate_probabilistic(self.party, a, bits, shift)
+        if self.truncation == "exact":
+            small = _proved_small(bits, bound)
+            if small and not nonnegative:  # what is added to make x positive must be whole after the shift
+                shift = min(shift, max(bits - 2, 1))
+            return width.truncate_exact(self.party, a, bits, shift, nonnegative, small)
         if not self._small(bits, nonnegative, bound):
             wide = self.extend(a, bits, bits + 2)
             return self._truncation(wide, bits + 2, shift, False, 1 << (bits - 1))
-        if not nonnegative:  # what is added to make x positive must be whole after the shift; nothing is left beyond it
+        if not nonnegative:  # as above; nothing is left beyond it
             shift = min(shift, max(bits - 2, 1))
-        if self.truncation == "exact":
-            return width.truncate_bounded(self.party, a, bits, shift, nonnegative, True)
         return width.truncation_begun(self.party, a, bits, shift, nonnegative)
 
     def _small(self, bits: int, nonnegative: bool, bound: int | None) -> bool:
         """Whether |x| < 2^(bits-2) is known, or x >= 0. Rings of 63 and 64 bits are taken to have two bits left."""
-        return nonnegative or bits >= 63 or (bound is not None and bound <= 1 << (bits - 2))
+        return nonnegative or bits >= 63 or _proved_small(bits, bound)
 
     def _probabilistic(self, a: Share, bits: int, nonnegative: bool, bound: int | None) -> bool:
         limit = 1 << (bits - 1) if bound is None else bound
@@ -294,8 +303,7 @@ class ThreePartyEngine(Engine):
     ) -> Share:
         if to_bits <= bits:
             return a
-        small = bound is not None and bound <= 1 << (bits - 2)
-        return width.extend(self.party, a, bits, to_bits, signed, nonnegative, small)
+        return width.extend(self.party, a, bits, to_bits, signed, nonnegative, _proved_small(bits, bound))
 
     def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
         return self._exact().truncate(a, bits, shift, nonnegative, bound)
@@ -347,12 +355,12 @@ class ThreePartyEngine(Engine):
         return self._opened("lookup_many", tables, index, in_bits, out_bits)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
-        from privml.engines.composed import function
+        from privml.engines.composed.functions import function
 
         return function(self, name, a, source, target)
 
     def composed(self, name: str, through: Engine, *args: Any) -> Any:
-        from privml.engines.composed import function
+        from privml.engines.composed.functions import function
 
         if name in ("max_last", "argmax_last"):
             return getattr(maxima, name)(through, *args)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 
 _kernels = _core.threepc
 device = torch.device("cpu")

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.engines.threepc.cuda_source import CupyLauncher
 
 Key = Any  # bytes or a uint8 array of 32 bytes

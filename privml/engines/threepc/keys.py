@@ -16,7 +16,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from privml import _core
+import privml._core as _core
 from privml.engines.threepc.links import DEALER, Links, Message, Meter
 from privml.engines.threepc.randomness import KEY_BYTES
 from privml.errors import IdentityError, PeerDisconnected

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from privml import _core
+import privml._core as _core
 from privml.errors import PeerDisconnected, PrivmlError, ProgramsDiffer
 
 PHASES = ("setup", "preprocess", "online")
@@ -108,12 +108,15 @@ class Links:
             return step(*arguments)
         except (ProgramsDiffer, PeerDisconnected) as error:
             told = self._heard(error) if step == self._deal else error
-            if isinstance(told, ProgramsDiffer):
-                self._report(told)
-            self.close()
-            if told is error:
-                raise
-            raise told from None
+            try:
+                if isinstance(told, ProgramsDiffer):
+                    self._report(told)
+                self.close()
+                if told is error:
+                    raise
+                raise told from None
+            finally:
+                del told  # an error refers to this frame: if the frame refers to it, too, sockets stay open
         except BaseException:
             self.close()
             raise

@@ -7,7 +7,8 @@ borrow = [m mod 2^s < r mod 2^s] and wrap = [m < r]. R is dealt; who looks after
                    |x| / 2^b. Nothing is sent online.
   "faithful"       wrap alone, for |x| < 2^(b-2): x + 2^(b-2) wraps where its m has no top bit and r has one. One more
                    round of s bits each way. Off by one LSB at most, always.
-  "exact"          borrow too, by a comparison of s bits: floor, always. Two more rounds.
+  "exact"          borrow too, by a comparison of s bits: floor, always. Two more rounds; and two more for the wrap, by
+                   a comparison of b bits, unless |x| < 2^(b-2) or x >= 0 is proved.
 Leakage: none; assumption as for products. Results keep the high bits of the masks, which nobody but the dealer knows.
 Source: MIZAR, Figure 10, with the sign of its error and the unnoticed wrap corrected.
 """
@@ -17,8 +18,9 @@ from __future__ import annotations
 import torch
 
 from privml.engines.base import Share
+from privml.engines.ring import word
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.products import Opening, opened, opened_together, ring_parts
+from privml.engines.threepc.products import Opening, opened, ring_parts
 from privml.engines.threepc.sign import sign
 
 MODES = ("probabilistic", "faithful", "exact")
@@ -44,6 +46,25 @@ def _wrap_parts(party: Party, m: torch.Tensor, r: torch.Tensor, bits: int, ring:
     return None if party.deals else dealt * (1 - _top(m, bits))
 
 
+def _wrap_parts_of_any(
+    party: Party, m: torch.Tensor, r: torch.Tensor, top: Share, bits: int, ring: int
+) -> torch.Tensor | None:
+    """Additive parts in Z_2^ring of [m < r] for any m - r mod 2^bits, whose top bit is shared: the majority of
+    M = NOT top(m), R = top(r) and that bit, v xor u, where parties 0 and 1 know v and the dealer u. It equals
+    M R + (v + (1 - 2 v) u) (M + (1 - 2 M) R); the dealer deals R, u and R u."""
+    known, hidden = top
+    mask = _top(r, bits) if party.deals else None
+    unknown = hidden.long() if party.deals else None
+    dealt_mask = party.deal(mask, r.shape, ring)
+    dealt_hidden = party.deal(unknown, r.shape, ring)
+    dealt_both = party.deal(mask * unknown if party.deals else None, r.shape, ring)
+    if party.deals:
+        return None
+    own, v = 1 - _top(m, bits), known.long()
+    part = (own + v * (1 - 2 * own)) * dealt_mask + (1 - 2 * v) * (own * dealt_hidden + (1 - 2 * own) * dealt_both)
+    return part + v * own if party.rank == 0 else part
+
+
 def truncate_probabilistic(party: Party, a: Share, bits: int, shift: int) -> Share:
     m, r = a
     dropped = high(r, bits, shift) if party.deals else None
@@ -51,14 +72,16 @@ def truncate_probabilistic(party: Party, a: Share, bits: int, shift: int) -> Sha
     return (m, dropped) if party.deals else (high(m, bits, shift), dealt)
 
 
-def truncate_bounded(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, exact: bool) -> Share:
-    """For |x| < 2^(bits-2), or 0 <= x < 2^(bits-1): faithful or exact."""
-    if not exact:
-        return opened_together(party, [truncation_begun(party, a, bits, shift, nonnegative)])[0]
-    m, r, offset = _lifted(party, a, bits, nonnegative)
+def truncate_exact(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, small: bool) -> Share:
+    """Rounds down, for every x. ``nonnegative``: 0 <= x < 2^(bits-1); ``small``: |x| < 2^(bits-2). If neither is known,
+    one comparison of ``bits`` bits more finds the wrap."""
+    m, r, offset = _lifted(party, a, bits, nonnegative, small)
     borrow = sign(party, low(m, shift), low(r, shift), shift + 1)
     dealt, _ = _dropped(party, r, bits, shift)
-    wraps = _wrap_parts(party, m, r, bits, shift)
+    if nonnegative or small:
+        wraps = _wrap_parts(party, m, r, bits, shift)
+    else:
+        wraps = _wrap_parts_of_any(party, m, r, sign(party, m, r, bits), bits, shift)
     lent = ring_parts(party, borrow, bits)
     part = None
     if not party.deals:
@@ -70,7 +93,7 @@ def truncate_bounded(party: Party, a: Share, bits: int, shift: int, nonnegative:
 
 def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative: bool) -> Opening:
     """The faithful truncation of such an x, up to the opening of the wrap."""
-    m, r, offset = _lifted(party, a, bits, nonnegative)
+    m, r, offset = _lifted(party, a, bits, nonnegative, True)
     dealt, dropped = _dropped(party, r, bits, shift)
     wraps = _wrap_parts(party, m, r, bits, shift)
     factor = bits - shift
@@ -84,11 +107,13 @@ def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative:
     return Opening(wraps, r.shape, shift, False, rest)
 
 
-def _lifted(party: Party, a: Share, bits: int, nonnegative: bool) -> tuple[torch.Tensor, torch.Tensor, int]:
-    """The share of x + offset, which is not negative, and the offset."""
+def _lifted(
+    party: Party, a: Share, bits: int, nonnegative: bool, small: bool
+) -> tuple[torch.Tensor, torch.Tensor, int]:
+    """The share of x + offset, which is not negative as an unsigned number of ``bits`` bits, and the offset."""
     m, r = a
-    offset = 0 if nonnegative else 1 << (bits - 2)
-    return (m + offset if offset and not party.deals else m), r, offset
+    offset = 0 if nonnegative else 1 << (bits - 2 if small else bits - 1)
+    return (m + word(offset) if offset and not party.deals else m), r, offset
 
 
 def _dropped(party: Party, r: torch.Tensor, bits: int, shift: int) -> tuple[torch.Tensor | None, torch.Tensor | None]:

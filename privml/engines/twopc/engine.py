@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.engines import ring
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Operand, Share
 from privml.engines.correlations import Correlations
 from privml.engines.formulas import Formula
+from privml.engines.owned import SharedEngine
 from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.twopc import products
@@ -24,7 +25,7 @@ from privml.formats import FixedPoint, Float, Integer
 _protocols = _core.twopc
 
 
-class TwoPartyEngine(Engine):
+class TwoPartyEngine(SharedEngine):
     """One party's engine on an open ``_core.TwoPartySession`` (or on a meter, which returns zeros).
 
     Every operation raises PeerDisconnected, ProtocolError or SecurityAbort when the other party fails, and

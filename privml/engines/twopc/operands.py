@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from privml import _core
+import privml._core as _core
 from privml.engines import ring
 from privml.engines.base import Operand
 from privml.engines.shape_tensor import array_of, shape_of

@@ -27,7 +27,7 @@ from privml.engines.twopc.operands import (
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
 
-# What a correlation counts where forms of a product are compared, whatever provider makes it (twopc/cross_terms.h).
+# What a correlation counts if forms of a product are compared, whatever provider makes it (product/cross_terms.h).
 _CORRELATION_BITS = 32
 
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/fixed/exponential_spline.h"
+
+#include <vector>
+
+#include "functions/fixed/chunked.h"
+#include "functions/fixed/exponential_range.h"
+#include "functions/fixed/piecewise.h"
+#include "functions/fixed/plan_cache.h"
+#include "twopc/width/truncation.h"
+
+namespace privml {
+namespace {
+
+using Words = std::vector<u64>;
+
+constexpr int kGuard = 2;      // bits of the coefficients below the last place
+constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
+
+constexpr int kZeroBits = 4;  // values below 2^-4 units become zero
+
+struct Plan {
+  ExponentialRange range;
+  Piecewise table;
+  int drop;
+};
+
+PiecewiseTask task_of(FixedFormat in, FixedFormat out) {
+  const int covered = covered_bits(in, out, 1);
+  return {Series::exponential,   covered, in.scale, out.scale + kPrecision, out.scale + kGuard,
+          out.scale + 2 + kGuard};
+}
+
+Plan make_plan(FixedFormat in, FixedFormat out) {
+  expect_wide_formats(in, out, "exp_negative_spline");
+  const PiecewiseTask task = task_of(in, out);
+  const PiecewiseShape shape = choose_piecewise(task);
+  const int length = kPlaceScale + shape.place_bits - in.scale;  // 2^length is a cell
+  const auto value = [&](i64 cell, u64 v) {
+    const u64 place =
+        (static_cast<u64>(cell) << length) + static_cast<u64>((u128{v} << length) >> kPlaceScale);
+    return series_value(Series::exponential, place);
+  };
+  return {exponential_range(in, out, task.bits, kZeroBits), make_piecewise(shape, value),
+          result_scale(shape) - out.scale};
+}
+
+std::shared_ptr<const Plan> plan(FixedFormat in, FixedFormat out) {
+  static PlanCache<Plan> plans;
+  return plans.get(0, in, out, [&] { return make_plan(in, out); });
+}
+
+u64 half_unit(const Plan& p) { return u64{1} << (p.drop - 1); }
+
+void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  Words a(x.size()), sum(x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - x[i];
+  piecewise(party, p.table, a, sum);
+  if (party.rank == 0)
+    for (u64& word : sum) word += half_unit(p);
+  truncate_reduce(party, sum, p.table.shape.ring_bits, p.drop, sum);
+  within_range(party, p.range, a, sum, y);
+}
+
+void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
+  cost_piecewise(meter, n, p.table);
+  cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
+  cost_within_range(meter, n, p.range);
+}
+
+i64 clear_value(const Plan& p, i64 x) {
+  const u64 a = u64{0} - static_cast<u64>(x);
+  if (p.range.end > 0 && a >= p.range.end) return 0;
+  u64 sum = 0;
+  clear_piecewise(p.table, {&a, 1}, {&sum, 1});
+  return static_cast<i64>(((sum + half_unit(p)) & low_mask(p.table.shape.ring_bits)) >> p.drop);
+}
+
+}  // namespace
+
+bool has_exp_negative_spline(FixedFormat in, FixedFormat out) {
+  expect_wide_formats(in, out, "exp_negative_spline");
+  return has_piecewise(task_of(in, out));
+}
+
+void exp_negative_spline(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+                         std::span<u64> y) {
+  run_function(party, *plan(in, out), x, y, run_chunk, cost_chunk);
+}
+
+void clear_exp_negative_spline(std::span<const i64> x, FixedFormat in, FixedFormat out,
+                               std::span<i64> y) {
+  clear_function(*plan(in, out), in, x, y, clear_value);
+}
+
+void cost_exp_negative_spline(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, *plan(in, out), cost_chunk);
+}
+
+}  // namespace privml

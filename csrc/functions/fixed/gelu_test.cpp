@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/fixed/gelu.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "functions/fixed/testing/functions.h"
+
+namespace privml {
+namespace {
+
+using namespace privml::testing;
+
+constexpr FixedFunction kErf{erf, clear_erf, cost_erf};
+constexpr FixedFunction kGelu{gelu, clear_gelu, cost_gelu};
+constexpr FixedFunction kSilu{silu, clear_silu, cost_silu};
+constexpr FixedFunction kSoftplus{softplus, clear_softplus, cost_softplus};
+constexpr FixedFunction kAll[] = {kErf, kGelu, kSilu, kSoftplus};
+
+// One polynomial of x, and the form with ReLUs for a long range.
+TEST(Gelu, AllInputsOfSixteenBits) {
+  expect_equals_twin(kGelu, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kGelu, all_numbers(16), {{16, 8}, {16, 10}});
+}
+
+TEST(Erf, AllInputsOfSixteenBits) {
+  expect_equals_twin(kErf, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kErf, all_numbers(16), {{16, 8}, {16, 14}});
+}
+
+TEST(Silu, AllInputsOfSixteenBits) {
+  expect_equals_twin(kSilu, all_numbers(16), {{16, 12}, {16, 12}});
+}
+
+TEST(Softplus, AllInputsOfSixteenBits) {
+  expect_equals_twin(kSoftplus, all_numbers(16), {{16, 12}, {16, 12}});
+}
+
+TEST(SmoothFunctions, EveryNarrowFormat) {
+  for (const FixedFunction& function : kAll)
+    for (int bits : {2, 3, 5, 8})
+      for (int scale = 0; scale <= bits - 2; ++scale)
+        for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 4}, FixedFormat{13, 8}})
+          expect_equals_twin(function, all_numbers(bits), {{bits, scale}, out});
+}
+
+TEST(SmoothFunctions, WideFormats) {
+  for (const FixedFunction& function : kAll)
+    for (FixedFormat in : {FixedFormat{16, 4}, FixedFormat{24, 12}, FixedFormat{32, 12},
+                           FixedFormat{32, 24}, FixedFormat{32, 30}, FixedFormat{32, 0}})
+      for (FixedFormat out : {FixedFormat{16, 14}, FixedFormat{32, 12}, FixedFormat{32, 30}}) {
+        const i64 largest = (i64{1} << (in.bits - 1)) - 1;
+        expect_equals_twin(function, random_numbers(100, -largest - 1, largest), {in, out});
+        const i64 near = std::min(largest, i64{9} << in.scale);
+        expect_equals_twin(function, random_numbers(100, -near, near, 3), {in, out});
+      }
+}
+
+TEST(SmoothFunctions, OverSoftSpoken) {
+  for (FixedFormat in : {FixedFormat{16, 12}, FixedFormat{24, 12}})
+    for (const FixedFunction& function : {kErf, kGelu})
+      expect_equals_twin(function, random_numbers(500, -(1 << 15), 1 << 15), {in, {16, 12}},
+                         {false, 4});
+}
+
+TEST(SmoothFunctions, LengthsAroundAChunk) {
+  for (i64 n : {i64{0}, i64{1}, i64{2}, kFunctionChunk, kFunctionChunk + 1})
+    expect_equals_twin(kGelu, random_numbers(n, -200, 200), {{9, 5}, {12, 6}});
+}
+
+double exact(const FixedFunction& function, double x) {
+  if (function.twin == kErf.twin) return std::erf(x);
+  if (function.twin == kGelu.twin) return x * std::erfc(-x / std::sqrt(2)) / 2;
+  if (function.twin == kSilu.twin) return x / (1 + std::exp(-x));
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+}
+
+// A double's error is far below the bound; `make prove` has the proof.
+TEST(SmoothFunctions, WithinAUnitOfTheExactValue) {
+  for (const FixedFunction& function : kAll)
+    for (const auto& [in, out] : {FormatPair{{16, 12}, {16, 12}}, FormatPair{{16, 8}, {16, 8}},
+                                  FormatPair{{32, 16}, {32, 16}}, FormatPair{{32, 24}, {32, 24}}}) {
+      const i64 near = std::min((i64{1} << (in.bits - 1)) - 9, i64{20} << in.scale);
+      const Numbers x = random_numbers(2000, -near, near, 5);
+      const Numbers y = clear(function, x, {in, out});
+      for (std::size_t i = 0; i < x.size(); ++i)
+        ASSERT_NEAR(static_cast<double>(y[i]),
+                    std::ldexp(exact(function, std::ldexp(x[i], -in.scale)), out.scale), 1.2)
+            << "x = " << x[i] << " of scale " << in.scale;
+    }
+}
+
+TEST(SmoothFunctions, FarFromZeroTheyAreLines) {
+  const FormatPair formats{{32, 12}, {32, 12}};
+  const i64 far = (i64{1} << 31) - 1;
+  for (i64 x : {far, far - 12345, i64{40} << 12}) {
+    EXPECT_EQ(clear(kErf, {x, -x}, formats), (Numbers{1 << 12, -(1 << 12)}));
+    for (const FixedFunction& function : {kGelu, kSilu, kSoftplus})
+      EXPECT_EQ(clear(function, {x, -x}, formats), (Numbers{x, 0}));
+  }
+  EXPECT_EQ(clear(kErf, {-far - 1}, formats), Numbers{-(1 << 12)});
+  EXPECT_EQ(clear(kGelu, {-far - 1}, formats), Numbers{0});
+}
+
+TEST(SmoothFunctions, RefuseOtherFormats) {
+  Numbers x{0}, y(1), two(2);
+  for (const FixedFunction& function : kAll) {
+    EXPECT_THROW(function.twin(x, {33, 12}, {16, 12}, y), InvalidArgument);
+    EXPECT_THROW(function.twin(x, {16, 15}, {16, 12}, y), InvalidArgument);
+    EXPECT_THROW(function.twin(x, {16, 12}, {1, 0}, y), InvalidArgument);
+    EXPECT_THROW(function.twin(x, {16, 12}, {16, 12}, two), InvalidArgument);
+  }
+}
+
+TEST(SmoothFunctions, WireTraces) {
+  const auto trace = [](const FixedFunction& function, FixedFormat in) {
+    return wire_trace(function, random_numbers(100, -(1 << 15), (1 << 15) - 1), {in, {16, 12}});
+  };
+  EXPECT_EQ(trace(kGelu, {16, 12}), "4945d2879c6a99d1");
+  EXPECT_EQ(trace(kGelu, {16, 8}), "12b1d1557a8e983a");
+  EXPECT_EQ(trace(kErf, {16, 8}), "c468f6f9a8a90218");
+}
+
+}  // namespace
+}  // namespace privml

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// A function of a shared number as polynomials on cells of equal length: the high bits of the
+// number choose the coefficients, the low bits are the place u within the cell.
+//
+// Functionality  x in Z_{2^(index_bits + place_bits)}, read unsigned; with c_i the coefficients of
+//                its cell (powers of u / 2^place_bits, scale `scale`), Horner's rule with every
+//                partial sum but the last rounded to `scale`: out = the value in Z_{2^ring_bits} at
+//                scale `scale + place_bits` (`scale` for degree 0).
+// Method         one comparison gives the cell and u in a larger ring (split.h); one lookup all
+//                coefficients as XOR-shared words; the first product takes them as they are
+//                (word_product.h), further ones are mixed-width products of a number of known sign.
+// Leakage        none beyond length and shape. Assumption: correlated OT, correlation-robust hash.
+// Cost           the sum of those protocols; degree 1: depth that of a comparison, a lookup and a
+//                word product.
+// Source         table-driven polynomials after Tang (ACM TOMS 1989); lookups and products of SiRNN
+//                (Rathee et al., S&P 2021), sections III-E and IV.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "functions/fixed/series.h"
+#include "ot/cost.h"
+#include "ot/party.h"
+#include "twopc/product/word_product.h"
+
+namespace privml {
+
+struct PiecewiseShape {
+  int index_bits = 1;  // 1..10
+  int place_bits = 0;  // 0 for degree 0
+  int degree = 0;
+  int scale = 0;
+  int ring_bits = 64;
+};
+
+constexpr int result_scale(const PiecewiseShape& shape) { return shape.scale + shape.place_bits; }
+
+struct Piecewise {
+  PiecewiseShape shape;
+  std::vector<std::vector<u64>> coefficients;  // [power][cell], two's complement
+  std::vector<WordFormat> formats;             // of each power's coefficients
+  std::vector<int> partial_bits;  // [i]: partial sum i has a magnitude below 2^(partial_bits - 2)
+};
+
+// value(cell, place) is the function, at scale 56, at `place` (scale 48, 0..1) of a cell. If the
+// result would exceed `largest` (at result_scale) by rounding, the cell is lowered.
+Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i64, u64)>& value,
+                         i64 largest = INT64_MAX);
+
+void piecewise(Party& party, const Piecewise& f, std::span<const u64> x, std::span<u64> out);
+void cost_piecewise(CostMeter& meter, i64 count, const Piecewise& f);
+// Words of which the low ring_bits count.
+void clear_piecewise(const Piecewise& f, std::span<const u64> x, std::span<u64> out);
+
+// The degree and the cells with which `series` is off by at most 2^-precision, with the fewest bits
+// on the wire. The number has `bits` bits, of which the low `fraction` are behind the point of the
+// series' argument, below `selectors` more that choose between functions; scale and ring: those of
+// the result without place_bits. choose_piecewise throws InvalidArgument if nothing fits 64
+// bits.
+struct PiecewiseTask {
+  Series series;
+  int bits;
+  int fraction;
+  int precision;
+  int scale;
+  int ring_bits;
+  int selectors = 0;
+};
+bool has_piecewise(const PiecewiseTask& task);
+PiecewiseShape choose_piecewise(const PiecewiseTask& task);
+// Bits on the wire of one element by the estimate that choose_piecewise goes by: those of a
+// protocol with coefficients of about the right widths.
+i64 estimated_bits(const PiecewiseTask& task, const PiecewiseShape& shape);
+// The same of any protocol; a correlation counts kCorrelationBits with every provider, so that
+// both parties and the cost functions choose the same.
+i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost);
+
+}  // namespace privml

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// 1 / sqrt(x) for x > 0 and sqrt(x) for x >= 0.
+//
+// Functionality  formats of up to 32 bits on both sides. sqrt(0) = 0; rsqrt(0) = rsqrt(2^-s), the
+//                value at the least positive number. A negative x is the caller's error and gives
+//                the result of x mod 2^(bits-1). If a whole binade's results exceed the output
+//                format, they come out positive and at least a quarter of the largest number.
+// Method         x is normalised to m * 2^B * 4^e with m in [1, 2), B a bit; a piecewise polynomial
+//                of m, chosen by B too, gives the function of m * 2^B; the power 2^e, a shared
+//                one-hot word, multiplies it; one truncation. Inputs of up to 9 bits: one table.
+// Accuracy       below one unit in the last place; see docs/fixed-point-math.md.
+// Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           normalization.h, piecewise.h, a word product, truncate_reduce.
+// Source         SiRNN (Rathee et al., S&P 2021), Figure 6, with a piecewise polynomial in place of
+//                its table and Goldschmidt iteration.
+#pragma once
+
+#include "functions/fixed/format.h"
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+void rsqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+void clear_rsqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
+void cost_rsqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
+
+void sqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+void clear_sqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
+void cost_sqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
+
+}  // namespace privml

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/fixed/reciprocal_square_root.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "functions/fixed/normalization.h"
+#include "functions/fixed/testing/functions.h"
+
+namespace privml {
+namespace {
+
+using namespace privml::testing;
+
+constexpr FixedFunction kRsqrt{rsqrt, clear_rsqrt, cost_rsqrt};
+constexpr FixedFunction kSqrt{sqrt, clear_sqrt, cost_sqrt};
+constexpr FixedFunction kBoth[] = {kRsqrt, kSqrt};
+
+TEST(Normalization, AllSharesAtSmallWidths) {
+  for (int bits : {2, 3, 6}) {
+    Both<Words> x = all_share_pairs(bits);
+    const Words values = reconstruct(x, bits);
+    add_noise_above(x, bits);
+    Both<Normalized> out;
+    Both<Words> chosen;
+    Words table(bits - 1);
+    for (int k = 0; k < bits - 1; ++k) table[k] = k + 1;
+    const Outcome outcome = run_parties({}, [&](Party& party) {
+      const int r = party.rank;
+      out[r] = normalize(party, x[r], bits);
+      chosen[r] = select_by_place(party, out[r], table, 99);
+    });
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const ClearNormalized expected = clear_normalize(values[i], bits);
+      EXPECT_EQ((out[0].mantissa[i] + out[1].mantissa[i]) & low_mask(bits - 1), expected.mantissa);
+      EXPECT_EQ(chosen[0][i] ^ chosen[1][i], expected.place < 0 ? 99U : expected.place + 1U);
+    }
+    expect_cost_equals(outcome, [&](CostMeter& m) { cost_normalize(m, std::ssize(values), bits); });
+  }
+}
+
+TEST(Rsqrt, AllInputsOfSixteenBits) {
+  expect_equals_twin(kRsqrt, all_from(0, (1 << 15) - 1), {{16, 12}, {16, 12}});
+  expect_equals_twin(kRsqrt, all_numbers(16), {{16, 7}, {16, 10}});
+}
+
+TEST(Sqrt, AllInputsOfSixteenBits) {
+  expect_equals_twin(kSqrt, all_numbers(16), {{16, 12}, {16, 12}});
+}
+
+TEST(SquareRoots, EveryNarrowFormat) {
+  for (const FixedFunction& function : kBoth)
+    for (int bits : {2, 3, 9, 10})
+      for (int scale = 0; scale <= bits - 2; scale += bits == 10 ? 3 : 1)
+        for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 4}, FixedFormat{13, 11}})
+          expect_equals_twin(function, all_from(0, (1 << (bits - 1)) - 1), {{bits, scale}, out});
+}
+
+TEST(SquareRoots, WideFormats) {
+  for (const FixedFunction& function : kBoth)
+    for (FixedFormat in : {FixedFormat{16, 0}, FixedFormat{16, 14}, FixedFormat{32, 12},
+                           FixedFormat{32, 24}, FixedFormat{32, 30}, FixedFormat{32, 0}})
+      for (FixedFormat out :
+           {FixedFormat{16, 14}, FixedFormat{32, 0}, FixedFormat{32, 12}, FixedFormat{32, 30}}) {
+        Numbers x = random_numbers(60, 0, (i64{1} << (in.bits - 1)) - 1);
+        for (int i = 0; i < in.bits - 1; ++i) x.push_back(i64{1} << i | (x[i] >> (31 - i)));
+        expect_equals_twin(function, x, {in, out});
+      }
+}
+
+TEST(SquareRoots, OverSoftSpokenAndAroundAChunk) {
+  for (const FixedFunction& function : kBoth) {
+    expect_equals_twin(function, random_numbers(500, 0, (1 << 15) - 1), {{16, 12}, {16, 12}},
+                       {false, 4});
+    for (i64 n : {i64{0}, i64{1}, i64{2}, kFunctionChunk + 1})
+      expect_equals_twin(function, random_numbers(n, 0, 500), {{10, 5}, {8, 4}});
+  }
+}
+
+// A double's error is far below the bound; `make prove` has the proof.
+TEST(SquareRoots, WithinAUnitOfTheExactValue) {
+  for (const auto& [in, out] : {FormatPair{{16, 12}, {16, 12}}, FormatPair{{32, 16}, {32, 16}},
+                                FormatPair{{32, 24}, {32, 20}}, FormatPair{{9, 4}, {12, 6}}}) {
+    const Numbers x = random_numbers(2000, 1, (i64{1} << (in.bits - 1)) - 1, 5);
+    const Numbers inverse = clear(kRsqrt, x, {in, out}), root = clear(kSqrt, x, {in, out});
+    const double most = std::ldexp(1, out.bits - 1) - 2;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      const double exact = std::sqrt(std::ldexp(x[i], -in.scale));
+      const double up = std::ldexp(exact, out.scale), down = std::ldexp(1 / exact, out.scale);
+      if (up < most) {
+        ASSERT_NEAR(static_cast<double>(root[i]), up, 1.2) << x[i];
+      }
+      if (down < most) {
+        ASSERT_NEAR(static_cast<double>(inverse[i]), down, 1.2) << x[i];
+      }
+    }
+  }
+}
+
+TEST(SquareRoots, OfZero) {
+  for (const FormatPair formats : {FormatPair{{16, 12}, {16, 12}}, FormatPair{{8, 4}, {16, 12}},
+                                   FormatPair{{32, 13}, {32, 12}}}) {
+    const Numbers x{0, 1};
+    EXPECT_EQ(clear(kSqrt, x, formats)[0], 0);
+    const Numbers y = clear(kRsqrt, x, formats);
+    EXPECT_EQ(y[0], y[1]);
+    expect_equals_twin(kSqrt, x, formats);
+    expect_equals_twin(kRsqrt, x, formats);
+  }
+}
+
+TEST(Rsqrt, BeyondTheOutputFormatItIsPositiveAndLarge) {
+  for (const FormatPair formats : {FormatPair{{16, 13}, {16, 13}}, FormatPair{{8, 6}, {8, 6}},
+                                   FormatPair{{32, 30}, {16, 14}}}) {
+    const i64 quarter = i64{1} << (formats.out.bits - 3);
+    const double unit = std::ldexp(1, -formats.in.scale);
+    for (i64 x = 0; x < 100; ++x) {
+      if (x > 0 && std::ldexp(1 / std::sqrt(x * unit), formats.out.scale + 1) < 4.0 * quarter)
+        break;
+      EXPECT_GE(clear(kRsqrt, {x}, formats)[0], quarter) << x;
+    }
+  }
+}
+
+TEST(SquareRoots, RefuseOtherFormats) {
+  Numbers x{1}, y(1), two(2);
+  for (const FixedFunction& function : kBoth) {
+    EXPECT_THROW(function.twin(x, {33, 12}, {16, 12}, y), InvalidArgument);
+    EXPECT_THROW(function.twin(x, {16, 12}, {16, 15}, y), InvalidArgument);
+    EXPECT_THROW(function.twin(x, {16, 12}, {16, 12}, two), InvalidArgument);
+  }
+}
+
+TEST(SquareRoots, WireTraces) {
+  const Numbers x = random_numbers(100, 0, (1 << 15) - 1);
+  EXPECT_EQ(wire_trace(kRsqrt, x, {{16, 12}, {16, 12}}), "6f613939e41e075e");
+  EXPECT_EQ(wire_trace(kSqrt, x, {{16, 12}, {16, 12}}), "2f4e1950ed79da5a");
+}
+
+}  // namespace
+}  // namespace privml

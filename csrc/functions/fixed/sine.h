@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sine and cosine.
+//
+// Functionality  out ~ sin(x), cos(x), x in radians. Formats of up to 32 bits on both sides.
+// Method         x / (2 pi) modulo 1 is a product with a public number in a ring that holds the
+//                fraction of a full rotation only, so that reduction costs nothing; its leading
+//                bits are the argument of a piecewise polynomial of the full rotation
+//                (piecewise.h). cos(x) = sin(x + pi / 2).
+// Accuracy       below one unit in the last place, for any x of the input format, if in.bits +
+//                out.scale <= 60; see docs/fixed-point-math.md.
+// Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
+//                hash.
+// Cost           a sign extension to out.scale + in.bits + 4 bits, a truncate_reduce of them to
+//                out.scale + 4, piecewise.h and one truncate_reduce.
+// Source         the identity behind Guo et al., "Real-number functions", Algorithm 6, that angles
+//                add up modulo 2 pi; there sines and cosines of the shares are multiplied, and
+//                the result depends on the shares.
+#pragma once
+
+#include "functions/fixed/format.h"
+#include "ot/cost.h"
+#include "ot/party.h"
+
+namespace privml {
+
+void sin(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+void clear_sin(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
+void cost_sin(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
+
+void cos(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+void clear_cos(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
+void cost_cos(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
+
+}  // namespace privml

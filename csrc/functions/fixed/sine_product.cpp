@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/fixed/sine_product.h"
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "functions/fixed/angle_reduction.h"
+#include "functions/fixed/chunked.h"
+#include "functions/fixed/piecewise.h"
+#include "functions/fixed/plan_cache.h"
+#include "twopc/product/addition_formula.h"
+#include "twopc/width/bounded.h"
+#include "twopc/width/extension.h"
+#include "twopc/width/low_bits.h"
+#include "twopc/width/truncation.h"
+
+namespace privml {
+namespace {
+
+using Words = std::vector<u64>;
+using i128 = __int128;
+
+constexpr int kGuard = 4;           // bits of the factors below the last place
+constexpr double kDropped = 0.125;  // units that dropped bits may amount to
+constexpr int kSeenBits = 44;       // of the angle, from which sines are computed
+constexpr int kLeastTable = 3, kMostTable = 5;
+
+// A point of the unit circle, of scale 56.
+struct Point {
+  i64 sine, cosine;
+};
+
+i64 times(i64 a, i64 b) { return static_cast<i64>((i128{a} * b) >> kValueScale); }
+
+Point rotated(Point p, Point by) {
+  return {times(p.sine, by.cosine) + times(p.cosine, by.sine),
+          times(p.cosine, by.cosine) - times(p.sine, by.sine)};
+}
+
+// At the angle 2 pi place / 2^48.
+Point point_at(u64 place) {
+  const u64 mask = low_mask(kPlaceScale), quarter = u64{1} << (kPlaceScale - 2);
+  return {series_value(Series::sine, place & mask),
+          series_value(Series::sine, (place + quarter) & mask)};
+}
+
+// The point of an angle, one rotation per bit: no branch or address depends on the angle.
+struct Rotations {
+  int skipped;  // low bits that do not matter
+  std::vector<Point> of_bit;
+
+  Point operator()(u64 angle) const {
+    Point p{0, i64{1} << kValueScale};
+    for (std::size_t k = 0; k < of_bit.size(); ++k) {
+      const Point next = rotated(p, of_bit[k]);
+      const i64 mask = -static_cast<i64>(angle >> (skipped + static_cast<int>(k)) & 1);
+      p.sine ^= (p.sine ^ next.sine) & mask;
+      p.cosine ^= (p.cosine ^ next.cosine) & mask;
+    }
+    return p;
+  }
+};
+
+Rotations make_rotations(int bits) {
+  Rotations r{std::max(bits - kSeenBits, 0), {}};
+  for (int k = r.skipped; k < bits; ++k) {
+    const int place = kPlaceScale - bits + k;
+    r.of_bit.push_back(point_at(u64{1} << place));
+  }
+  return r;
+}
+
+u64 rounded(i64 value, int scale) {
+  const int drop = kValueScale - scale;
+  return static_cast<u64>((value + (i64{1} << (drop - 1))) >> drop);
+}
+
+struct Plan {
+  FixedFormat in, out;
+  AngleReduction angle;
+  u64 start;  // sine: 0, cosine: a quarter rotation
+  AdditionFormula formula;
+  int shift;
+};
+
+// f_i(u) for all digits of the other party: the own point, rotated by each.
+AdditionTerm make_term(int bits, int table_bits, int scale, bool cosine) {
+  const Rotations rotations = make_rotations(bits);
+  std::vector<Point> digits(i64{1} << table_bits);
+  for (u64 j = 0; j < digits.size(); ++j) digits[j] = point_at(j << (kPlaceScale - table_bits));
+  AdditionTerm term;
+  term.values = [=](i64, u64 share, std::span<u64> entries) {
+    const Point own = rotations(share);
+    for (std::size_t j = 0; j < entries.size(); ++j) {
+      const Point p = rotated(own, digits[j]);
+      entries[j] = rounded(cosine ? p.cosine : p.sine, scale);
+    }
+  };
+  return term;
+}
+
+// sin u cos b + cos u sin b, with cos b as 1 less what is small.
+AdditionFormula make_formula(int bits, int table_bits, int scale) {
+  const int place_bits = bits - table_bits;
+  AdditionFormula f{bits, place_bits, scale + 3, false, 2 * scale + 3, 0, {}};
+  f.terms = {make_term(bits, table_bits, scale, false), make_term(bits, table_bits, scale, true)};
+  const Rotations rotations = make_rotations(bits);
+  f.terms[0].constant = u64{1} << scale;
+  f.terms[0].negative = true;
+  f.terms[0].factor = [=](i64, u64 b) {
+    return (u64{1} << scale) - rounded(rotations(b).cosine, scale);
+  };
+  f.terms[1].factor = [=](i64, u64 b) { return rounded(rotations(b).sine, scale); };
+  for (AdditionTerm& term : f.terms)
+    term.factor_bits = std::bit_width(term.factor(0, low_mask(place_bits)) + 1);
+  return f;
+}
+
+Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
+  expect_formats(in, out, cosine ? "cos_product" : "sin_product");
+  Plan best{in, out, angle_reduction(in, out), 0, {}, 0};
+  best.start = cosine ? u64{1} << (best.angle.bits - 2) : 0;
+  const int scale = out.scale + kGuard, fraction = 2 * scale - out.scale;
+  i64 fewest = 0;
+  for (int table_bits = kLeastTable; table_bits <= kMostTable; ++table_bits) {
+    if (best.angle.bits <= table_bits) break;
+    AdditionFormula f = make_formula(best.angle.bits, table_bits, scale);
+    for (AdditionFormula less = f; less.dropped < fraction - 1; f = less) {
+      ++less.dropped;
+      if (std::ldexp(dropped_error(less), less.dropped - fraction) > kDropped) break;
+    }
+    const i64 bits =
+        metered_bits([&](CostMeter& meter, i64 n) { cost_addition_formula(meter, n, f); });
+    if (fewest > 0 && bits >= fewest) continue;
+    fewest = bits;
+    best.formula = f;
+    best.shift = fraction - f.dropped;
+  }
+  return best;
+}
+
+std::shared_ptr<const Plan> plan(bool cosine, FixedFormat in, FixedFormat out) {
+  static PlanCache<Plan> plans;
+  return plans.get(cosine ? 1 : 0, in, out, [&] { return make_plan(cosine, in, out); });
+}
+
+int sum_bits(const Plan& p) { return p.formula.ring_bits - p.formula.dropped; }
+// Of the result, which is at most 2^out.scale in size, in a ring four times as large.
+int result_bits(const Plan& p) { return p.out.scale + 3; }
+
+void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  const bool first = party.rank == 0;
+  Words angle(x.begin(), x.end()), sum(x.size());
+  if (p.angle.bits > p.in.bits) sign_extend(party, x, p.in.bits, p.angle.bits, angle);
+  for (u64& word : angle) word = word * p.angle.factor + (first ? p.start : 0);
+  addition_formula(party, p.formula, angle, sum);
+  if (first)
+    for (u64& word : sum) word += u64{1} << (p.shift - 1);
+  truncate_reduce(party, sum, sum_bits(p), p.shift, sum);
+  if (p.out.bits <= result_bits(p)) return keep_low_bits(sum, p.out.bits, y);
+  extend_bounded(party, sum, result_bits(p), u64{1} << (p.out.scale + 1), p.out.bits, y);
+}
+
+void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
+  if (p.angle.bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.angle.bits);
+  cost_addition_formula(meter, n, p.formula);
+  cost_truncate_reduce(meter, n, sum_bits(p), p.shift);
+  if (p.out.bits > result_bits(p))
+    cost_extend_bounded(meter, n, result_bits(p), u64{1} << (p.out.scale + 1), p.out.bits);
+}
+
+i64 clear_value(const Plan& p, i64 x) {
+  const int bits = p.angle.bits;
+  const u64 angle = (static_cast<u64>(x) * p.angle.factor + p.start) & low_mask(bits);
+  const u64 place =
+      bits > kPlaceScale ? angle >> (bits - kPlaceScale) : angle << (kPlaceScale - bits);
+  return static_cast<i64>(rounded(point_at(place).sine, p.out.scale));
+}
+
+void run(Party& party, bool cosine, std::span<const u64> x, FixedFormat in, FixedFormat out,
+         std::span<u64> y) {
+  run_function(party, *plan(cosine, in, out), x, y, run_chunk, cost_chunk);
+}
+
+}  // namespace
+
+void sin_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+                 std::span<u64> y) {
+  run(party, false, x, in, out, y);
+}
+void clear_sin_product(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
+  clear_function(*plan(false, in, out), in, x, y, clear_value);
+}
+void cost_sin_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, *plan(false, in, out), cost_chunk);
+}
+
+void cos_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+                 std::span<u64> y) {
+  run(party, true, x, in, out, y);
+}
+void clear_cos_product(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
+  clear_function(*plan(true, in, out), in, x, y, clear_value);
+}
+void cost_cos_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, *plan(true, in, out), cost_chunk);
+}
+
+}  // namespace privml

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/fixed/smooth.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "functions/fixed/chunked.h"
+#include "functions/fixed/piecewise.h"
+#include "functions/fixed/plan_cache.h"
+#include "twopc/compare/relu.h"
+#include "twopc/select/multiplex.h"
+#include "twopc/width/extension.h"
+#include "twopc/width/truncation.h"
+
+namespace privml {
+namespace {
+
+using Words = std::vector<u64>;
+
+constexpr int kGuard = 2;         // bits of the coefficients below the last place
+constexpr int kPrecision = 2;     // the polynomials are off by at most 2^-2 units
+constexpr int kLongestRange = 5;  // log2 of the largest |x| whose values fit 64 bits
+constexpr i64 kOne = i64{1} << kValueScale;
+
+bool is_mirrored(const Smooth& f) { return f.form != SmoothForm::line; }
+
+// f(x) + f(-x), at `scale`.
+i64 mirrored_sum(const Smooth& f, int scale) {
+  return f.form == SmoothForm::rising ? i64{1} << scale : 0;
+}
+
+// f at place x of scale 48, at scale 56.
+i64 smooth_value(const Smooth& f, i64 x) {
+  const i64 tail = series_value(f.tail, static_cast<u64>(x < 0 ? -x : x));
+  if (is_mirrored(f)) return x < 0 ? mirrored_sum(f, kValueScale) - kOne + tail : kOne - tail;
+  return (std::max<i64>(x, 0) << (kValueScale - kPlaceScale)) + f.sign * tail;
+}
+
+// The part of f that depends on min(|x|, T), which the clamped form evaluates.
+i64 clamped_value(const Smooth& f, u64 t) {
+  const i64 tail = series_value(f.tail, t);
+  return is_mirrored(f) ? kOne - tail : f.sign * tail;
+}
+
+// log2 of the least T >= 2 whose last place before it has a tail of less than a quarter of a unit.
+int tail_end(const Smooth& f, FixedFormat in, FixedFormat out) {
+  for (int t = 1; t < f.largest_domain; ++t) {
+    const u64 last = (u64{1} << (kPlaceScale + t)) - (u64{1} << (kPlaceScale - in.scale));
+    if (series_value(f.tail, last) >> (kValueScale - out.scale - 2) == 0) return t;
+  }
+  return f.largest_domain;
+}
+
+struct Plan {
+  Smooth f;
+  FixedFormat in, out;
+  bool clamped;
+  int end;  // log2 T, of the clamped form
+  Piecewise table;
+  int drop;  // bits of the result behind the last place
+};
+
+PiecewiseTask task_of(const Smooth& f, FixedFormat in, FixedFormat out, int bits) {
+  return {f.tail, bits, in.scale, out.scale + kPrecision, out.scale + kGuard, out.bits + kGuard};
+}
+
+// The place of cell + v at scale 48, counted from 0.
+i64 place(const PiecewiseShape& shape, FixedFormat in, i64 cell, u64 v) {
+  const int length = kPlaceScale + shape.place_bits - in.scale;  // 2^length is a cell
+  return (cell << length) + static_cast<i64>((u128{v} << length) >> kPlaceScale);
+}
+
+i64 clamping_bits(FixedFormat in, FixedFormat out, bool mirrored) {
+  return metered_bits([&](CostMeter& meter, i64 count) {
+    cost_relu(meter, count, in.bits);
+    cost_relu(meter, count, in.bits);
+    if (mirrored) cost_multiplex(meter, count, out.bits);
+  });
+}
+
+bool prefers_clamping(const Smooth& f, FixedFormat in, FixedFormat out, int end) {
+  const int range = in.bits - 1 - in.scale;  // |x| <= 2^range
+  if (range <= end) return false;
+  const PiecewiseTask whole = task_of(f, in, out, in.bits),
+                      clamped = task_of(f, in, out, in.scale + end);
+  if (range > kLongestRange || !has_piecewise(whole)) return true;
+  return estimated_bits(clamped, choose_piecewise(clamped)) +
+             clamping_bits(in, out, is_mirrored(f)) <
+         estimated_bits(whole, choose_piecewise(whole));
+}
+
+Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
+  expect_formats(in, out, f.name);
+  Plan p{f, in, out, false, tail_end(f, in, out), {}, 0};
+  p.clamped = prefers_clamping(f, in, out, p.end);
+  PiecewiseShape shape =
+      choose_piecewise(task_of(f, in, out, p.clamped ? in.scale + p.end : in.bits));
+  if (shape.degree == 0) {
+    // Values need no guard, but max(x, 0) its fraction.
+    shape.scale = p.clamped && !is_mirrored(f) ? std::max(out.scale, in.scale) : out.scale;
+    shape.ring_bits = out.bits + shape.scale - out.scale;
+  }
+  p.drop = result_scale(shape) - out.scale;
+  if (p.clamped) {
+    p.table = make_piecewise(
+        shape, [&](i64 cell, u64 v) { return clamped_value(f, place(shape, in, cell, v)); });
+    return p;
+  }
+  const i64 least = i64{1} << (kPlaceScale + in.bits - 1 - in.scale);
+  const i64 largest = shape.degree == 0 ? static_cast<i64>(low_mask(out.bits - 1)) : INT64_MAX;
+  p.table = make_piecewise(
+      shape, [&](i64 cell, u64 v) { return smooth_value(f, place(shape, in, cell, v) - least); },
+      largest);
+  return p;
+}
+
+std::shared_ptr<const Plan> plan(const Smooth& f, FixedFormat in, FixedFormat out) {
+  static PlanCache<Plan> plans;
+  return plans.get(static_cast<int>(f.tail), in, out, [&] { return make_plan(f, in, out); });
+}
+
+// max(x, 0) is added with `shift` more bits behind the point, in a ring of this many bits.
+int line_shift(const Plan& p) { return p.drop + p.out.scale - p.in.scale; }
+int line_bits(const Plan& p) { return p.table.shape.ring_bits - line_shift(p); }
+
+u64 half_unit(const Plan& p) { return p.drop > 0 ? u64{1} << (p.drop - 1) : 0; }
+
+// The least place at which the clamped form's table ends.
+u64 last_place(const Plan& p) { return low_mask(p.in.scale + p.end); }
+
+void round_off(Party& party, const Plan& p, Words& sum, std::span<u64> y) {
+  if (party.rank == 0)
+    for (u64& word : sum) word += half_unit(p);
+  truncate_reduce(party, sum, p.table.shape.ring_bits, p.drop, y);
+}
+
+void whole_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  Words shifted(x.begin(), x.end()), sum(x.size());
+  if (party.rank == 0)
+    for (u64& word : shifted) word += u64{1} << (p.in.bits - 1);
+  piecewise(party, p.table, shifted, sum);
+  round_off(party, p, sum, y);
+}
+
+void clamped_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  const size_t n = x.size();
+  const bool first = party.rank == 0;
+  const u64 last = first ? last_place(p) : 0;
+  Words line(n), place(n), sum(n);
+  std::vector<u8> nonnegative(n);
+  relu(party, x, p.in.bits, line, nonnegative);
+  for (size_t k = 0; k < n; ++k) place[k] = (last + x[k] - 2 * line[k]) & low_mask(p.in.bits);
+  relu(party, place, p.in.bits, place);
+  for (u64& word : place) word = last - word;
+  piecewise(party, p.table, place, sum);
+  if (is_mirrored(p.f)) {
+    Words size(n), change(n);
+    round_off(party, p, sum, size);
+    for (u8& bit : nonnegative) bit ^= first ? 1 : 0;
+    // If x < 0: f(x) = (f(x) + f(-x)) - f(-x).
+    const u64 together = first ? static_cast<u64>(mirrored_sum(p.f, p.out.scale)) : 0;
+    for (size_t k = 0; k < n; ++k) change[k] = 2 * size[k] - together;
+    multiplex(party, nonnegative, change, p.out.bits, y);
+    for (size_t k = 0; k < n; ++k) y[k] = (size[k] - y[k]) & low_mask(p.out.bits);
+    return;
+  }
+  if (line_bits(p) > p.in.bits) extend_nonnegative(party, line, p.in.bits, line_bits(p), line);
+  for (size_t k = 0; k < n; ++k) sum[k] += line[k] << line_shift(p);
+  round_off(party, p, sum, y);
+}
+
+void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
+  if (p.clamped) {
+    cost_relu(meter, n, p.in.bits);
+    cost_relu(meter, n, p.in.bits);
+  }
+  cost_piecewise(meter, n, p.table);
+  if (p.clamped && !is_mirrored(p.f) && line_bits(p) > p.in.bits)
+    cost_extend_nonnegative(meter, n, p.in.bits, line_bits(p));
+  if (p.drop > 0) cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
+  if (p.clamped && is_mirrored(p.f)) cost_multiplex(meter, n, p.out.bits);
+}
+
+void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  const auto chunk = p.clamped ? clamped_chunk : whole_chunk;
+  chunk(party, p, x, y);
+}
+
+i64 clear_value(const Plan& p, i64 value) {
+  const i64 size = value < 0 ? -value : value;
+  const u64 place = p.clamped ? std::min(static_cast<u64>(size), last_place(p))
+                              : static_cast<u64>(value) + (u64{1} << (p.in.bits - 1));
+  u64 sum = 0;
+  clear_piecewise(p.table, {&place, 1}, {&sum, 1});
+  if (p.clamped && !is_mirrored(p.f))
+    sum += static_cast<u64>(std::max<i64>(value, 0)) << line_shift(p);
+  const i64 rounded = static_cast<i64>(sum + half_unit(p)) >> p.drop;
+  const i64 result = to_signed(static_cast<u64>(rounded), p.out.bits);
+  const bool mirrors = p.clamped && is_mirrored(p.f) && value < 0;
+  return mirrors ? mirrored_sum(p.f, p.out.scale) - result : result;
+}
+
+}  // namespace
+
+void smooth(Party& party, const Smooth& f, std::span<const u64> x, FixedFormat in, FixedFormat out,
+            std::span<u64> y) {
+  run_function(party, *plan(f, in, out), x, y, run_chunk, cost_chunk);
+}
+
+void cost_smooth(CostMeter& meter, i64 count, const Smooth& f, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, *plan(f, in, out), cost_chunk);
+}
+
+void clear_smooth(const Smooth& f, std::span<const i64> x, FixedFormat in, FixedFormat out,
+                  std::span<i64> y) {
+  clear_function(*plan(f, in, out), in, x, y, clear_value);
+}
+
+}  // namespace privml

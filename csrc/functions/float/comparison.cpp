@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/float/comparison.h"
+
+#include "functions/float/operation.h"
+
+namespace privml {
+namespace {
+
+constexpr int kMostMantissa = 31;
+
+void check(FloatView a, FloatView b, i64 out, FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  expect(a.size() == b.size() && a.size() == out, "floating-point comparison: lengths differ");
+}
+
+// Va - Vb of the signed images in Z_{2^width}; it lies within 2^(p+q+1), both ends included.
+RingShares difference(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                      FloatFormat f, int width) {
+  const i64 n = evaluator.n;
+  const RingShares both =
+      magnitudes(evaluator, extended_mantissas(evaluator, a, b, f, width), a, b, f, width);
+  const RingShares selected = evaluator.select(joined(a.sign, b.sign), both, width - 1);
+  return evaluator.map(n, width, [&](i64 i) {
+    return (both[i] - 2 * selected[i]) - (both[n + i] - 2 * selected[n + i]);
+  });
+}
+
+BitShares equal(Evaluator& evaluator, const FloatShares& a, const FloatShares& b, FloatFormat f) {
+  const int width = f.exponent + f.mantissa + 2;
+  return evaluator.equal_zero(difference(evaluator, a, b, f, width), width);
+}
+
+// relation(evaluator, a, b) for all chunks.
+template <class Relation>
+void run_relation(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out,
+                  Relation&& relation) {
+  check(a, b, std::ssize(out), f);
+  evaluate_chunks(party, a.size(), [&](Evaluator& evaluator, i64 begin) {
+    const BitShares result =
+        relation(evaluator, evaluator.load(a, f, begin), evaluator.load(b, f, begin));
+    evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = result[i]; });
+  });
+}
+
+FloatShares maximum(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                    FloatFormat f) {
+  return choose_floats(evaluator, less_than(evaluator, a, b, f), a, b, f);
+}
+
+FloatShares relu(Evaluator& evaluator, const FloatShares& a, FloatFormat f) {
+  const i64 n = evaluator.n;
+  const BitShares positive = evaluator.negated(a.sign);
+  const u64 base = evaluator.constant(static_cast<u64>(f.least() - 1));
+  const RingShares pairs =
+      interleaved(evaluator, a.mantissa,
+                  evaluator.map(n, f.exponent_bits(), [&](i64 i) { return a.exponent[i] - base; }));
+  const RingShares kept = evaluator.select(positive, pairs, pair_width(f));
+  FloatShares out{evaluator.or_bits(a.zero, a.sign), evaluator.map_bits(n, [](i64) { return 0; }),
+                  exponents_of(evaluator, kept, f), mantissas_of(evaluator, kept, f)};
+  evaluator.local(
+      n, [&](i64 i) { out.exponent[i] = (out.exponent[i] + base) & low_mask(f.exponent_bits()); });
+  return out;
+}
+
+}  // namespace
+
+RingShares extended_mantissas(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                              FloatFormat f, int width) {
+  const BitShares top = evaluator.negated(joined(a.zero, b.zero));
+  return evaluator.extend_shared_msb(joined(a.mantissa, b.mantissa), f.mantissa_bits(), top, width);
+}
+
+RingShares magnitudes(Evaluator& evaluator, const RingShares& mantissas, const FloatShares& a,
+                      const FloatShares& b, FloatFormat f, int width) {
+  const i64 n = evaluator.n;
+  // Exponents wrap at 2^(p+q+2) here. Being below 2^p they are easily extended.
+  const u64 bias = evaluator.constant(static_cast<u64>(f.greatest()));
+  RingShares biased = evaluator.map(2 * n, f.exponent_bits(), [&](i64 i) {
+    return (i < n ? a.exponent[i] : b.exponent[i - n]) + bias;
+  });
+  if (f.mantissa + f.exponent_bits() < width) {
+    biased = evaluator.extend_bounded(biased, f.exponent_bits(), u64{1} << f.exponent,
+                                      width - f.mantissa);
+  }
+  return evaluator.map(2 * n, width,
+                       [&](i64 i) { return mantissas[i] + (biased[i] << f.mantissa); });
+}
+
+BitShares less_than(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+                    FloatFormat f) {
+  const int width = f.exponent + f.mantissa + 3;
+  return evaluator.most_significant_bit(difference(evaluator, a, b, f, width), width);
+}
+
+FloatShares choose_floats(Evaluator& evaluator, const BitShares& bit, const FloatShares& a,
+                          const FloatShares& b, FloatFormat f) {
+  const i64 n = evaluator.n;
+  const RingShares pairs = interleaved(
+      evaluator,
+      evaluator.map(n, f.mantissa_bits(), [&](i64 i) { return b.mantissa[i] - a.mantissa[i]; }),
+      evaluator.map(n, f.exponent_bits(), [&](i64 i) { return b.exponent[i] - a.exponent[i]; }));
+  const RingShares chosen = evaluator.select(bit, pairs, pair_width(f));
+  const BitShares bits = evaluator.and_bits(
+      joined(bit, bit),
+      joined(evaluator.map_bits(n, [&](i64 i) { return a.zero[i] ^ b.zero[i]; }),
+             evaluator.map_bits(n, [&](i64 i) { return a.sign[i] ^ b.sign[i]; })));
+  FloatShares out{a.zero, a.sign, exponents_of(evaluator, chosen, f),
+                  mantissas_of(evaluator, chosen, f)};
+  evaluator.local(n, [&](i64 i) {
+    out.zero[i] ^= bits[i];
+    out.sign[i] ^= bits[n + i];
+    out.exponent[i] = (out.exponent[i] + a.exponent[i]) & low_mask(f.exponent_bits());
+    out.mantissa[i] = (out.mantissa[i] + a.mantissa[i]) & low_mask(f.mantissa_bits());
+  });
+  return out;
+}
+
+void float_less_than(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
+  run_relation(party, a, b, f, out,
+               [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                 return less_than(evaluator, x, y, f);
+               });
+}
+
+void cost_float_less_than(CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+    less_than(evaluator, x, y, f);
+  });
+}
+
+void float_less_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
+  run_relation(party, a, b, f, out,
+               [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                 return evaluator.negated(less_than(evaluator, y, x, f));
+               });
+}
+
+void cost_float_less_equal(CostMeter& meter, i64 n, FloatFormat f) {
+  cost_float_less_than(meter, n, f);
+}
+
+void float_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
+  run_relation(party, a, b, f, out,
+               [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                 return equal(evaluator, x, y, f);
+               });
+}
+
+void cost_float_equal(CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+    equal(evaluator, x, y, f);
+  });
+}
+
+void float_maximum(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
+  check(a, b, out.size(), f);
+  evaluate_binary(party, a, b, f, out,
+                  [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                    return maximum(evaluator, x, y, f);
+                  });
+}
+
+void cost_float_maximum(CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+    maximum(evaluator, x, y, f);
+  });
+}
+
+void float_relu(Party& party, FloatView a, FloatFormat f, FloatSpan out) {
+  check(a, a, out.size(), f);
+  evaluate_unary(party, a, f, out,
+                 [&](Evaluator& evaluator, const FloatShares& x) { return relu(evaluator, x, f); });
+}
+
+void cost_float_relu(CostMeter& meter, i64 n, FloatFormat f) {
+  cost_unary(meter, n, f,
+             [&](Evaluator& evaluator, const FloatShares& x) { relu(evaluator, x, f); });
+}
+
+void float_negate(Party& party, FloatView a, FloatSpan out) {
+  for (i64 i = 0; i < a.size(); ++i) {
+    out.zero[i] = a.zero[i];
+    out.sign[i] = a.sign[i] ^ (party.rank == 0 ? 1 : 0);
+    out.exponent[i] = a.exponent[i];
+    out.mantissa[i] = a.mantissa[i];
+  }
+}
+
+void float_absolute(Party&, FloatView a, FloatSpan out) {
+  for (i64 i = 0; i < a.size(); ++i) {
+    out.zero[i] = a.zero[i];
+    out.sign[i] = 0;
+    out.exponent[i] = a.exponent[i];
+    out.mantissa[i] = a.mantissa[i];
+  }
+}
+
+}  // namespace privml

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes, depth and speed of the floating-point primitives on float32. Bytes are those of the cost
+// functions, correlations included at their price per piece; speed is that of two threads over
+// loopback TCP, preprocessing included. Arguments: batch (default 10000; 0: costs only), names of
+// rows (default all).
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "functions/float/addition.h"
+#include "functions/float/comparison.h"
+#include "functions/float/conversion.h"
+#include "functions/float/division.h"
+#include "functions/float/multiplication.h"
+#include "functions/float/operation.h"
+#include "net/tcp.h"
+#include "ot/setup.h"
+
+namespace privml {
+namespace {
+
+struct Data {
+  FloatVector a, b, out;
+  std::vector<u8> bits;
+};
+
+struct Row {
+  std::string name;
+  std::function<void(Party&, Data&)> run;
+  std::function<void(CostMeter&, i64)> cost;
+};
+
+using Binary = void (*)(Party&, FloatView, FloatView, FloatFormat, FloatSpan);
+using Relation = void (*)(Party&, FloatView, FloatView, FloatFormat, std::span<u8>);
+using Cost = void (*)(CostMeter&, i64, FloatFormat);
+
+std::vector<Row> all_rows() {
+  const auto binary = [](const char* name, Binary run, Cost cost) {
+    return Row{name, [run](Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.out); },
+               [cost](CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
+  };
+  const auto relation = [](const char* name, Relation run, Cost cost) {
+    return Row{name, [run](Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.bits); },
+               [cost](CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
+  };
+  return {relation("lt", float_less_than, cost_float_less_than),
+          relation("eq", float_equal, cost_float_equal),
+          binary("max", float_maximum, cost_float_maximum),
+          binary("mul", float_multiply, cost_float_multiply),
+          binary("cheap_add", float_cheap_add, cost_float_cheap_add),
+          binary("add", float_add, cost_float_add),
+          binary("div", float_divide, cost_float_divide),
+          binary(
+              "sqrt",
+              [](Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+                float_sqrt(p, a, f, out);
+              },
+              cost_float_sqrt),
+          binary(
+              "round",
+              [](Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+                float_round_to_integer(p, a, f, out);
+              },
+              cost_float_round_to_integer)};
+}
+
+void print_cost(const Row& row) {
+  std::printf("%-10s", row.name.c_str());
+  for (const OtConfig& config : {OtConfig{"softspoken", 4, "semi_honest", std::nullopt},
+                                 OtConfig{"softspoken", 8, "semi_honest", std::nullopt},
+                                 OtConfig{"silent", 0, "semi_honest", std::nullopt}}) {
+    const i64 n = kFloatChunk;
+    CostMeter online(RcotCost{"ideal", 0, 1, i64{1} << 62});
+    online.correlation_bits = rcot_cost(config).bits_per_correlation();
+    row.cost(online, n);
+    const double cots = static_cast<double>(online.cots[0] + online.cots[1]);
+    const double messages = static_cast<double>(online.bytes[0] + online.bytes[1]);
+    const double bytes = messages + cots * online.correlation_bits / 8;
+    std::printf("  %s%-2d %6.3f KiB (%5.0f + %5.1f cots) depth %2ld", config.provider.c_str(),
+                config.k, bytes / static_cast<double>(n) / 1024, messages / static_cast<double>(n),
+                cots / static_cast<double>(n),
+                static_cast<long>(std::max(online.depth[0], online.depth[1])));
+  }
+  std::printf("\n");
+}
+
+double seconds_of(Party& party, const Row& row, Data& data, std::barrier<>& together) {
+  row.run(party, data);  // warm
+  party.channel.flush();
+  double best = 1e9;
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    together.arrive_and_wait();
+    const auto start = std::chrono::steady_clock::now();
+    row.run(party, data);
+    party.channel.flush();
+    together.arrive_and_wait();
+    const auto stop = std::chrono::steady_clock::now();
+    best = std::min(best, std::chrono::duration<double>(stop - start).count());
+  }
+  return best;
+}
+
+void run_party(int rank, Channel& channel, i64 n, const std::vector<Row>& rows,
+               std::barrier<>& together) {
+  const auto resources =
+      make_party_resources(channel, rank, {"softspoken", 4, "semi_honest", std::nullopt});
+  Party& party = resources->party();
+  Data data{FloatVector(n), FloatVector(n), FloatVector(n), std::vector<u8>(n)};
+  for (FloatVector* vector : {&data.a, &data.b}) {
+    party.prg.fill_bits(vector->zero);
+    party.prg.fill_bits(vector->sign);
+    party.prg.fill_ring(vector->exponent, kFloat32.exponent_bits());
+    party.prg.fill_ring(vector->mantissa, kFloat32.mantissa_bits());
+  }
+  for (const Row& row : rows) {
+    const double seconds = seconds_of(party, row, data, together);
+    if (rank == 0) {
+      std::printf("%-10s n=%ld  %8.1f k/s\n", row.name.c_str(), static_cast<long>(n),
+                  static_cast<double>(n) / seconds / 1e3);
+    }
+  }
+}
+
+void bench(i64 n, const std::vector<Row>& rows) {
+  TcpListener listener("127.0.0.1", 0);
+  std::barrier<> together(2);
+  std::thread other([&] {
+    const auto channel =
+        connect_tcp("127.0.0.1", listener.port(), std::chrono::milliseconds(10'000));
+    run_party(1, *channel, n, rows, together);
+  });
+  const auto channel = listener.accept(std::chrono::milliseconds(10'000));
+  run_party(0, *channel, n, rows, together);
+  other.join();
+}
+
+}  // namespace
+}  // namespace privml
+
+int main(int argc, char** argv) {
+  const privml::i64 n = argc > 1 ? std::atol(argv[1]) : 10000;
+  std::vector<privml::Row> rows = privml::all_rows();
+  if (argc > 2) {
+    std::erase_if(rows, [&](const privml::Row& row) {
+      return std::none_of(argv + 2, argv + argc, [&](const char* s) { return row.name == s; });
+    });
+  }
+  for (const privml::Row& row : rows) privml::print_cost(row);
+  if (n > 0) privml::bench(n, rows);
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "functions/float/result.h"
+
+#include "functions/float/operation.h"
+
+namespace privml {
+namespace {
+
+constexpr int kExponentBits = kFloat32.exponent_bits(), kMantissaBits = kFloat32.mantissa_bits();
+constexpr u64 kBias = 127;
+
+}  // namespace
+
+FloatShares round_result(Evaluator& evaluator, const RingShares& exponent, const RingShares& v) {
+  const i64 n = evaluator.n;
+  const u64 threshold = evaluator.constant(kUpperBinade), half = evaluator.constant(32);
+  const RingShares above = evaluator.map(n, kResultBits, [&](i64 i) { return v[i] - threshold; });
+  const BitShares lower = evaluator.most_significant_bit(above, kResultBits);
+  const BitShares upper = evaluator.negated(lower);
+  const Selected chosen =
+      evaluator.select({{lower, v, 1, kResultBits - 1}}, {{upper, kExponentBits}});
+  const RingShares sum = evaluator.map(
+      n, kResultBits - 1, [&](i64 i) { return v[i] + chosen.selections[0][i] + half; });
+  const BitShares none = evaluator.map_bits(n, [](i64) { return u8{0}; });
+  FloatShares out{none, none, {}, {}};
+  out.mantissa = evaluator.truncate_reduce(sum, kResultBits - 1, kResultBits - 1 - kMantissaBits);
+  out.exponent = evaluator.map(n, kExponentBits,
+                               [&](i64 i) { return exponent[i] + chosen.conversions[0][i]; });
+  return out;
+}
+
+FloatShares finish_result(Evaluator& evaluator, const FloatShares& r, const BitShares& zero,
+                          const BitShares* infinite) {
+  const i64 n = evaluator.n;
+  const u64 bias = evaluator.constant(kBias);
+  const auto is_beyond = [&](i64 i) { return infinite ? (*infinite)[i] : u8{0}; };
+  const BitShares ordinary = evaluator.negated(
+      evaluator.map_bits(n, [&](i64 i) { return static_cast<u8>(zero[i] ^ is_beyond(i)); }));
+  RingShares pairs = evaluator.ring(2 * n);
+  evaluator.local(n, [&](i64 i) {
+    pairs[2 * i] = r.mantissa[i];
+    pairs[2 * i + 1] = r.exponent[i] + bias;
+  });
+  const Selection kept{ordinary, pairs, 2, kMantissaBits};
+  const Selected chosen = infinite ? evaluator.select({kept}, {{*infinite, kExponentBits}})
+                                   : evaluator.select({kept}, {});
+  const RingShares& pair = chosen.selections[0];
+  FloatShares out{zero, r.sign, {}, {}};
+  // An additive share of the top bit of a ring element is also an XOR share.
+  out.mantissa = evaluator.map(n, kMantissaBits, [&](i64 i) {
+    return pair[2 * i] + (u64{is_beyond(i)} << (kMantissaBits - 1));
+  });
+  out.exponent = evaluator.map(n, kExponentBits, [&](i64 i) {
+    const u64 infinity = infinite ? chosen.conversions[0][i] * (kBias + 128) : 0;
+    return pair[2 * i + 1] + infinity - bias;
+  });
+  return out;
+}
+
+FloatShares finish_by_exponent(Evaluator& evaluator, const FloatShares& r) {
+  const i64 n = evaluator.n;
+  const u64 greatest = evaluator.constant(127), least = evaluator.constant(126);
+  RingShares room = evaluator.ring(2 * n);
+  evaluator.local(n, [&](i64 i) {
+    room[i] = (greatest - r.exponent[i]) & low_mask(kExponentBits);
+    room[n + i] = (least + r.exponent[i]) & low_mask(kExponentBits);
+  });
+  const BitShares outside = evaluator.most_significant_bit(room, kExponentBits);
+  const BitShares above = part_of(outside, n, 0), below = part_of(outside, n, 1);
+  return finish_result(evaluator, r, below, &above);
+}
+
+void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function) {
+  expect(a.size() == out.size(), "float function: input and output lengths differ");
+  evaluate_unary(party, a, kFloat32, out, function);
+}
+
+void cost_function(CostMeter& meter, i64 n, FloatFunctionSteps function) {
+  cost_unary(meter, n, kFloat32, function);
+}
+
+}  // namespace privml

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// A floating-point number or +0, by a shared bit.
+//
+// Functionality  out = bit ? a : +0 of the format; bits XOR-shared. Also for differences of shares,
+//                part by part, of which one is to be added to another number.
+// Leakage        none beyond length and format. Assumption: correlated OT, correlation-robust hash.
+// Cost           one selection each (random_selection.h) of the mantissa, the exponent, and the two
+//                bits, in the same two flights.
+// Source         SecFloat (Rathee et al., S&P 2022), section V, "ReLU": one multiplexer.
+#pragma once
+
+#include "functions/float/evaluator.h"
+
+namespace privml {
+
+void float_select(Party& party, std::span<const u8> bits, FloatView a, FloatFormat f,
+                  FloatSpan out);
+void cost_float_select(CostMeter& meter, i64 n, FloatFormat f);
+
+}  // namespace privml

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "spdz2k/shares/coin_toss.h"
+
+#include <cstring>
+#include <string>
+
+#include "base/error.h"
+#include "base/wipe.h"
+
+namespace privml::spdz2k {
+namespace {
+
+constexpr const char* kLabel = "privml spdz2k coin";
+
+template <class T>
+Bytes bytes_of(const T& value) {
+  return {reinterpret_cast<const u8*>(&value), sizeof value};
+}
+
+}  // namespace
+
+CoinToss::CoinToss(int rank, Channel& channel, Prg& prg)
+    : rank_(rank), channel_(channel), prg_(prg) {
+  const Commitment mine = commit_next();
+  channel_.write(mine);
+  channel_.read(theirs_);
+}
+
+CoinToss::~CoinToss() { wipe(&mine_, sizeof mine_); }
+
+Commitment CoinToss::commit_next() {
+  mine_ = {prg_.next_block(), prg_.next_block()};
+  return commit(kLabel, rank_, number_, bytes_of(mine_));
+}
+
+Block CoinToss::toss() {
+  const Opening mine = mine_;
+  const u64 number = number_++;
+  const Commitment next = commit_next();
+  std::array<u8, kCoinTossBytes> message;
+  std::memcpy(message.data(), &mine, sizeof mine);
+  std::memcpy(message.data() + sizeof mine, next.data(), next.size());
+  channel_.write(message);
+  channel_.read(message);
+  Opening theirs;
+  std::memcpy(&theirs, message.data(), sizeof theirs);
+  if (!opens(theirs_, kLabel, 1 - rank_, number, bytes_of(theirs))) {
+    throw SecurityAbort("coin toss " + std::to_string(number) +
+                        ": the peer's value is not the one it committed to");
+  }
+  std::memcpy(theirs_.data(), message.data() + sizeof theirs, theirs_.size());
+  return mine.seed ^ theirs.seed;
+}
+
+}  // namespace privml::spdz2k

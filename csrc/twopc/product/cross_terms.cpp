@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/cross_terms.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "ot/derive.h"
+#include "twopc/product/dense.h"
+
+namespace privml {
+namespace {
+
+constexpr i64 kChunkElements = i64{1} << 16;
+constexpr i64 kPieceCots = i64{1} << 17;  // correlations at work at once: 2 MB per direction
+
+void check(KnownFormat left, KnownFormat right, int ell) {
+  expect(left.bits >= 1 && left.bits <= 64 && right.bits >= 1 && right.bits <= 64 && ell >= 1 &&
+             ell <= 64,
+         "cross_term: widths must lie in 1..64");
+}
+
+// The elementwise product as one direction of transfers: `bits` of each choice operand.
+struct Direction {
+  int bits;
+  bool is_signed;
+  int ell;
+};
+
+Direction direction(KnownFormat choice, int ell) {
+  return {std::min(choice.bits, ell), choice.is_signed && choice.bits <= ell, ell};
+}
+
+// Adds sign * share * 2^bit, the sign of the top bit of a two's complement operand being negative.
+void accumulate(std::span<u64> out, std::span<const u64> share, const Direction& d, int bit) {
+  if (d.is_signed && bit == d.bits - 1) {
+    for (size_t i = 0; i < out.size(); ++i) out[i] -= share[i] << bit;
+  } else {
+    for (size_t i = 0; i < out.size(); ++i) out[i] += share[i] << bit;
+  }
+}
+
+// Elements of a chunk, whose correlations are reserved together, and of a piece of it.
+i64 chunk_elements(const Direction& d) { return std::max(kChunkElements, kPieceCots / d.bits); }
+i64 piece_elements(const Direction& d) { return std::max<i64>(kPieceCots / d.bits, 1); }
+
+// The correlations of one piece and the choices that this party imposed on them, bit plane by bit
+// plane.
+struct Piece {
+  i64 first = 0, count = 0;
+  AlignedVector<u8> choices;
+  WipedVector<Block> t, q;
+};
+
+// One chunk: x are this party's choice operands, y its correlations; either may be empty.
+struct Chunk {
+  std::span<const u64> x, y;
+  Direction d;
+  std::span<u64> out;
+};
+
+void write_choices(Party& party, const Chunk& chunk, Piece& piece) {
+  if (chunk.x.empty()) return;
+  const i64 n = piece.count;
+  piece.choices.resize(n * chunk.d.bits);
+  piece.t.resize(n * chunk.d.bits);
+  for (int bit = 0; bit < chunk.d.bits; ++bit)
+    for (i64 k = 0; k < n; ++k)
+      piece.choices[bit * n + k] = static_cast<u8>((chunk.x[piece.first + k] >> bit) & 1);
+  choose_receive(party, piece.choices, piece.t.data());
+}
+
+void read_choices(Party& party, const Chunk& chunk, Piece& piece) {
+  if (chunk.y.empty()) return;
+  piece.q.resize(piece.count * chunk.d.bits);
+  choose_send(party, piece.q.data(), std::ssize(piece.q));
+}
+
+void write_stream(Party& party, const Chunk& chunk, const Piece& piece, AlignedVector<u64>& share) {
+  if (chunk.y.empty()) return;
+  const i64 n = piece.count;
+  share.resize(n);
+  for (int bit = 0; bit < chunk.d.bits; ++bit) {
+    additive_send(party, piece.q.data() + bit * n, chunk.y.subspan(piece.first, n), 1,
+                  chunk.d.ell - bit, share);
+    accumulate(chunk.out.subspan(piece.first, n), share, chunk.d, bit);
+  }
+}
+
+void read_stream(Party& party, const Chunk& chunk, const Piece& piece, AlignedVector<u64>& share) {
+  if (chunk.x.empty()) return;
+  const i64 n = piece.count;
+  share.resize(n);
+  for (int bit = 0; bit < chunk.d.bits; ++bit) {
+    const std::span<const u8> plane{piece.choices.data() + bit * n, static_cast<size_t>(n)};
+    additive_receive(party, piece.t.data() + bit * n, plane, 1, chunk.d.ell - bit, share);
+    accumulate(chunk.out.subspan(piece.first, n), share, chunk.d, bit);
+  }
+}
+
+// The next piece's choices travel with this piece's stream.
+void run_chunk(Party& party, const Chunk& chunk) {
+  const i64 n = std::ssize(chunk.out), step = piece_elements(chunk.d), cots = n * chunk.d.bits;
+  reserve(party, chunk.y.empty() ? 0 : cots, chunk.x.empty() ? 0 : cots);
+  std::fill(chunk.out.begin(), chunk.out.end(), 0);
+  AlignedVector<u64> share;
+  Piece current, next;
+  current.count = std::min(step, n);
+  write_choices(party, chunk, current);
+  read_choices(party, chunk, current);
+  while (current.count > 0) {
+    next.first = current.first + current.count;
+    next.count = std::min(step, n - next.first);
+    write_stream(party, chunk, current, share);
+    write_choices(party, chunk, next);
+    read_stream(party, chunk, current, share);
+    read_choices(party, chunk, next);
+    std::swap(current, next);
+  }
+  for (u64& word : chunk.out) word &= low_mask(chunk.d.ell);
+}
+
+void run(Party& party, std::span<const u64> x, std::span<const u64> y, const Direction& d,
+         std::span<u64> out) {
+  const i64 n = std::ssize(out), step = chunk_elements(d);
+  for (i64 first = 0; first < n; first += step) {
+    const i64 count = std::min(step, n - first);
+    run_chunk(party, {x.empty() ? x : x.subspan(first, count),
+                      y.empty() ? y : y.subspan(first, count), d, out.subspan(first, count)});
+  }
+}
+
+i64 stream_bytes(i64 count, const Direction& d) {
+  i64 bytes = 0;
+  for (int bit = 0; bit < d.bits; ++bit) bytes += packed_bytes(count, d.ell - bit);
+  return bytes;
+}
+
+// Mirrors run(); senders[r]: party r sends streams, so the other one sends choices.
+void cost(CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direction& d) {
+  const auto draw = [&](i64 count) {
+    for (int sender : {0, 1})
+      if (senders[sender]) meter.draw(sender, count * d.bits);
+    return packed_bytes(count * d.bits, 1);
+  };
+  for (i64 first = 0; first < n; first += chunk_elements(d)) {
+    const i64 size = std::min(chunk_elements(d), n - first), step = piece_elements(d);
+    meter.reserve(senders[0] ? size * d.bits : 0, senders[1] ? size * d.bits : 0);
+    i64 current = std::min(step, size);
+    const i64 choices = draw(current);
+    meter.exchange(senders[1] ? choices : 0, senders[0] ? choices : 0);
+    for (i64 done = current; current > 0;) {
+      const i64 next = std::min(step, size - done), stream = stream_bytes(current, d),
+                more = draw(next);
+      meter.exchange((senders[0] ? stream : 0) + (senders[1] ? more : 0),
+                     (senders[1] ? stream : 0) + (senders[0] ? more : 0));
+      done += next;
+      current = next;
+    }
+  }
+}
+
+// The side whose bits are the choices, of operands that meet elementwise.
+bool choose_left(KnownFormat left, KnownFormat right, int ell, ChoiceSide side) {
+  if (side != ChoiceSide::automatic) return side == ChoiceSide::left;
+  return cross_term_bits(1, 1, left.bits, ell) <= cross_term_bits(1, 1, right.bits, ell);
+}
+
+}  // namespace
+
+i64 cross_term_bits(i64 choices, i64 elements, int choice_bits, int ell) {
+  const i64 bits = std::min(choice_bits, ell);
+  return choices * bits * kCorrelationBits + elements * (bits * ell - bits * (bits - 1) / 2);
+}
+
+ChoiceSide choose_side(const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell) {
+  const i64 elements = shape.rows * shape.inner * shape.columns;
+  const i64 by_left = cross_term_bits(shape.rows * shape.inner, elements, left.bits, ell);
+  const i64 by_right = cross_term_bits(shape.inner * shape.columns, elements, right.bits, ell);
+  return by_left <= by_right ? ChoiceSide::left : ChoiceSide::right;
+}
+
+void cross_term(Party& party, int left_holder, std::span<const u64> mine, KnownFormat left,
+                KnownFormat right, int ell, ChoiceSide side, std::span<u64> out) {
+  check(left, right, ell);
+  expect(mine.size() == out.size(), "cross_term: operand and output lengths differ");
+  const bool by_left = choose_left(left, right, ell, side);
+  const bool is_left = party.rank == left_holder;
+  const Direction d = direction(by_left ? left : right, ell);
+  if (is_left == by_left) {
+    run(party, mine, {}, d, out);
+  } else {
+    run(party, {}, ring_elements(mine, is_left ? left : right, ell), d, out);
+  }
+}
+
+void cost_cross_term(CostMeter& meter, int left_holder, i64 count, KnownFormat left,
+                     KnownFormat right, int ell, ChoiceSide side) {
+  const bool by_left = choose_left(left, right, ell, side);
+  const int sender = by_left ? 1 - left_holder : left_holder;
+  cost(meter, {sender == 0, sender == 1}, count, direction(by_left ? left : right, ell));
+}
+
+void cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y, KnownFormat left,
+                 KnownFormat right, int ell, std::span<u64> out) {
+  check(left, right, ell);
+  expect(x.size() == out.size() && y.size() == out.size(), "cross_terms: lengths differ");
+  if (choose_left(left, right, ell, ChoiceSide::automatic)) {
+    run(party, x, ring_elements(y, right, ell), direction(left, ell), out);
+  } else {
+    run(party, y, ring_elements(x, left, ell), direction(right, ell), out);
+  }
+}
+
+void cost_cross_terms(CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell) {
+  const bool by_left = choose_left(left, right, ell, ChoiceSide::automatic);
+  cost(meter, {true, true}, count, direction(by_left ? left : right, ell));
+}
+
+}  // namespace privml

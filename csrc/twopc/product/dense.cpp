@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/dense.h"
+
+#include <algorithm>
+
+#include "linear/product.h"
+
+namespace privml {
+
+std::vector<u64> ring_elements(std::span<const u64> words, KnownFormat format, int ell) {
+  std::vector<u64> out(words.size());
+  for (size_t i = 0; i < words.size(); ++i) {
+    const u64 value = format.is_signed ? static_cast<u64>(to_signed(words[i], format.bits))
+                                       : words[i] & low_mask(format.bits);
+    out[i] = value & low_mask(ell);
+  }
+  return out;
+}
+
+std::vector<u64> transposed(std::span<const u64> matrix, i64 rows, i64 columns) {
+  constexpr i64 kTile = 16;
+  std::vector<u64> out(matrix.size());
+  for (i64 r0 = 0; r0 < rows; r0 += kTile)
+    for (i64 c0 = 0; c0 < columns; c0 += kTile)
+      for (i64 r = r0; r < std::min(r0 + kTile, rows); ++r)
+        for (i64 c = c0; c < std::min(c0 + kTile, columns); ++c)
+          out[c * rows + r] = matrix[r * columns + c];
+  return out;
+}
+
+void add_product(std::span<const u64> x, std::span<const u64> y, const MatrixShape& shape, int ell,
+                 std::span<u64> out) {
+  const std::vector<i64> rows = linear::strided(shape.rows, shape.inner);
+  const std::vector<i64> inner = linear::strided(shape.inner, 1);
+  const std::vector<i64> inner_rows = linear::strided(shape.inner, shape.columns);
+  const std::vector<i64> columns = linear::strided(shape.columns, 1);
+  const std::vector<i64> out_rows = linear::strided(shape.rows, shape.columns);
+  linear::add_product({x.data(), rows, inner}, {y.data(), inner_rows, columns}, ell,
+                      {out.data(), out_rows, columns});
+}
+
+}  // namespace privml

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/multiplication.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "twopc/product/dense.h"
+#include "twopc/testing/parties.h"
+
+namespace privml {
+namespace {
+
+using namespace privml::testing;
+
+u64 value_of(u64 word, int bits, bool is_signed) {
+  return ring_elements({&word, 1}, {bits, is_signed}, 64)[0];
+}
+
+// Shares of the most significant bits, where the format has them.
+Both<Bits> shared_msbs(const Both<Words>& x, FactorFormat format) {
+  if (!format.shared_msb) return {};
+  Bits msb(x[0].size());
+  for (size_t i = 0; i < msb.size(); ++i)
+    msb[i] = static_cast<u8>(((x[0][i] + x[1][i]) >> (format.bits - 1)) & 1);
+  return share_bits(msb, 11);
+}
+
+void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y, FactorFormat fy,
+                     int ell, const OtKind& ot = {}) {
+  const i64 n = std::ssize(x[0]);
+  Both<Words> out{Words(n), Words(n)};
+  const Both<Bits> msb_x = shared_msbs(x, fx), msb_y = shared_msbs(y, fy);
+  const Outcome outcome = run_parties(ot, [&](Party& party) {
+    const int r = party.rank;
+    multiply(party, x[r], fx, y[r], fy, ell, out[r], {msb_x[r], msb_y[r]});
+  });
+  const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits),
+              product = reconstruct(out, ell);
+  for (i64 i = 0; i < n; ++i)
+    ASSERT_EQ(product[i],
+              (value_of(a[i], fx.bits, fx.is_signed) * value_of(b[i], fy.bits, fy.is_signed)) &
+                  low_mask(ell))
+        << fx.bits << (fx.is_signed ? "s " : "u ") << fy.bits << (fy.is_signed ? "s " : "u ") << ell
+        << " shares " << x[0][i] << " " << x[1][i] << " " << y[0][i] << " " << y[1][i];
+  for (int r : {0, 1})
+    for (u64 word : out[r]) ASSERT_EQ(word & ~low_mask(ell), 0u);
+  expect_cost_equals(outcome, [&](CostMeter& m) { cost_multiply(m, n, fx, fy, ell); });
+}
+
+// All pairs of all share pairs of both widths.
+std::pair<Both<Words>, Both<Words>> all_pairs(int m, int n) {
+  const Both<Words> xs = all_share_pairs(m), ys = all_share_pairs(n);
+  std::pair<Both<Words>, Both<Words>> pairs;
+  for (size_t i = 0; i < xs[0].size(); ++i)
+    for (size_t j = 0; j < ys[0].size(); ++j)
+      for (int r : {0, 1}) pairs.first[r].push_back(xs[r][i]), pairs.second[r].push_back(ys[r][j]);
+  return pairs;
+}
+
+Both<Words> nonnegative_only(const Both<Words>& shares, int bits, const Both<Words>& other,
+                             int other_bits, Both<Words>& other_out) {
+  Both<Words> out;
+  for (size_t i = 0; i < shares[0].size(); ++i) {
+    if (((shares[0][i] + shares[1][i]) >> (bits - 1)) & 1) continue;
+    if (((other[0][i] + other[1][i]) >> (other_bits - 1)) & 1) continue;
+    for (int r : {0, 1}) out[r].push_back(shares[r][i]), other_out[r].push_back(other[r][i]);
+  }
+  return out;
+}
+
+// The pairs whose most significant bits are these.
+std::pair<Both<Words>, Both<Words>> with_msbs(const Both<Words>& x, int m, u8 msb_x,
+                                              const Both<Words>& y, int n, u8 msb_y) {
+  std::pair<Both<Words>, Both<Words>> out;
+  for (size_t i = 0; i < x[0].size(); ++i) {
+    if (((x[0][i] + x[1][i]) >> (m - 1) & 1) != msb_x) continue;
+    if (((y[0][i] + y[1][i]) >> (n - 1) & 1) != msb_y) continue;
+    for (int r : {0, 1}) out.first[r].push_back(x[r][i]), out.second[r].push_back(y[r][i]);
+  }
+  return out;
+}
+
+FactorFormat known(int bits, bool is_signed, u8 msb) {
+  return {bits, is_signed, msb == 0, msb == 1, false};
+}
+FactorFormat with_shared_msb(int bits, bool is_signed) {
+  return {bits, is_signed, false, false, true};
+}
+
+class SmallWidths : public ::testing::TestWithParam<std::tuple<int, int>> {};
+
+TEST_P(SmallWidths, AllSharesAllSigns) {
+  const auto [m, n] = GetParam();
+  const auto [x, y] = all_pairs(m, n);
+  for (int ell = std::max(m, n); ell <= m + n; ++ell)
+    for (bool sx : {false, true})
+      for (bool sy : {false, true})
+        if (sx == sy || m + n <= 6) expect_products(x, {m, sx, false}, y, {n, sy, false}, ell);
+}
+
+TEST_P(SmallWidths, KnownAndSharedMostSignificantBits) {
+  const auto [m, n] = GetParam();
+  const auto [x, y] = all_pairs(m, n);
+  for (int ell = std::max(m, n); ell <= m + n; ++ell)
+    for (bool is_signed : {false, true}) {
+      expect_products(x, with_shared_msb(m, is_signed), y, with_shared_msb(n, is_signed), ell);
+      expect_products(x, with_shared_msb(m, is_signed), y, {n, !is_signed}, ell);
+      for (u8 msb : {0, 1}) {
+        const auto [a, b] = with_msbs(x, m, 1, y, n, msb);
+        expect_products(a, known(m, is_signed, 1), b, known(n, is_signed, msb), ell);
+      }
+    }
+}
+
+TEST_P(SmallWidths, KnownNonnegative) {
+  const auto [m, n] = GetParam();
+  const auto [x, y] = all_pairs(m, n);
+  Both<Words> b;
+  const Both<Words> a = nonnegative_only(x, m, y, n, b);
+  for (int ell = std::max(m, n); ell <= m + n; ++ell)
+    for (bool is_signed : {false, true}) {
+      expect_products(a, {m, is_signed, true}, b, {n, is_signed, true}, ell);
+      expect_products(a, {m, is_signed, true}, b, {n, !is_signed, false}, ell);
+    }
+}
+
+TEST_P(SmallWidths, OwnedFactor) {
+  const auto [m, n] = GetParam();
+  const Both<Words> xs = all_share_pairs(m);
+  Both<Words> x;
+  Words y;
+  for (size_t i = 0; i < xs[0].size(); ++i)
+    for (u64 v = 0; v < u64{1} << n; ++v) {
+      for (int r : {0, 1}) x[r].push_back(xs[r][i]);
+      y.push_back(v);
+    }
+  const Words a = reconstruct(x, m);
+  const i64 count = std::ssize(y);
+  for (int ell = std::max(m, n); ell <= m + n; ++ell)
+    for (int signs = 0; signs < 4; ++signs) {
+      const int owner = (signs ^ ell) & 1;
+      const FactorFormat fx{m, (signs & 1) != 0, false};
+      const KnownFormat fy{n, (signs & 2) != 0};
+      Both<Words> out{Words(count), Words(count)};
+      const Outcome outcome = run_parties({}, [&](Party& party) {
+        multiply_owned(party, owner, x[party.rank], fx, party.rank == owner ? y : Words{}, fy, ell,
+                       out[party.rank]);
+      });
+      const Words product = reconstruct(out, ell);
+      for (i64 i = 0; i < count; ++i)
+        ASSERT_EQ(product[i], (value_of(a[i], m, fx.is_signed) * value_of(y[i], n, fy.is_signed)) &
+                                  low_mask(ell));
+      expect_cost_equals(outcome, [&](CostMeter& meter) {
+        cost_multiply_owned(meter, owner, count, fx, fy, ell);
+      });
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Multiply, SmallWidths,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4),
+                                            ::testing::Values(1, 2, 3, 4)));
+
+TEST(Multiply, RandomAndEdgeValues) {
+  for (const auto& [m, n, ell] : {std::array{16, 16, 32},
+                                  {16, 16, 16},
+                                  {8, 37, 45},
+                                  {37, 27, 64},
+                                  {32, 32, 64},
+                                  {32, 32, 32},
+                                  {64, 64, 64},
+                                  {37, 8, 40}})
+    for (bool is_signed : {false, true})
+      expect_products(share(random_words(100, m, 1), m, 5), {m, is_signed, false},
+                      share(random_words(100, n, 2), n, 6), {n, is_signed, false}, ell);
+}
+
+TEST(Multiply, LongerThanAChunk) {
+  const i64 n = (i64{1} << 16) + 5;
+  expect_products(share(random_words(n, 5, 1), 5), {5, true, false},
+                  share(random_words(n, 4, 2), 4), {4, true, false}, 9);
+}
+
+TEST(Multiply, OverSoftSpoken) {
+  expect_products(share(random_words(200, 16, 1), 16), {16, true, false},
+                  share(random_words(200, 16, 2), 16), {16, true, false}, 32, {false, 4});
+}
+
+TEST(Multiply, RefusesWidthsOutsideTheRange) {
+  Words x{1}, out(1);
+  run_parties({}, [&](Party& party) {
+    EXPECT_THROW(multiply(party, x, {8}, x, {8}, 17, out), InvalidArgument);
+    EXPECT_THROW(multiply(party, x, {8}, x, {9}, 8, out), InvalidArgument);
+    EXPECT_THROW(multiply(party, x, {64}, x, {64}, 65, out), InvalidArgument);
+    EXPECT_THROW(multiply_owned(party, 2, x, {8}, x, {8}, 8, out), InvalidArgument);
+  });
+}
+
+TEST(MultiplyAndTruncate, AllSharesOfSmallWidthsAndRandomOnes) {
+  const auto expect_truncated = [](const Both<Words>& x, FactorFormat fx, const Both<Words>& y,
+                                   FactorFormat fy, int ell, int shift) {
+    const i64 n = std::ssize(x[0]);
+    Both<Words> out{Words(n), Words(n)};
+    const Both<Bits> msb_x = shared_msbs(x, fx), msb_y = shared_msbs(y, fy);
+    const Outcome outcome = run_parties({}, [&](Party& party) {
+      const int r = party.rank;
+      multiply_and_truncate(party, x[r], fx, y[r], fy, ell, shift, out[r], {msb_x[r], msb_y[r]});
+    });
+    const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits), c = reconstruct(out, ell);
+    for (i64 i = 0; i < n; ++i) {
+      const i64 product = static_cast<i64>(value_of(a[i], fx.bits, fx.is_signed) *
+                                           value_of(b[i], fy.bits, fy.is_signed));
+      ASSERT_EQ(c[i], static_cast<u64>(product >> shift) & low_mask(ell));
+    }
+    expect_cost_equals(outcome,
+                       [&](CostMeter& m) { cost_multiply_and_truncate(m, n, fx, fy, ell, shift); });
+  };
+  const auto [x, y] = all_pairs(3, 2);
+  for (int shift = 0; shift < 5; ++shift)
+    for (int ell = std::max(1, 3 - shift); ell <= 5 - shift; ++ell)
+      for (bool is_signed : {false, true})
+        expect_truncated(x, {3, is_signed}, y, {2, is_signed}, ell, shift);
+  const Both<Words> wide = share(random_words(400, 32, 1), 32),
+                    other = share(random_words(400, 16, 2), 16);
+  expect_truncated(wide, {32, true}, other, with_shared_msb(16, true), 32, 12);
+  expect_truncated(other, {16, false}, wide, {32, false}, 48, 0);
+}
+
+TEST(MultiplyAndTruncate, RefusesWidthsThatDoNotFit) {
+  Words x(2), out(2);
+  run_parties({}, [&](Party& party) {
+    EXPECT_THROW(multiply_and_truncate(party, x, {8}, x, {8}, 9, 8, out), InvalidArgument);
+    EXPECT_THROW(multiply_and_truncate(party, x, {8}, x, {8}, 0, 8, out), InvalidArgument);
+    EXPECT_THROW(multiply(party, x, with_shared_msb(8, true), x, {8}, 16, out), InvalidArgument);
+    EXPECT_THROW(multiply(party, x, {8, true, true, true}, x, {8}, 16, out), InvalidArgument);
+  });
+}
+
+}  // namespace
+}  // namespace privml

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions and selections for random bits, prepared before the real bits are known. Each is one
+// flight that needs no bit; when a bit is there, its difference from the random one is opened and
+// the rest is local. conversion.h and multiplex.h state functionality, source and cost.
+#pragma once
+
+#include <vector>
+
+#include "base/buffer.h"
+#include "ot/cost.h"
+#include "ot/party.h"
+#include "twopc/session/flight.h"
+
+namespace privml {
+
+// A random shared bit c and additive shares of c in Z_{2^width}. Width 1 takes the bits as they
+// are.
+struct RandomBits {
+  i64 n = 0;
+  int width = 0;
+  std::vector<u8> bits;
+  AlignedVector<u64> ring;
+  WipedVector<Block> t;
+};
+
+void write_random_bits(Party& party, i64 n, int width, RandomBits& random);
+void read_random_bits(Party& party, RandomBits& random);
+Flight random_bits_flight(i64 n, int width);
+void cost_draw_random_bits(CostMeter& meter, i64 n, int width);
+
+// Shared bits whose conversion was prepared by `random`, of the same length.
+struct PendingConversion {
+  const RandomBits& random;
+  std::span<const u8> bits;
+  std::span<u64> out;
+};
+// Opens all differences in one exchange; out = additive shares of the bits.
+void finish_conversions(Party& party, std::span<const PendingConversion> conversions);
+void cost_finish_conversions(CostMeter& meter, i64 n, std::span<const int> widths);
+
+// A random shared bit c and additive shares of c * value, `length` values under each bit.
+struct RandomSelection {
+  i64 length = 1;
+  int width = 0;
+  std::vector<u8> bits;
+  AlignedVector<u64> products;
+  WipedVector<Block> t;
+};
+
+void write_random_selection(Party& party, std::span<const u64> values, i64 length, int width,
+                            RandomSelection& random);
+void read_random_selection(Party& party, RandomSelection& random);
+// difference: opened bit ^ c. out = bit ? value : 0.
+void select_values(const RandomSelection& random, std::span<const u64> values,
+                   std::span<const u8> difference, std::span<u64> out);
+Flight random_selection_flight(i64 n, i64 length, int width);
+void cost_draw_random_selection(CostMeter& meter, i64 n);
+
+// difference[i] = opened bits[i] ^ random[i]: written, then completed by the peer's share.
+void write_difference(Party& party, std::span<const u8> bits, std::span<const u8> random,
+                      std::span<u8> difference);
+
+}  // namespace privml

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/width/split.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "twopc/compare/comparison.h"
+#include "twopc/select/random_selection.h"
+#include "twopc/session/chunk.h"
+
+namespace privml {
+namespace {
+
+struct Widths {
+  int bits, shift, low_bits;
+  int carry() const { return std::max(bits, low_bits) - shift; }
+};
+
+// With l_b the low part of x_b and c the carry of l0 + l1: high = h0 + h1 + c, low = l0 + l1 -
+// 2^shift c.
+void split_chunk(Party& party, std::span<const u64> x, Widths w, std::span<u64> high,
+                 std::span<u64> low) {
+  const i64 n = std::ssize(x);
+  RandomBits random;
+  Comparison carry;
+  write_random_bits(party, n, w.carry(), random);
+  begin_comparison(party, {w.shift}, x, carry_flip(party.rank), carry);
+  read_random_bits(party, random);
+  finish_comparison(party, carry);
+  AlignedVector<u64> c(n);
+  const PendingConversion conversions[] = {{random, greater_of(carry), c}};
+  finish_conversions(party, conversions);
+  for (i64 i = 0; i < n; ++i) {
+    const u64 value = x[i];
+    high[i] = (((value & low_mask(w.bits)) >> w.shift) + c[i]) & low_mask(w.bits - w.shift);
+    low[i] = ((value & low_mask(w.shift)) - (c[i] << w.shift)) & low_mask(w.low_bits);
+  }
+}
+
+void cost_split_chunk(CostMeter& meter, i64 n, Widths w) {
+  const ComparisonShape shape{w.shift};
+  cost_draw_random_bits(meter, n, w.carry());
+  cost_draw_comparison(meter, shape, n);
+  cost_flight(meter, random_bits_flight(n, w.carry()) + comparison_flight(meter, shape, n));
+  cost_finish_comparison(meter, shape, n);
+  cost_finish_conversions(meter, n, std::array{w.carry()});
+}
+
+}  // namespace
+
+void split_number(Party& party, std::span<const u64> x, int bits, int shift, int low_bits,
+                  std::span<u64> high, std::span<u64> low) {
+  expect(bits <= 64 && shift > 0 && shift < bits, "split: needs 0 < shift < bits <= 64");
+  expect(shift <= low_bits && low_bits <= 64, "split: needs shift <= low_bits <= 64");
+  expect(x.size() == high.size() && x.size() == low.size(), "split: lengths differ");
+  const Widths w{bits, shift, low_bits};
+  in_chunks(
+      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_split_chunk(meter, n, w); },
+      [&](i64 begin, i64 n) {
+        split_chunk(party, x.subspan(begin, n), w, high.subspan(begin, n), low.subspan(begin, n));
+      });
+}
+
+void cost_split_number(CostMeter& meter, i64 n, int bits, int shift, int low_bits) {
+  const Widths w{bits, shift, low_bits};
+  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) { cost_split_chunk(m, count, w); });
+}
+
+}  // namespace privml

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three-party engine: how parties come to it, in one process and as a meter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import privml._core as _core
+from privml.engines.base import Engine
+from privml.engines.interface import Backend
+from privml.engines.joint import JointEngine, joined
+from privml.engines.threepc import kernels_cpu, kernels_shapes
+from privml.engines.threepc.device import kernels_for
+from privml.engines.threepc.engine import TRUNCATIONS, ThreePartyEngine
+from privml.engines.threepc.keys import PAIRS, agree_on_keys, derived, meter_keys
+from privml.engines.threepc.links import DEALER, Links, Meter
+from privml.engines.threepc.party import Party
+from privml.engines.threepc.randomness import Silence, Stream
+from privml.errors import ConfigError
+
+if TYPE_CHECKING:
+    from privml.spec import SessionSpec
+
+
+def established(
+    channels: Mapping[int, Any],
+    dealing: Any,
+    rank: int,
+    truncation: str = "auto",
+    test_seed: int | None = None,
+    kernels: Any = kernels_cpu,
+) -> ThreePartyEngine:
+    """An engine on connected channels (peer -> channel; ``dealing``: the one from party 2 to party 0): the pairwise
+    keys are agreed first, and all channels proved to belong to their owners. ``kernels``: see ``device.kernels_for``;
+    each party has its own. ``test_seed`` makes all keys deterministic (tests only)."""
+    links = Links(rank, channels, dealing)
+    keys = agree_on_keys(links, test_seed)
+    streams = {peer: Stream(key, kernels) for peer, key in keys.items()}
+    engine = ThreePartyEngine(Party(links, streams, kernels), truncation)
+    engine.transcript_keys = {peer: derived(key, b"transcript") for peer, key in keys.items()}
+    return engine
+
+
+def meter(rank: int = 0, truncation: str = "auto", counts_only: bool = True) -> ThreePartyEngine:
+    """An engine that books what each protocol would cost, exactly; its shares have shapes alone (``counts_only``), or
+    are zeros, with which it computes as a party does."""
+    links = Meter(rank)
+    meter_keys(links)
+    kernels = kernels_shapes if counts_only else kernels_cpu
+    silence = {peer: Silence(counts_only) for peer in range(3) if peer != rank}
+    return ThreePartyEngine(Party(links, silence, kernels), truncation)
+
+
+def create(
+    delay_ms: float = 0.0,
+    bandwidth_mbps: float = 0.0,
+    deadline: float = 60.0,
+    truncation: str = "auto",
+    test_seed: int | None = None,
+    device: str | Sequence[Any] = "cpu",
+) -> JointEngine:
+    """The engine of ``privml.local(engine="threepc")``: all three parties over channels in memory.
+
+    ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape them; ``deadline``: the longest a party waits
+    for another, in seconds; ``truncation``: see ``ThreePartyEngine``; ``device``: "cpu", "cuda" or the kernels of each
+    party; ``test_seed``: tests only.
+    """
+    kernels = [kernels_for(device) for _ in range(3)] if isinstance(device, str) else list(device)
+    pairs = {pair: _core.memory_pair(delay_ms, bandwidth_mbps) for pair in PAIRS}
+    dealing = _core.memory_pair(delay_ms, bandwidth_mbps)
+    everything = [channel for pair in (*pairs.values(), dealing) for channel in pair]
+    for channel in everything:
+        channel.set_deadline(deadline)
+
+    def close() -> None:
+        for channel in everything:
+            channel.close()
+
+    def party(rank: int) -> Engine:
+        mine = {}
+        for pair, ends in pairs.items():
+            if rank in pair:
+                side = pair.index(rank)
+                mine[pair[1 - side]] = ends[side]
+        end = {0: dealing[0], DEALER: dealing[1]}.get(rank)
+        return established(mine, end, rank, truncation, test_seed, kernels[rank])
+
+    return joined(3, party, close)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """``truncation``: see ``ThreePartyEngine``, the same at all parties; ``device``: where this party computes,
+    "cpu" or "cuda"."""
+
+    engine: ClassVar[str] = "threepc"
+    truncation: str = "auto"
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        if self.truncation not in TRUNCATIONS:
+            raise ConfigError(f"truncation={self.truncation} must be one of {', '.join(TRUNCATIONS)}")
+        kernels_for(self.device)  # says what is missing before a party waits
+
+
+class ThreeParty(Backend):
+    name = "threepc"
+    Config = Config
+    parties = 3
+    assumes = (
+        "all three follow the protocol (semi-honest) and no two of them work together: the dealer with neither server "
+        "nor client; ChaCha20, X25519"
+    )
+    greeting_hops = 9  # those of two parties, then with the dealer
+
+    def check(self, spec: SessionSpec) -> None:
+        if spec.threads > 1:
+            raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
+        if spec.ot.security == "malicious":
+            raise ConfigError(
+                "engine=threepc is semi-honest and makes no transfers: leave out ot.security=malicious, or choose "
+                "engine=active, which is secure against a party that deviates"
+            )
+
+    def local(self, spec: SessionSpec, test_seed: int | None = None) -> JointEngine:
+        own = spec.engine
+        return create(
+            **spec.shape, deadline=spec.deadline, truncation=own.truncation, test_seed=test_seed, device=own.device
+        )
+
+    def connections(self, spec: SessionSpec, rank: int) -> int:
+        return 2 if rank == 1 else 3  # party 0 gets from the dealer what is dealt ahead of time on one of its own
+
+    def open(
+        self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec, test_seed: int | None = None
+    ) -> ThreePartyEngine:
+        others = [peer for peer in range(self.parties) if peer != rank]
+        dealing = channels[2] if len(channels) > 2 else None
+        own = spec.engine
+        ends = dict(zip(others, channels, strict=False))
+        return established(ends, dealing, rank, own.truncation, test_seed, kernels_for(own.device))
+
+    def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> ThreePartyEngine:
+        return meter(rank, spec.engine.truncation, counts_only)
+
+    def terms(self, spec: SessionSpec) -> dict[str, Any]:
+        return {"ot": "none", "k": 0, "truncation": spec.engine.truncation}
+
+
+BACKEND = ThreeParty()

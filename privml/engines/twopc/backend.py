@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The semi-honest two-party engine: how parties come to it, and as a meter."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import privml._core as _core
+from privml.engines.base import Engine
+from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
+from privml.engines.interface import Backend, Kind
+from privml.engines.joint import JointEngine, joined
+from privml.engines.twopc.engine import TwoPartyEngine
+from privml.errors import ConfigError
+
+if TYPE_CHECKING:
+    from privml.spec import SessionSpec
+
+# Every lane is a connection and a thread at each party.
+MOST_THREADS = 64
+
+
+def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1, counts_only: bool = True) -> TwoPartyEngine:
+    """An engine that books what each protocol would cost, exactly, in its session; its shares have shapes alone
+    (``counts_only``), or are zeros, with which it computes as a party does."""
+    lanes = checked_threads(threads)
+    core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background, counts_only)
+    return TwoPartyEngine(core)
+
+
+def connected(
+    channels: Sequence[_core.Channel], rank: int, ot: OtChoice, threads: int, test_seed: int | None
+) -> TwoPartyEngine:
+    """An engine on connected channels, as many as ``connections`` says: the lanes', then those of their refills."""
+    lanes, refills = list(channels[:threads]), list(channels[threads:])
+    choice = (ot.provider, ot.k, ot.security)
+    return TwoPartyEngine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills))
+
+
+def connections(ot: OtChoice, threads: int) -> int:
+    """How many channels a session has."""
+    return threads * (2 if ot.in_background else 1)
+
+
+def checked_threads(threads: int) -> int:
+    """A session's number of lanes; ConfigError when it is none."""
+    if type(threads) is not int or not 1 <= threads <= MOST_THREADS:
+        raise ConfigError(f"threads must be a whole number from 1 to {MOST_THREADS}, got {threads!r}")
+    return threads
+
+
+def create(
+    ot: str = "softspoken",
+    k: int = 4,
+    security: str = "semi_honest",
+    delay_ms: float = 0.0,
+    bandwidth_mbps: float = 0.0,
+    deadline: float = 60.0,
+    threads: int = 1,
+    refill: str = "none",
+    test_seed: int | None = None,
+) -> JointEngine:
+    """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
+
+    ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
+    a party waits for the other, in seconds; ``threads`` is the number of lanes, each with a channel of its own;
+    ``refill``: see ``OtChoice``; ``test_seed`` makes all randomness deterministic (tests only).
+    """
+    choice = OtChoice(ot, k, security, refill)
+    if ot == "ideal" and test_seed is None:
+        test_seed = secrets.randbits(64)
+    pairs = [_core.memory_pair(delay_ms, bandwidth_mbps) for _ in range(connections(choice, checked_threads(threads)))]
+
+    def close() -> None:
+        for pair in pairs:
+            for channel in pair:
+                channel.close()
+
+    def party(rank: int) -> Engine:
+        mine = [pair[rank] for pair in pairs]
+        for channel in mine:
+            channel.set_deadline(deadline)
+        return connected(mine, rank, choice, threads, test_seed)
+
+    return joined(2, party, close)
+
+
+def transfers(from0: int, from1: int) -> tuple[Kind, ...]:
+    """The kinds of a store: both directions of transfers, named by the sender's rank."""
+    return Kind("from 0", from0), Kind("from 1", from1)
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The engine has no settings of its own."""
+
+    engine: ClassVar[str] = "twopc"
+
+
+class TwoParty(Backend):
+    name = "twopc"
+    Config = Config
+    assumes = (
+        "both parties follow the protocol (semi-honest); AES-128 is a correlation-robust hash, Diffie-Hellman on "
+        "ristretto255; ot=silent: learning parity with noise is hard, too"
+    )
+    floats = transfers = lanes = stores = True
+
+    def check(self, spec: SessionSpec) -> None:
+        checked_threads(spec.threads)
+
+    def local(self, spec: SessionSpec, test_seed: int | None = None) -> JointEngine:
+        ot = spec.ot
+        return create(
+            ot.provider, ot.k, ot.security, **spec.shape, deadline=spec.deadline, threads=spec.threads,
+            refill=ot.refill, test_seed=test_seed,
+        )  # fmt: skip
+
+    def connections(self, spec: SessionSpec, rank: int) -> int:
+        return connections(spec.ot, spec.threads)
+
+    def open(
+        self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec, test_seed: int | None = None
+    ) -> TwoPartyEngine:
+        if not spec.ot.decided:
+            raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
+        return connected(channels, rank, spec.ot, spec.threads, test_seed)
+
+    def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> TwoPartyEngine:
+        return meter(rank, spec.ot, spec.threads, counts_only)
+
+    def demand(self, program: Any, shapes: Any, spec: SessionSpec, further: bool = False) -> Correlations:
+        return program.correlations(*shapes, ot=spec.ot, threads=spec.threads).stock
+
+    def terms(self, spec: SessionSpec) -> dict[str, Any]:
+        ot = spec.ot
+        return {
+            "ot": ot.provider, "k": ot.k, "security": ot.security, "threads": spec.threads, "refill": ot.refill,
+        }  # fmt: skip
+
+    def store_kinds(self, program: Any, shapes: Any, spec: SessionSpec) -> tuple[Kind, ...]:
+        return transfers(*program.correlations(*shapes, ot=spec.ot, threads=spec.threads).directions)
+
+
+BACKEND = TwoParty()

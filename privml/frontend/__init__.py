@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Front ends: models of other formats become PyTorch modules."""

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Converts a PyTorch module with torch.export to a graph of the operators of privml."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+from torch._ops import OpOverload
+
+from privml.dispatch import HINTS
+from privml.encoding import is_mask
+from privml.errors import InvalidInput, UnsupportedOperator
+from privml.graph.ir import attribute, calls, is_allowed, mark_secrets, operators, source_line
+from privml.graph.randomness import refuse_training
+
+aten = torch.ops.aten
+
+LARGEST_BATCH = 4096
+
+# Copies and changes of layout have no meaning in a functional graph whose views are reshapes.
+_IDENTITIES = (
+    aten.alias.default,
+    aten.clone.default,
+    aten.contiguous.default,
+    aten.detach.default,
+    aten.detach_.default,
+    aten.lift_fresh_copy.default,
+)
+_VIEWS = (aten.view.default, aten._unsafe_view.default, aten._reshape_alias.default)
+
+
+def export(
+    module: torch.nn.Module, example_inputs: Sequence[torch.Tensor], dynamic_batch: bool = True
+) -> fx.GraphModule:
+    """``module`` in evaluation mode as an ``fx.GraphModule`` in the form that ``privml.graph.ir`` describes.
+
+    Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones) and numbers
+    written in the model's code public ones. With ``dynamic_batch`` the first dimension of every input may vary
+    if the model allows it. The graph returns a flat tuple.
+
+    Raises UnsupportedOperator naming every operator that has no secure implementation, and with file and line those
+    that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput when the model
+    cannot be run or traced.
+    """
+    example_inputs = tuple(example_inputs)
+    with _evaluating(module), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exported = _trace(module, example_inputs, dynamic_batch)
+        refuse_training(exported.graph_module)
+        exported = _decompose(exported)
+        graph_module = exported.module()
+    return _clean(graph_module, exported)
+
+
+@contextlib.contextmanager
+def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """All parts in evaluation mode, attention made of single operators, and afterwards everything as it was."""
+    modes = {part: part.training for part in module.modules()}
+    module.eval()
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
+        for part, mode in modes.items():
+            part.training = mode
+
+
+def _trace(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], dynamic: bool) -> Any:
+    sizes = {x.shape[0] for x in inputs if x.dim()}
+    if dynamic and len(sizes) == 1 and all(x.dim() for x in inputs):
+        batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
+        # A batch of one would be taken for a fixed size.
+        several = tuple(torch.cat([x, x]) if sizes == {1} else x for x in inputs)
+        shapes: tuple = tuple({0: batch} for _ in inputs)
+        parameters = inspect.signature(module.forward).parameters.values()
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+            shapes = (shapes,)
+        with contextlib.suppress(Exception):
+            return torch.export.export(module, several, dynamic_shapes=shapes)
+    try:
+        return torch.export.export(module, inputs)
+    except UnsupportedOperator:
+        raise
+    except Exception as error:
+        reason = str(error).strip().splitlines()
+        raise InvalidInput(
+            f"torch.export cannot trace the model on inputs of shapes {[tuple(x.shape) for x in inputs]}: "
+            f"{type(error).__name__}: {reason[0] if reason else ''}; branches on values of tensors must go, and "
+            "the example inputs must fit the model"
+        ) from error
+
+
+def _decompose(exported: Any) -> Any:
+    """Takes apart what privml has no rule for and torch knows how to; what has a rule stays whole."""
+    exported = exported.run_decompositions({})
+    known: dict[OpOverload, Callable] = {}
+    for _ in range(8):
+        foreign = {n.target for n in calls(exported.graph) if not is_allowed(n.target)}
+        foreign = {t for t in foreign if isinstance(t, OpOverload) and t not in _IDENTITIES + _VIEWS}
+        if not foreign:
+            break
+        known = known or dict(torch.export.default_decompositions().items())
+        table = {t: known[t] for t in foreign if t in known}
+        if not table:
+            break
+        exported = exported.run_decompositions(table)
+    return exported
+
+
+def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:
+    graph = module.graph
+    graph.set_codegen(fx.graph.CodeGen())
+    if exported.graph_signature.buffers_to_mutate:
+        names = ", ".join(exported.graph_signature.buffers_to_mutate.values())
+        raise UnsupportedOperator(
+            f"the model changes its buffers while it runs ({names}); a program keeps no state, "
+            "make them inputs and outputs"
+        )
+    for node in list(graph.nodes):
+        name = str(node.target)
+        if node.op == "call_module" or "_assert" in name or "sym_constrain" in name:
+            node.replace_all_uses_with(None)
+            graph.erase_node(node)
+        elif node.op == "call_function" and node.target in _IDENTITIES:
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+        elif node.op == "call_function" and node.target in _VIEWS:
+            node.target = aten.reshape.default
+    _flatten_output(graph)
+    _drop_unused(graph)
+    _mark_weights(module, exported)
+    mark_secrets(module)
+    _refuse_unknown(graph)
+    _name_layers(graph)
+    return fx.GraphModule(module, graph)
+
+
+def _drop_unused(graph: fx.Graph) -> None:
+    for node in reversed(list(graph.nodes)):
+        if not node.users and node.op in ("call_function", "get_attr"):
+            graph.erase_node(node)
+
+
+def _flatten_output(graph: fx.Graph) -> None:
+    output = next(node for node in reversed(graph.nodes) if node.op == "output")
+    results = torch.utils._pytree.tree_leaves(output.args[0])
+    if not results or not all(isinstance(r, fx.Node) for r in results):
+        raise InvalidInput("the model returns something besides tensors; wrap it in a module that returns tensors")
+    output.args = (tuple(results),)
+
+
+def _mark_weights(module: fx.GraphModule, exported: Any) -> None:
+    """Trained values are secret; constants of the model's code (and indices, masks) are public."""
+    signature = exported.graph_signature
+    buffers = set(signature.inputs_to_buffers.values())
+    trained = set(signature.inputs_to_parameters.values()) | buffers
+    for node in module.graph.nodes:
+        if node.op == "get_attr":
+            tensor = node.meta.get("val")
+            floating = isinstance(tensor, torch.Tensor) and tensor.dtype.is_floating_point
+            secret = floating and node.target in trained
+            node.meta["secret"] = secret and not (node.target in buffers and is_mask(attribute(module, node.target)))
+
+
+def _refuse_unknown(graph: fx.Graph) -> None:
+    unknown = [node for node in calls(graph) if not is_allowed(node.target)]
+    if not unknown:
+        return
+    places: dict[tuple[str, str], list[str]] = {}
+    for node in unknown:
+        places.setdefault((str(node.target), source_line(node) or "source unknown"), []).append(node.name)
+    lines = []
+    for (target, where), nodes in places.items():
+        more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
+        lines.append(f"  {target} (node {nodes[0]!r}{more}; {where})")
+        packet = target.removeprefix("aten.").split(".")[0]
+        if packet in HINTS:
+            lines.append(f"    {HINTS[packet]}")
+    names = sorted({name.removeprefix("aten.").split(".")[0] for name in operators()})
+    names = [name for name in names if not name.startswith("_")]
+    raise UnsupportedOperator(
+        f"{len(unknown)} node(s) of the model have no secure implementation:\n" + "\n".join(lines)
+        + "\nsupported are: " + ", ".join(names)
+    )  # fmt: skip
+
+
+def _name_layers(graph: fx.Graph) -> None:
+    """``layer``: the module's path if it is one operator, else path.operator; numbered when called again."""
+    paths = {}
+    for node in calls(graph):
+        stack = list((node.meta.get("nn_module_stack") or {}).items())
+        key, path = (stack[-1][0], stack[-1][1][0]) if stack else ("", "")
+        paths[node] = (key, path.removeprefix("operators."))
+    members: dict[str, int] = {}
+    for node, (key, path) in paths.items():
+        if path and node.meta.get("secret"):
+            members[key] = members.get(key, 0) + 1
+    seen: dict[str, int] = {}
+    for node, (key, path) in paths.items():
+        packet = str(getattr(node.target, "__name__", node.target)).split(".")[0]
+        if not path or path.startswith("_empty"):
+            name = packet
+        else:
+            name = path if members.get(key, 0) == 1 else f"{path}.{packet}"
+        count = seen[name] = seen.get(name, 0) + 1
+        node.meta["layer"] = name if count == 1 else f"{name}_{count}"

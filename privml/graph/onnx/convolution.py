@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conv and ConvTranspose."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+from privml.graph.onnx.table import Node, Run, operator
+from privml.graph.onnx.window import Pads, check_spatial, pad, symmetric, window
+
+_CONV = (F.conv1d, F.conv2d, F.conv3d)
+_TRANSPOSE = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
+
+
+@operator("Conv")
+def conv(node: Node) -> Run:
+    check_spatial(node)
+    geometry, groups = window(node), node.attribute("group", 1)
+    node.ignore("kernel_shape")  # it is the weight's
+
+    def run(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None) -> torch.Tensor:
+        n = x.dim() - 2
+        pads = geometry.padding(x.shape[2:], w.shape[2:])
+        if symmetric(pads):
+            both = [lo for lo, _ in pads]
+        else:
+            x, both = pad(x, pads), [0] * n
+        return _CONV[n - 1](x, w, b, geometry.stride(n), both, geometry.dilation(n), groups)
+
+    return run
+
+
+@operator("ConvTranspose")
+def conv_transpose(node: Node) -> Run:
+    check_spatial(node)
+    geometry, groups = window(node), node.attribute("group", 1)
+    extra, wanted = node.attribute("output_padding"), node.attribute("output_shape")
+    node.ignore("kernel_shape")
+
+    def run(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None) -> torch.Tensor:
+        n = x.dim() - 2
+        strides, dilations = geometry.stride(n), geometry.dilation(n)
+        after = list(extra or [0] * n)
+        full = [
+            s * (size - 1) + (k - 1) * d + 1
+            for size, k, s, d in zip(x.shape[2:], w.shape[2:], strides, dilations, strict=True)
+        ]
+        if wanted is not None or geometry.auto_pad.startswith("SAME"):
+            sizes = list(wanted or [size * s for size, s in zip(x.shape[2:], strides, strict=True)])
+            totals = [f + a - size for f, a, size in zip(full, after, sizes[-n:], strict=True)]
+            pads = [_divided(total, geometry.auto_pad == "SAME_UPPER") for total in totals]
+        else:
+            pads = geometry.padding(x.shape[2:], w.shape[2:])
+        if symmetric(pads) and all(lo >= 0 for lo, _ in pads) and _torch_takes(after, strides, dilations):
+            both = [lo for lo, _ in pads]
+            return _TRANSPOSE[n - 1](x, w, b, strides, both, after, groups, dilations)
+        y = _TRANSPOSE[n - 1](x, w, None, strides, 0, 0, groups, dilations)
+        y = pad(y, [(-lo, a - hi) for (lo, hi), a in zip(pads, after, strict=True)])
+        return y if b is None else y + b.reshape([-1] + [1] * n)
+
+    return run
+
+
+def _divided(total: int, more_after: bool) -> tuple[int, int]:
+    less = total // 2
+    return (less, total - less) if more_after else (total - less, less)
+
+
+def _torch_takes(output_padding: Pads, strides: list[int], dilations: list[int]) -> bool:
+    return all(p == 0 or p < max(s, d) for p, s, d in zip(output_padding, strides, dilations, strict=True))

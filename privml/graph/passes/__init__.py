@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrites of a program's graph: each takes an ``fx.GraphModule`` and returns one, ``verify`` runs after each."""
+
+from privml.graph.passes.blend import blend
+from privml.graph.passes.fold_batchnorm import fold_batchnorm
+from privml.graph.passes.fold_constants import fold_weights, fold_zeros
+from privml.graph.passes.maxpool_before_monotone import maxpool_before_monotone
+from privml.graph.passes.merge_elementwise import merge_elementwise
+from privml.graph.passes.merge_factors import merge_factors
+from privml.graph.passes.merge_products import merge_products
+from privml.graph.passes.tanh_by_sigmoid import tanh_by_sigmoid
+from privml.graph.passes.verify import verify
+
+__all__ = [
+    "blend",
+    "fold_batchnorm",
+    "fold_weights",
+    "fold_zeros",
+    "maxpool_before_monotone",
+    "merge_elementwise",
+    "merge_factors",
+    "merge_products",
+    "tanh_by_sigmoid",
+    "verify",
+]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cost of a query, from the graph's shapes and formats alone: no keys, no network, no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.context import Numerics, Session
+from privml.engines.shape_tensor import zeros
+from privml.graph.execution import share_attributes, share_inputs
+from privml.graph.ir import dtype_of, placeholders, shape_of
+from privml.graph.parallel import Plans, run_graph
+from privml.session.ledger import Ledger, NodeCallback, Snapshot
+from privml.sharing import reveal
+
+
+def predict(
+    graph: fx.Graph,
+    constants: Mapping[str, torch.Tensor],
+    numerics: Numerics,
+    meter: Any,
+    batch: int = 1,
+    reveal_to: int | None = 1,
+    shapes: Sequence[Sequence[int]] | None = None,
+    plans: Plans | None = None,
+    on_node: NodeCallback | None = None,
+) -> Ledger:
+    """The ledger, with an entry per layer, of one query of ``batch`` inputs, or of inputs of these ``shapes``, and of
+    its results' opening.
+
+    ``meter``: an engine that books what every protocol would send (for two parties
+    ``privml.engines.twopc.backend.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``;
+    ``on_node``: see ``Ledger``.
+    """
+    session = SessionMeter(graph, constants, numerics, meter, plans)
+    if shapes is None:
+        nodes = placeholders(graph)
+        shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
+    return session.query(shapes, on_node, reveal_to)
+
+
+class SessionMeter:
+    """Counts query after query as one session runs them: the weights are shared once, and what is left of one
+    reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
+    the end of what was counted before."""
+
+    def __init__(
+        self,
+        graph: fx.Graph,
+        constants: Mapping[str, torch.Tensor],
+        numerics: Numerics,
+        meter: Any,
+        plans: Plans | None = None,
+    ) -> None:
+        self._graph, self._constants, self._plans = graph, constants, plans
+        self._session, self.meter = Session(meter, numerics), meter
+        self._attributes: dict[str, Any] | None = None
+        self._before = Snapshot()
+
+    def _now(self) -> Snapshot:
+        return Snapshot.of(self._session.engine.counters())
+
+    def query(
+        self, shapes: Sequence[Sequence[int]], on_node: NodeCallback | None = None, reveal_to: int | None = 1
+    ) -> Ledger:
+        """The ledger, which stays as it is, of one query on inputs of these shapes and of its results' opening."""
+        graph, session, before = self._graph, self._session, self._before
+        ledger = session.ledger = Ledger(lambda: self._now() - before)
+        if on_node is not None:
+            ledger.on_node.append(on_node)
+        nodes = placeholders(graph)
+        inputs = [self._nothing(shape, dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
+        shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
+        if self._attributes is None:
+            self._attributes = share_attributes(graph, session, self._zeros())
+        results = run_graph(graph, shared, self._attributes, session, self._plans)
+        with ledger.node("reveal", "reveal"):
+            for result in results:
+                reveal(result, to=reveal_to)
+        self._before = self._now()
+        return ledger.frozen()
+
+    def make_ahead(self, stock: Any) -> Snapshot:
+        """The cost of making what a next query draws, which is no part of that query's ledger."""
+        self.meter.reserve(stock)
+        before, self._before = self._before, self._now()
+        return self._before - before
+
+    def _zeros(self) -> dict[str, torch.Tensor]:
+        values = dict(self._constants)
+        for node in self._graph.nodes:
+            if node.op == "get_attr" and node.meta["secret"]:
+                values[node.target] = self._nothing(shape_of(node), dtype_of(node))
+        return values
+
+    def _nothing(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        return zeros(shape, dtype, self.meter.counts_only)

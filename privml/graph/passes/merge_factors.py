@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""If both operands of a matrix product are multiplied by a number, one operand is multiplied by both numbers.
+
+Attention as torch takes it apart multiplies queries and keys each by the fourth root of their size; one product with a
+power of two, as for heads of 16 or 64 numbers, is a change of scale.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import fx
+
+from privml.graph.ir import calls
+from privml.graph.passes.kinds import is_float, is_secret
+from privml.graph.passes.rewriting import tidy
+
+aten = torch.ops.aten
+
+_PRODUCTS = (aten.bmm.default, aten.mm.default)
+_BY_NUMBER = (aten.mul.Scalar, aten.mul.Tensor)
+_VIEWS = {
+    aten.reshape.default, aten.view.default, aten.permute.default, aten.transpose.int, aten.t.default,
+    aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, aten.slice.Tensor, aten.select.int,
+}  # fmt: skip
+
+
+def merge_factors(module: fx.GraphModule) -> fx.GraphModule:
+    """One product with a number, and its rounding, less for each matrix product. Changes and returns ``module``."""
+    for node in calls(module.graph):
+        if node.target in _PRODUCTS:
+            first, second = (_factor_before(operand, node) for operand in node.args[:2])
+            if first is not None and second is not None and first is not second:
+                first.update_arg(1, first.args[1] * second.args[1])
+                second.replace_all_uses_with(second.args[0])
+    return tidy(module)
+
+
+def _factor_before(value: fx.Node, user: fx.Node) -> fx.Node | None:
+    """The product with a number behind an operand, looking through views, that nothing else uses."""
+    while list(value.users) == [user] and value.op == "call_function" and is_secret(value) and is_float(value):
+        if value.target in _BY_NUMBER and isinstance(value.args[1], (int, float)):
+            return value
+        if value.target not in _VIEWS:
+            return None
+        value, user = value.args[0], value
+    return None

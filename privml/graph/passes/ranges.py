@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Range calibration: how large every value of a graph becomes on example data, run in float."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.errors import InvalidInput
+from privml.graph.execution import execute
+from privml.graph.ir import attribute, placeholders, shape_of, tensor_of
+
+# Fractional bits up to which inputs count as exact fixed-point numbers (such as pixels / 256).
+FINEST = 12
+_CHUNK = 32
+# A public mask adds or writes at most this value to exclude a place.
+NEVER = -1e9
+
+
+@dataclass(slots=True)
+class Range:
+    """``largest``: max |x| seen; ``negative``: some value was below zero; ``grain``: smallest k for which all values
+    are multiples of 2^-k, or None; ``hides``: a public mask has put minus infinity in places, which do not count."""
+
+    largest: float = 0.0
+    negative: bool = False
+    grain: int | None = 0
+    hides: bool = False
+
+
+def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dict[fx.Node, Range], list[torch.Tensor]]:
+    """Ranges of all float nodes on ``data`` (one batch per input, run in chunks), and the graph's float outputs.
+
+    Raises InvalidInput for shapes that do not fit the graph, and if a value becomes NaN or infinite.
+    """
+    inputs = placeholders(module.graph)
+    check_shapes(inputs, data)
+    attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+    ranges: dict[fx.Node, Range] = {}
+    hiding: set[fx.Node] = set()
+
+    def observe(node: fx.Node, value: Any) -> None:
+        if isinstance(value, (tuple, list)):
+            value = value[0]
+        if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.numel():
+            known = ranges.setdefault(node, Range())
+            if _hides(node, hiding, value):
+                hiding.add(node)
+                known.hides = True
+                value = value[value > NEVER] if node.meta.get("secret") else value
+            if value.numel():
+                _widen(known, node, value)
+
+    outputs = [execute(module.graph, chunk, attributes, None, observe) for chunk in chunks(inputs, data)]
+    return ranges, [torch.cat(parts) for parts in zip(*outputs, strict=True)]
+
+
+def _hides(node: fx.Node, hiding: set[fx.Node], value: torch.Tensor) -> bool:
+    """Whether a node's value holds minus infinities (or their substitutes) from a public mask."""
+    if not bool((value <= NEVER).any()):
+        return False
+    numbers = [a for a in node.args if isinstance(a, (int, float)) and not isinstance(a, bool)]
+    secret = bool(node.meta.get("secret"))
+    return not secret or any(a <= NEVER for a in numbers) or any(a in hiding for a in node.all_input_nodes)
+
+
+def chunks(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
+    """``data`` in batches of the size that the graph takes (a graph with a fixed batch drops the remainder)."""
+    sizes = {shape_of(node)[0] for node in inputs if shape_of(node)}
+    fixed = next((size for size in sizes if size is not None), None)
+    if not sizes or any(x.dim() == 0 for x in data):
+        return [list(data)]
+    step = _CHUNK if fixed is None else fixed
+    count = data[0].shape[0] if fixed is None else data[0].shape[0] // fixed * fixed
+    return [[x[i : i + step] for x in data] for i in range(0, count, step)]
+
+
+def check_shapes(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> None:
+    if len(inputs) != len(data):
+        raise InvalidInput(f"the model takes {len(inputs)} input(s), got {len(data)} of calibration data")
+    for node, value in zip(inputs, data, strict=True):
+        shape = shape_of(node)
+        fits = len(shape) == value.dim() and all(
+            want is None or want == size or (i == 0 and size >= want)
+            for i, (want, size) in enumerate(zip(shape, value.shape, strict=True))
+        )
+        if not fits or value.numel() == 0:
+            wanted = ", ".join("any" if size is None else str(size) for size in shape)
+            raise InvalidInput(
+                f"calibration data of input {node.name!r} has shape {tuple(value.shape)}, the model takes ({wanted})"
+            )
+        if value.dtype != tensor_of(node).dtype:
+            raise InvalidInput(
+                f"calibration data of input {node.name!r} is {value.dtype}, the model takes {tensor_of(node).dtype}"
+            )
+
+
+def _widen(known: Range, node: fx.Node, value: torch.Tensor) -> None:
+    low, high = float(value.min()), float(value.max())
+    # Public masks may hold infinities; secrets may not.
+    if node.meta.get("secret") and not (abs(low) < float("inf") and abs(high) < float("inf")):
+        name = node.meta.get("layer", node.name)
+        raise InvalidInput(f"the model computes NaN or infinity in layer {name!r} on the calibration data")
+    known.largest = max(known.largest, abs(low), abs(high))
+    known.negative = known.negative or low < 0
+    if node.op == "placeholder" and known.grain is not None:
+        known.grain = _grain(value, known.grain)
+
+
+def _grain(value: torch.Tensor, start: int) -> int | None:
+    for k in range(start, FINEST + 1):
+        scaled = value.double() * 2.0**k
+        if torch.equal(scaled, scaled.round()):
+            return k
+    return None

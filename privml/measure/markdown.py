@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The zoo's page of the documentation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privml.measure import words
+from privml.measure.views import Zoo, per_row
+from privml.measure.zoo_records import Record
+
+NOTE = "<!-- Written by `privml evaluate zoo markdown=docs/zoo.md`; do not edit. -->"
+INTRODUCTION = """\
+Every folder of `models/` has a definition, a recipe, weights and a card. This page says what secure inference makes
+of each: the answers beside those of the clear model, and what a query costs.
+
+```
+privml evaluate zoo engine=threepc network=lan        # all models; model=lenet or model.name=lenet+mlp for some
+privml evaluate zoo -m engine=plain,twopc,threepc network=loopback,lan,wan
+privml evaluate zoo measure=false cards=true markdown=docs/zoo.md report=build/zoo.html
+```
+
+The first two measure and keep a record of each model, engine and network; the last one draws cards, this page and
+the report, one HTML file with pictures, from all records that there are. Parties are processes of their own; `lan`
+and `wan` are shaped in process. Bytes are what all parties send, set-up and correlations included; depth is one-way
+messages in a row; time is from handshake to answer.
+"""
+ANSWERS = """\
+## Answers
+Of the shipped test rows, in the numbers of secure inference. Weights without accuracy are random.
+
+"""
+PRECISION = """\
+## Precision
+Errors of scores beside the clear model's; a unit is that of the last place of a score. Conversion takes formats as
+narrow as the allowed error lets them be, and does not round results, so that errors are many units.
+
+"""
+
+
+def document(records: Sequence[Record]) -> str:
+    zoo = Zoo(records)
+    parts = [
+        NOTE,
+        "# The zoo",
+        INTRODUCTION,
+        accuracy(zoo),
+        times(zoo),
+        traffic(zoo),
+        forecasts(zoo),
+        precision(zoo),
+        ending(zoo),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    table = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(row) + " |" for row in table)
+
+
+def accuracy(zoo: Zoo) -> str:
+    rows = []
+    for model in zoo.models:
+        plain = model.plain
+        if plain is None or plain.answers is None:
+            continue
+        found = plain.answers
+        right = [words.percent(n, found.rows) for n in (found.clear_right, found.right)] if plain.learned else ["", ""]
+        rows.append([model.title, f"{plain.parameters:,}", plain.numbers, str(found.rows), *right, words.same(found)])
+    columns = ["model", "parameters", "numbers", "rows", "clear", "secure", "same labels"]
+    return ANSWERS + lines(columns, rows)
+
+
+def times(zoo: Zoo) -> str:
+    text = "## Time\nFor each row of a query, measured; the number of rows in brackets.\n"
+    for network in zoo.networks:
+        columns = ["model", *(words.way(record) for record in zoo.ways)]
+        rows = []
+        for model in zoo.models:
+            cells = [model.run(way, network) for way in zoo.ways]
+            rows.append([model.title, *("" if cell is None else _time(cell) for cell in cells)])
+        text += f"\n### {network}: {zoo.link(network)}\n{lines(columns, rows)}\n"
+    return text
+
+
+def _time(record: Record) -> str:
+    return f"{words.duration(per_row(record))} ({record.rows})" if record.measured else "not run"
+
+
+def traffic(zoo: Zoo) -> str:
+    columns = ["model", *(words.way(record) for record in zoo.ways)]
+    rows = []
+    for model in zoo.models:
+        cells = [model.any_run(way) for way in zoo.ways]
+        rows.append([model.title, *("" if c is None or c.cost is None else _sent(c) for c in cells)])
+    return "## Bytes\nSent by all parties for each row of a query, and the query's depth.\n\n" + lines(columns, rows)
+
+
+def _sent(record: Record) -> str:
+    return f"{words.size(record.cost.bytes / record.rows)}, {record.cost.depth:,}"
+
+
+def forecasts(zoo: Zoo) -> str:
+    runs = [record for record in zoo.runs if record.exact is not None]
+    exact = sum(1 for record in runs if record.exact)
+    text = f"""\
+## Predicted and measured
+In {exact} of {len(runs)} runs every party sent and received exactly the bytes that the cost functions predict, in every
+phase and at the predicted depth. """
+    told = [r for r in runs if r.predicted_seconds]
+    if not told:
+        return text + "The report draws the predicted time of the messages alone beside the measured time."
+    close = sum(1 for r in told if abs(r.predicted_seconds / r.measured.seconds - 1) <= 0.25)
+    return text + f"The time is predicted within a quarter for {close} of {len(told)}."
+
+
+def precision(zoo: Zoo) -> str:
+    rows = []
+    for model in zoo.models:
+        errors = model.plain.errors if model.plain else None
+        if errors is not None:
+            units = errors.largest / errors.unit
+            numbers = [words.power(x) for x in (errors.reach, errors.median, errors.largest, errors.unit)]
+            rows.append([model.title, *numbers, f"{units:,.0f}", words.power(errors.allowed) if errors.allowed else ""])
+    columns = ["model", "largest score", "median error", "largest error", "unit", "in units", "allowed"]
+    return PRECISION + lines(columns, rows)
+
+
+def ending(zoo: Zoo) -> str:
+    return f"## Machine\n{zoo.machine}\n\nCards: " + ", ".join(f"`models/{model.name}`" for model in zoo.models) + "."

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One party of ``launch`` as a process: ``python -m privml.measure.party`` with a JSON task on standard input.
+
+Every line on standard output is a JSON object with "event": "listening" (port), "log" (text), "progress" (done, total,
+label), "done" (seconds, ledger, peak_rss_bytes) or "error" (type, message).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from privml.engines.correlations import OtChoice
+from privml.errors import PrivmlError
+from privml.memory import peak_memory
+from privml.program import Program
+from privml.service.deal import DEALER_CAPACITY, Dealt, deal
+from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
+from privml.service.query import query
+from privml.service.query_limit import MOST_ELEMENTS, MOST_ROWS
+from privml.service.serve import Answered, serve
+
+
+def unlimited(capacity: Capacity) -> Capacity:
+    """Both sides are the same person's, who can end a run that takes too long."""
+    return replace(capacity, session_seconds=0, query_rows=MOST_ROWS, query_elements=MOST_ELEMENTS)
+
+
+def tell(event: str, **content: Any) -> None:
+    print(json.dumps({"event": event, **content}), flush=True)
+
+
+def main() -> None:
+    task = json.load(sys.stdin)
+    task["settings"]["ot"] = OtChoice(**task["settings"]["ot"])
+    torch.set_num_threads(task["settings"]["threads"])
+    try:
+        {"server": run_server, "client": run_client, "dealer": run_dealer}[task["role"]](task)
+    except (PrivmlError, ValueError, OSError) as error:
+        tell("error", type=type(error).__name__, message=str(error))
+        sys.exit(1)
+
+
+def run_server(task: dict[str, Any]) -> None:
+    program = Program.load(task["program"], task["weights"])
+
+    def on_answer(answer: Answered) -> None:
+        tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
+
+    serve(
+        program,
+        "127.0.0.1:0",
+        queries=1,
+        capacity=unlimited(DEFAULT_CAPACITY),
+        log=lambda text: tell("log", text=text),
+        on_listening=lambda port: tell("listening", port=port),
+        on_answer=on_answer,
+        **task["settings"],
+    )
+
+
+def run_client(task: dict[str, Any]) -> None:
+    program = Program.load(task["program"])
+    with np.load(task["inputs"]) as file:
+        inputs = [file[name] for name in file.files]
+    answer = query(
+        program,
+        task["server"],
+        inputs,
+        **task["settings"],
+        progress=lambda done, total, label: tell("progress", done=done, total=total, label=label),
+    )
+    np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
+    tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
+
+
+def run_dealer(task: dict[str, Any]) -> None:
+    def on_end(dealt: Dealt) -> None:
+        tell_done(dealt.seconds, dealt.ledger.as_dict(), "")
+
+    shared = {name: task["settings"][name] for name in ("deadline", "network", "truncation", "device")}
+    deal(
+        Program.load(task["program"]),
+        "127.0.0.1:0",
+        sessions=1,
+        capacity=unlimited(DEALER_CAPACITY),
+        log=lambda text: tell("log", text=text),
+        on_listening=lambda port: tell("listening", port=port),
+        on_end=on_end,
+        **shared,
+    )
+
+
+def tell_done(seconds: float, ledger: dict[str, Any], source: str) -> None:
+    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory(), source=source)
+
+
+if __name__ == "__main__":
+    main()
+    sys.stdout.flush()
+    os._exit(0)  # torch's exit takes longer than a small query

@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model under one engine on one network: compared with the clear model and with its predicted cost."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import privml
+from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.errors import ConfigError, UnsupportedOperator
+from privml.measure import answers
+from privml.measure.launch import Run, launch
+from privml.measure.zoo_records import PHASES, Cost, Layer, Phase, Record
+from privml.program import Program
+from privml.service.progress import Progress
+from privml.session.ledger import Ledger
+from privml.spec import LinkProfile
+
+ENGINES = ("plain", "twopc", "threepc", "active")
+# Those that compute with floats.
+FLOATING = ("plain", "twopc")
+Forecast = Callable[[Program, int], float | None]
+# Rows that the plain engine answers at once.
+CHUNK = 100
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``rows``: of one query, fewer if more than ``largest`` bytes would be sent; a query that even then sends more,
+    or whose messages take longer than ``patience`` seconds, is predicted but not run. ``repeats``: runs of that query,
+    of which the record has the one of median time. ``numerics``: for all models in place of their own. ``network``:
+    name, delay_ms, bandwidth_mbps. ``ring``: of engine ``active``."""
+
+    engine: str
+    network: Mapping[str, Any]
+    ot: OtChoice = DEFAULT_OT
+    numerics: Mapping[str, Any] | None = None
+    rows: int = 10
+    repeats: int = 1
+    largest: float = 1e9
+    patience: float = 150.0
+    threads: int = 1
+    truncation: str = "auto"
+    device: str = "cpu"
+    ring: int | None = None
+    deadline: float = 300.0
+
+    @property
+    def transfers(self) -> OtChoice | None:
+        """Those of the engine: none for three parties, and none but maliciously secure ones for ``active``."""
+        if self.engine == "active":
+            return replace(self.ot, security="malicious")
+        return self.ot if self.engine == "twopc" else None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model of the zoo, converted, with the clear and the plain engine's outputs of all its samples."""
+
+    model: Any
+    program: Program
+    inputs: torch.Tensor
+    clear: answers.Outputs
+    plain: answers.Outputs
+    seconds: float
+
+
+def evaluate(
+    load: Callable[[str], Any],
+    name: str,
+    card: str,
+    settings: Settings,
+    progress: Progress | None = None,
+    forecast: Forecast | None = None,
+) -> Record | None:
+    """The record of model ``name``, which ``load`` gives (``models.load``) and ``card`` describes; None where the
+    engine does not have the model's numbers or operators. ``forecast``: seconds of a query of so many rows."""
+    if settings.engine not in ENGINES:
+        raise ConfigError(f"engine={settings.engine}: `privml evaluate` knows {', '.join(ENGINES)}")
+    prepared = prepare(load, name, json.dumps(settings.numerics))
+    if settings.engine == "plain":
+        return _record(prepared, card, settings, len(prepared.inputs), prepared.plain, None, None)
+    if settings.engine not in FLOATING and prepared.program.numerics.floating is not None:
+        return None
+    try:
+        rows, predicted = affordable(prepared.program, settings, min(settings.rows, len(prepared.inputs)))
+    except UnsupportedOperator:
+        return None
+    seconds = forecast(prepared.program, rows) if forecast else None
+    waiting = messages_seconds(predicted[1], settings)
+    if sent(predicted, PHASES) > settings.largest or waiting > settings.patience:
+        record = _record(prepared, card, settings, rows, None, predicted, None)
+    else:
+        run = _median_run(prepared, settings, rows, progress)
+        record = _record(prepared, card, settings, rows, run.outputs, predicted, run)
+    return replace(record, predicted_seconds=seconds)
+
+
+@cache
+def prepare(load: Callable[[str], Any], name: str, numerics: str) -> Prepared:
+    """Done once for all engines and networks; ``numerics`` as JSON, null: the model's own."""
+    model = load(name)
+    chosen = json.loads(numerics) or dict(model.numerics)
+    program = privml.convert(model.module, calibration=model.preprocess(model.calibration), numerics=chosen)
+    inputs = model.preprocess(model.samples)
+    start = time.perf_counter()
+    parts = [answers.plain_outputs(program, part) for part in inputs.split(CHUNK)]
+    seconds = time.perf_counter() - start
+    plain = tuple(torch.cat(outputs) for outputs in zip(*parts, strict=True))
+    return Prepared(model, program, inputs, answers.clear_outputs(model.module, inputs), plain, seconds)
+
+
+def affordable(program: Program, settings: Settings, rows: int) -> tuple[int, list[dict[str, Any]]]:
+    """So many rows, halved until they send at most ``largest`` bytes, and the predicted ledgers of all parties."""
+    while True:
+        ledgers = [ledger.as_dict() for ledger in predictions(program, settings, rows)]
+        if rows == 1 or sent(ledgers, PHASES) <= settings.largest:
+            return rows, ledgers
+        rows //= 2
+
+
+def predictions(program: Program, settings: Settings, rows: int) -> list[Ledger]:
+    """By rank, from the cost functions."""
+    shapes = program.shapes(rows)
+    if settings.engine == "threepc":
+        return [program.dealt_cost(*shapes, truncation=settings.truncation, rank=rank) for rank in range(3)]
+    if settings.engine == "active":
+        how = {"ot": settings.transfers, "ring": settings.ring or 64, "truncation": settings.truncation}
+        return [program.active_cost(*shapes, **how, rank=rank) for rank in range(2)]
+    return [program.cost(*shapes, ot=settings.ot, threads=settings.threads, rank=rank) for rank in range(2)]
+
+
+def messages_seconds(ledger: Mapping[str, Any], settings: Settings) -> float:
+    """How long a party's messages alone take on the network."""
+    link = LinkProfile(settings.network["delay_ms"], settings.network["bandwidth_mbps"])
+    total = ledger["total"]
+    return sum(link.seconds(_Count(**{k: total[p][k] for k in ("depth", "sent", "received")})) for p in PHASES)
+
+
+@dataclass(frozen=True)
+class _Count:
+    depth: int
+    sent: int
+    received: int
+
+
+def sent(ledgers: list[Any], phases: tuple[str, ...]) -> int:
+    """Bytes of all parties."""
+    return sum(ledger["total"][phase]["sent"] for ledger in ledgers for phase in phases)
+
+
+def _median_run(prepared: Prepared, settings: Settings, rows: int, progress: Progress | None) -> Run:
+    runs = [_launch(prepared, settings, rows, progress) for _ in range(settings.repeats)]
+    return sorted(runs, key=lambda run: run.client.seconds)[(len(runs) - 1) // 2]
+
+
+def _launch(prepared: Prepared, settings: Settings, rows: int, progress: Progress | None) -> Run:
+    link = {key: settings.network[key] for key in ("delay_ms", "bandwidth_mbps")}
+    return launch(
+        prepared.program,
+        prepared.inputs[:rows],
+        ot=settings.transfers or settings.ot,
+        network=link,
+        deadline=settings.deadline,
+        threads=settings.threads,
+        progress=progress,
+        dealer=settings.engine == "threepc",
+        truncation=settings.truncation,
+        device=settings.device,
+        ring=settings.ring,
+    )
+
+
+def _record(
+    prepared: Prepared,
+    card: str,
+    settings: Settings,
+    rows: int,
+    found: answers.Outputs | None,
+    predicted: list[dict[str, Any]] | None,
+    run: Run | None,
+) -> Record:
+    model, program = prepared.model, prepared.program
+    reports = [] if run is None else [r for r in (run.server, run.client, run.dealer) if r is not None]
+    measured = [report.ledger for report in reports]
+    title, task, parameters = heading(card)
+    return Record(
+        model=model.name,
+        title=title,
+        task=task,
+        parameters=parameters,
+        learned=model.learned,
+        numbers=numbers(program),
+        engine=settings.engine,
+        ot=settings.transfers.tag if settings.transfers else "",
+        network=dict(settings.network),
+        rows=rows,
+        threads=settings.threads,
+        answers=None if found is None else answers.compared(found, prepared.clear, model.labels),
+        errors=None if found is None else answers.errors(program, found, prepared.clear),
+        predicted=predicted and cost(predicted, 0.0),
+        measured=cost(measured, run.client.seconds) if run else _plain_cost(prepared, settings),
+        exact=agree(predicted, measured) if predicted and run else None,
+        differing=None if run is None else answers.differing(found, tuple(x[:rows] for x in prepared.plain)),
+        outputs=0 if found is None else sum(x.numel() for x in found),
+        messages_seconds=predicted and messages_seconds(predicted[1], settings),
+        layers=layers(measured or predicted or []),
+        peak_memory=tuple(report.peak_rss_bytes for report in reports),
+        about=machine(),
+    )
+
+
+def _plain_cost(prepared: Prepared, settings: Settings) -> Cost | None:
+    return Cost(seconds=prepared.seconds) if settings.engine == "plain" else None
+
+
+def cost(ledgers: list[dict[str, Any]], seconds: float) -> Cost:
+    """``ledgers`` by rank; depth and seconds are those of the client, party 1."""
+    client = ledgers[1]["total"]
+    phases = {p: Phase(sent(ledgers, (p,)), client[p]["depth"], client[p]["seconds"]) for p in PHASES}
+    return Cost(**phases, seconds=seconds)
+
+
+def agree(predicted: list[dict[str, Any]], measured: list[dict[str, Any]]) -> bool:
+    """Whether both send and receive the same bytes at the same depth, at every party and in every phase."""
+    keys = ("sent", "received", "depth")
+    return all(
+        first["total"][phase][key] == second["total"][phase][key]
+        for first, second in zip(predicted, measured, strict=True)
+        for phase in PHASES
+        for key in keys
+    )
+
+
+def layers(ledgers: list[dict[str, Any]]) -> tuple[Layer, ...]:
+    """In the order of execution, those that send something; the time of all others comes as one more, "local"."""
+    found, local = [], 0.0
+    others = [{node["name"]: node for node in ledger["nodes"]} for ledger in ledgers]
+    for node in ledgers[1]["nodes"] if ledgers else ():
+        sides = [other[node["name"]] for other in others if node["name"] in other]
+        online, prepared = (sum(side[phase]["sent"] for side in sides) for phase in ("online", "preprocess"))
+        seconds, depth = node["online"]["seconds"], node["online"]["depth"]
+        if online + prepared:
+            found.append(Layer(node["name"], node["operator"], online, prepared, depth, round(seconds, 6)))
+        else:
+            local += seconds
+    return (*found, Layer("local", "", 0, 0, 0, round(local, 6))) if found else ()
+
+
+def heading(card: str) -> tuple[str, str, int]:
+    """Title, task and number of parameters, as the card has them."""
+    rows = {
+        parts[1].strip(): parts[2].strip()
+        for parts in (line.split("|") for line in card.splitlines())
+        if len(parts) > 3
+    }
+    digits = rows.get("Parameters", "").split(" ")[0].replace(",", "")
+    return card.splitlines()[0].removeprefix("# "), rows.get("Task", ""), int(digits) if digits.isdigit() else 0
+
+
+def numbers(program: Program) -> str:
+    """What numbers the program computes with, in words."""
+    if program.numerics.floating is not None:
+        form = program.numerics.floating
+        return f"floats of {form.exponent} and {form.mantissa} bits"
+    widths = [spec.format.bits for spec in program.weight_specs if len(spec.shape) > 1]
+    weights = f", weights of {max(widths)} bits" if widths else ""
+    return f"{program.numerics.scale} fractional bits{weights}"
+
+
+@cache
+def machine() -> dict[str, Any]:
+    """The machine and the time of a measurement."""
+    return {
+        "time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "revision": revision(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "privml": privml.__version__,
+    }
+
+
+def processor() -> str:
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else []
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def revision() -> str:
+    """The commit of the checkout; empty if there is none."""
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return done.stdout.strip()

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a session is run: one value from the command line to the handshake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privml.context import Numerics
+from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.engines.interface import DEFAULT, Backend, backend
+from privml.errors import ConfigError
+
+if TYPE_CHECKING:
+    from privml.session.identity import Tls
+
+# Bandwidth of a link without a limit, in Mbit/s: bytes pass through memory and sockets.
+LOOPBACK_MBPS = 20_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkProfile:
+    """One-way delay in milliseconds and bandwidth in Mbit/s (0: unlimited), each direction. Raises ConfigError for
+    negative numbers."""
+
+    delay_ms: float = 0.0
+    bandwidth_mbps: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.delay_ms < float("inf") and 0 <= self.bandwidth_mbps < float("inf")):
+            raise ConfigError(f"a link needs a delay and a bandwidth of at least 0, got {self}")
+
+    def seconds(self, cost: Any) -> float:
+        """How long messages of this depth and these bytes (a ``PhaseCount``) take."""
+        bits_per_second = (self.bandwidth_mbps or LOOPBACK_MBPS) * 1e6
+        return cost.depth * self.delay_ms / 1000 + max(cost.sent, cost.received) * 8 / bits_per_second
+
+    def __str__(self) -> str:
+        speed = f"{self.bandwidth_mbps:g} Mbit/s" if self.bandwidth_mbps else "unlimited bandwidth"
+        return f"{speed}, {self.delay_ms:g} ms one way"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """``tls``: this party's certificate and the names of the others; needed for every address beyond this machine
+    unless ``insecure`` allows to do without."""
+
+    tls: Tls | None = None
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSpec:
+    """``engine``: an engine's name, for its default settings, or its own settings as ``privml.engine(name, ...)``
+    makes them. ``ot``: what its correlations are made by; the engine's own default if None. ``numerics``: formats; the
+    engine's own default if None. ``threads``: the session's lanes. ``deadline``: the longest that a party waits for
+    another, in seconds. ``link``: between the parties, which ``ot=auto`` reckons with; ``simulated``: the link that
+    this process's connections are slowed down to, with all parties on one machine. ``identity``: see ``Identity``.
+
+    All parties have engine, ot, numerics and threads alike (see ``terms``); the rest is each party's own. Raises
+    ConfigError for settings that contradict each other.
+    """
+
+    engine: Any = DEFAULT
+    ot: OtChoice | None = None
+    numerics: Numerics | None = None
+    threads: int = 1
+    deadline: float = 60.0
+    link: LinkProfile = LinkProfile()
+    simulated: LinkProfile | None = None
+    identity: Identity = Identity()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.engine, str):
+            object.__setattr__(self, "engine", engine(self.engine))
+        chosen = self.backend
+        if self.ot is None:
+            ot = DEFAULT_OT if chosen.security is None else OtChoice(security=chosen.security)
+            object.__setattr__(self, "ot", ot)
+        if self.numerics is None:
+            object.__setattr__(self, "numerics", chosen.numerics(self.engine))
+        chosen.check(self)
+
+    @property
+    def backend(self) -> Backend:
+        return backend(self.engine.engine)
+
+    @property
+    def shape(self) -> dict[str, float]:
+        """What a connection's messages are slowed down by, as the compiled core takes it."""
+        link = self.simulated or LinkProfile()
+        return {"delay_ms": link.delay_ms, "bandwidth_mbps": link.bandwidth_mbps}
+
+
+def engine(name: str, **settings: Any) -> Any:
+    """The settings of an engine: ``privml.engine(name, truncation="exact")``. Raises ConfigError for unknown ones."""
+    return backend(name).config(**settings)
+
+
+def terms(spec: SessionSpec) -> dict[str, Any]:
+    """The part of ``spec`` that is sent to the other parties, who compare it with theirs; never paths or keys."""
+    return {"engine": spec.engine.engine, "numerics": describe(spec.numerics), **spec.backend.terms(spec)}
+
+
+def describe(numerics: Numerics) -> str:
+    """Formats as parties compare them."""
+    if numerics.floating is not None:
+        return f"float {numerics.floating.exponent}.{numerics.floating.mantissa} {numerics.dot}"
+    working, weight = numerics.working, numerics.weight
+    return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}, exp={numerics.exp}"
