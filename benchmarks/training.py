@@ -18,7 +18,8 @@ from torch.func import functional_call, grad, grad_and_value
 from torch.nn import functional
 
 import privml
-from privml.context import Numerics, Session
+from privml.context import Session
+from privml.formats import Numerics
 from privml.session.ledger import Snapshot
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

@@ -4,7 +4,8 @@
 import importlib
 
 from privml import errors, formats
-from privml.context import Numerics, Session, node
+from privml.context import Session
+from privml.formats import Numerics, node
 from privml.session.local import local
 from privml.sharing import reveal, secret, share
 from privml.tensor import SecretTensor

@@ -9,40 +9,22 @@ tells is cut to what fits a terminal.
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import sys
-import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
-from types import CodeType
 from typing import Any
 
-import torch
-
 from privml.errors import PeerDisconnected, PrivmlError, ProgramsDiffer
+from privml.transcript import GENERATORS, LONGEST_PLACE, LONGEST_TEXT, NOWHERE, printable
 
-# The operation that stands for the state of the global generators.
-GENERATORS = "generators"
 _STALLED = "stalled"
 # What the cause of a party whose program has failed begins with; the name of the error's class follows.
 _FAILED = "failed "
 _ERROR_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]{0,63}")
 # How long a peer may take to read that a program has failed.
 _SECONDS_TO_REPORT = 1.0
-_LONGEST_TEXT, _LONGEST_PLACE, _LONGEST_LINE = 120, 80, 256
+_LONGEST_LINE = 256
 _MOST_LINES = 600
-_NOWHERE = "-"
-_NOT_THE_USERS = tuple(
-    os.path.join(folder, "")
-    for folder in (
-        os.path.dirname(os.path.abspath(__file__)),
-        os.path.dirname(os.path.abspath(torch.__file__)),
-        sysconfig.get_path("stdlib"),
-    )
-)
-
 Place = tuple[int, ...]
 
 
@@ -55,36 +37,7 @@ class Step:
     text: str
 
     def __str__(self) -> str:
-        return self.text if self.where == _NOWHERE else f"{self.text} at {self.where}"
-
-
-@lru_cache(maxsize=4096)
-def _is_the_users(code: CodeType) -> bool:
-    name = code.co_filename
-    if "site-packages" not in name and not name.startswith("<"):
-        return not name.startswith(_NOT_THE_USERS)
-    return not name.startswith((*_NOT_THE_USERS, "<frozen"))
-
-
-def users_line() -> str:
-    """File and line of the program that called privml, without its folder; "" where there is none."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        if _is_the_users(frame.f_code):
-            return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return ""
-
-
-def line_of(place: str, tag: int, where: str, text: str) -> str:
-    """One line of an account, of printable ASCII."""
-    where = _printable(where, _LONGEST_PLACE).replace(" ", "_") or _NOWHERE
-    return f"{place} {tag:016x} {where} {_printable(text, _LONGEST_TEXT)}"
-
-
-@lru_cache(maxsize=4096)
-def _printable(text: str, longest: int) -> str:
-    return "".join(c if " " <= c <= "~" else "?" for c in text[:longest])
+        return self.text if self.where == NOWHERE else f"{self.text} at {self.where}"
 
 
 def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
@@ -111,7 +64,7 @@ def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
             f"{_last(mine)}, party {peer} after {_last(others)}"
         )
     if cause != "differs":
-        return ProgramsDiffer(f"party {peer} ended the session: {_printable(cause, 600)}")
+        return ProgramsDiffer(f"party {peer} ended the session: {printable(cause, 600)}")
     return ProgramsDiffer(
         f"the parties compute different things: the last operation of party {rank} is {_last(mine)}, that of "
         f"party {peer} is {_last(others)}"
@@ -150,8 +103,8 @@ def _steps(text: str) -> dict[Place, Step]:
     """The steps of an account by place; what is no line of one is left out."""
     steps: dict[Place, Step] = {}
     for line in text.split("\n")[:_MOST_LINES]:
-        parts = _printable(line, _LONGEST_LINE).split(" ", 3)
+        parts = printable(line, _LONGEST_LINE).split(" ", 3)
         numbers = parts[0].split(".")
         if len(parts) == 4 and len(numbers) <= 8 and all(n.isdigit() and len(n) <= 12 for n in numbers):
-            steps[tuple(map(int, numbers))] = Step(parts[1], parts[2][:_LONGEST_PLACE], parts[3][:_LONGEST_TEXT])
+            steps[tuple(map(int, numbers))] = Step(parts[1], parts[2][:LONGEST_PLACE], parts[3][:LONGEST_TEXT])
     return steps

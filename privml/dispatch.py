@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 
-from privml.context import current_node
 from privml.errors import OverflowDetected, UnsupportedOperator
-from privml.formats import FixedPoint, Float
+from privml.formats import FixedPoint, Float, current_node
 from privml.transcript import as_one_step, within_step
 
 Rule = Callable[..., Any]
@@ -132,6 +132,7 @@ def is_supported(operator: OpOverload) -> bool:
 
 def supported_operators() -> list[str]:
     """Names of all operators with a rule of their own, sorted."""
+    importlib.import_module("privml.ops.rules")  # the rules import this module
     return sorted(str(operator).removeprefix("aten.") for operator in TABLE)
 
 

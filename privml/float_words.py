@@ -95,21 +95,3 @@ def joined(
 
 
 # ---- sums of words, part by part: what opens a sharing, and what selects
-def add_words(a: torch.Tensor, b: torch.Tensor, fmt: Float) -> torch.Tensor:
-    """The word of which ``a`` and ``b`` are shares."""
-    return _combined(a, b, fmt, False)
-
-
-def subtract_words(a: torch.Tensor, b: torch.Tensor, fmt: Float) -> torch.Tensor:
-    """The word that ``add_words`` with ``b`` makes ``a``."""
-    return _combined(a, b, fmt, True)
-
-
-def _combined(a: torch.Tensor, b: torch.Tensor, fmt: Float, subtract: bool) -> torch.Tensor:
-    cut = fmt.mantissa + 1
-    low, middle, bits = (1 << cut) - 1, ((1 << (fmt.exponent + 2)) - 1) << cut, 3 << fmt.sign_bit
-    if fmt.sign_bit == 62:
-        bits -= 1 << 64
-    if subtract:
-        return (((a & low) - (b & low)) & low) | (((a & middle) - (b & middle)) & middle) | ((a ^ b) & bits)
-    return (((a & low) + (b & low)) & low) | (((a & middle) + (b & middle)) & middle) | ((a ^ b) & bits)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What number a ring element stands for, and who knows it. Immutable; travels with the tensor."""
+"""Formats: what number a ring element stands for and who knows it, those of a session, and those asked of a node."""
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from privml.errors import ConfigError
@@ -126,3 +127,105 @@ class Owned:
 
 
 Placement = Shared | Owned
+
+
+# Forms of e^x for x <= 0 (docs/fixed-point-math.md); "auto" takes the one of the first three with the fewest bits on
+# the wire.
+EXPONENTIALS = ("table", "spline", "exact", "auto")
+
+
+def check_exponential(form: str) -> None:
+    """ConfigError unless ``form`` is one of ``EXPONENTIALS``."""
+    if form == "product":
+        raise ConfigError(
+            "numerics: exp=product is withdrawn, for the last place of its results depended on the shares; use "
+            "exp=exact, whose results do not, or exp=auto"
+        )
+    if form not in EXPONENTIALS:
+        raise ConfigError(f"numerics: exp must be one of {', '.join(EXPONENTIALS)}, got {form!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Numerics:
+    """The formats a session uses where nothing more precise is said.
+
+    ``bits``, ``scale``: ring and fractional bits of activations and public constants. ``weight_bits``,
+    ``weight_scale``: those of a module's parameters (default: the same). Parameters known to one party may be
+    narrower than the ring, which makes products with them cheaper. ``floating``: the Float format that real numbers
+    have instead, if any. ``dot``: whether products of matrices of floats are integer sums of aligned mantissas, rounded
+    once ("fused"; see ``privml.ops.floating.dot``), or chains of correctly rounded operations ("exact"). ``exp``: how
+    exponentials of what is not positive are computed, one of ``EXPONENTIALS``.
+
+    8 <= bits <= 64 and 0 <= scale < bits - 2; ConfigError for others and for names that are none.
+    """
+
+    bits: int = 64
+    scale: int = 16
+    weight_bits: int | None = None
+    weight_scale: int | None = None
+    floating: Float | None = None
+    dot: str = "fused"
+    exp: str = "auto"
+
+    def __post_init__(self) -> None:
+        if self.floating is not None and not isinstance(self.floating, Float):
+            raise ConfigError(f"numerics: floating must be a Float format, got {self.floating!r}")
+        if self.dot not in ("exact", "fused"):
+            raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
+        check_exponential(self.exp)
+        if not 8 <= self.bits <= 64 or not 0 <= self.scale < self.bits - 2:
+            raise ConfigError(
+                f"numerics: need 8 <= bits <= 64 and 0 <= scale < bits - 2, got bits={self.bits}, scale={self.scale}"
+            )
+
+    @property
+    def working(self) -> FixedPoint:
+        return FixedPoint(self.bits, self.scale)
+
+    @property
+    def real(self) -> FixedPoint | Float:
+        """The format of real numbers."""
+        return self.floating or self.working
+
+    @property
+    def weight(self) -> FixedPoint | Float:
+        return self.floating or FixedPoint(
+            self.bits if self.weight_bits is None else self.weight_bits,
+            self.scale if self.weight_scale is None else self.weight_scale,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The graph node (or layer) being computed and what is asked of it.
+
+    ``output``: the format its result must have; None leaves the choice to the rule (the working scale). A
+    product asked for its doubled scale is not truncated. ``working``: the format its operands are brought to
+    before a product when their scale is larger; None means the session's.
+    """
+
+    name: str = ""
+    output: Format | None = None
+    working: FixedPoint | None = None
+
+
+_NOWHERE = Node()
+_node: ContextVar[Node] = ContextVar("privml_node", default=_NOWHERE)
+current_node = _node.get
+
+
+class node:
+    """``with node(name, output=None, working=None)``: names the operators inside for errors and ledgers; ``output`` and
+    ``working``: the formats that are asked of them, see Node."""
+
+    __slots__ = ("_token", "_value")
+
+    def __init__(self, name: str, output: Format | None = None, working: FixedPoint | None = None) -> None:
+        self._value = Node(name, output, working)
+
+    def __enter__(self) -> Node:
+        self._token = _node.set(self._value)
+        return self._value
+
+    def __exit__(self, *exception: object) -> None:
+        _node.reset(self._token)

@@ -13,11 +13,11 @@ import numpy as np
 import torch
 from torch import fx
 
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.engines.demands import difference
 from privml.errors import ConfigError
-from privml.formats import Format
+from privml.formats import Format, Numerics
 from privml.graph.body import body_of, digest, formats_of, graph_of
 from privml.graph.execution import share_attributes, share_inputs
 from privml.graph.file import read_program, read_weights, write_program, write_weights

@@ -9,14 +9,15 @@ from typing import Any
 
 import torch
 
-import privml.ops.rules  # noqa: F401 - fills the operator table
 from privml.context import Session, current_session
+from privml.dispatch import dispatch
 from privml.encoding import decode, encode_input, format_for, is_mask
 from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint, Float, Format, Owned
-from privml.ops.creation import filled
 from privml.tensor import SHARED, SecretTensor
 from privml.transcript import as_one_step
+
+aten = torch.ops.aten
 
 
 def share(
@@ -126,7 +127,9 @@ class _Reveal(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        return (grad if isinstance(grad, SecretTensor) else filled(ctx.like, grad.shape, grad, grad.dtype)), None
+        if isinstance(grad, SecretTensor):
+            return grad, None
+        return dispatch(aten.new_full.default, (ctx.like, grad.shape, grad), {"dtype": grad.dtype}), None
 
 
 def secret(

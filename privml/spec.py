@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from privml.context import Numerics
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.engines.interface import DEFAULT, Backend, backend
 from privml.errors import ConfigError
+from privml.formats import Numerics
 
 if TYPE_CHECKING:
     from privml.session.identity import Tls

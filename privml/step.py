@@ -15,11 +15,11 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from privml.context import Numerics, Session, keeping
+from privml.context import Session, keeping
 from privml.dispatch import dispatch, is_supported
 from privml.engines.base import Engine
 from privml.errors import InvalidInput, UnsupportedOperator
-from privml.formats import Boolean
+from privml.formats import Boolean, Numerics
 from privml.graph.batched import run_batched
 from privml.graph.ir import calls, source_line
 from privml.graph.passes.training import KEEPING, PASSES, secret_nodes

@@ -13,9 +13,13 @@ Where steps run side by side, each branch goes on from the hash and its own numb
 from __future__ import annotations
 
 import hashlib
+import os
+import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
-from types import TracebackType
+from functools import lru_cache
+from types import CodeType, TracebackType
 from typing import Any
 
 import numpy as np
@@ -24,9 +28,20 @@ from torch._C import _disabled_torch_dispatch_impl
 from torch._C._functorch import get_unwrapped, is_functorch_wrapped_tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
-from privml.differences import line_of, users_line
-
 STATE_BYTES = 32
+# The operation that stands for the state of the global generators.
+GENERATORS = "generators"
+# In the lines that other parties get: the line of a program that is not known, and the longest parts, in characters.
+NOWHERE = "-"
+LONGEST_TEXT, LONGEST_PLACE = 120, 80
+_NOT_THE_USERS = tuple(
+    os.path.join(folder, "")
+    for folder in (
+        os.path.dirname(os.path.abspath(__file__)),
+        os.path.dirname(os.path.abspath(torch.__file__)),
+        sysconfig.get_path("stdlib"),
+    )
+)
 # (peer, line): adds a step to what the peer hears where the two differ
 Tell = Callable[[int, str], None]
 # (peer, tag) of each peer
@@ -218,3 +233,32 @@ class as_one_step:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _within.reset(self._token)
+
+
+@lru_cache(maxsize=4096)
+def _is_the_users(code: CodeType) -> bool:
+    name = code.co_filename
+    if "site-packages" not in name and not name.startswith("<"):
+        return not name.startswith(_NOT_THE_USERS)
+    return not name.startswith((*_NOT_THE_USERS, "<frozen"))
+
+
+def users_line() -> str:
+    """File and line of the program that called privml, without its folder; "" where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if _is_the_users(frame.f_code):
+            return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return ""
+
+
+def line_of(place: str, tag: int, where: str, text: str) -> str:
+    """One line of an account, of printable ASCII."""
+    where = printable(where, LONGEST_PLACE).replace(" ", "_") or NOWHERE
+    return f"{place} {tag:016x} {where} {printable(text, LONGEST_TEXT)}"
+
+
+@lru_cache(maxsize=4096)
+def printable(text: str, longest: int) -> str:
+    return "".join(c if " " <= c <= "~" else "?" for c in text[:longest])

@@ -22,11 +22,11 @@ sys.path.insert(0, str(ROOT))
 
 import privml  # noqa: E402
 from models.relevance import Cases, Relevance, cases, train  # noqa: E402
-from privml.context import Numerics, Session  # noqa: E402
+from privml.context import Session  # noqa: E402
 from privml.engines.correlations import OtChoice  # noqa: E402
 from privml.engines.twopc.backend import meter  # noqa: E402
 from privml.errors import OverflowDetected  # noqa: E402
-from privml.formats import Float  # noqa: E402
+from privml.formats import Float, Numerics  # noqa: E402
 
 LEARNING_RATE = 2.0**-30  # the gradients of weights on millions are millions of times larger
 

@@ -10,7 +10,7 @@ from privml.formats import FixedPoint
 
 @lru_cache(maxsize=4096)
 def exp_negative_function(form: str, source: FixedPoint, target: FixedPoint) -> str:
-    """The name of the function of ``form`` (``privml.context.EXPONENTIALS``), or where these formats have no such
+    """The name of the function of ``form`` (``privml.formats.EXPONENTIALS``), or where these formats have no such
     form of the cheapest. It depends on formats alone, so that every engine and a cost's prediction take the same."""
     import privml._core as _core
 

@@ -15,8 +15,8 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
 
-from privml.context import Numerics
 from privml.errors import ConfigError
+from privml.formats import Numerics
 
 if TYPE_CHECKING:
     from privml.engines.base import Engine

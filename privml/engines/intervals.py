@@ -13,12 +13,11 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from privml.context import current_node
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.formulas import Formula
 from privml.errors import ConfigError
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, current_node
 
 # Beyond it float64 does not hold every whole number.
 _EXACT = 1 << 52

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact products of int64 tensors modulo 2^bits, and width helpers.
+"""Exact products of int64 tensors modulo 2^bits, width helpers, and sums of shared words of floats.
 
 On the CPU the compiled core multiplies (csrc/linear), on a device the limbs of ``limb_products``. Where the true
 integer is of interest, float64 arithmetic estimates it, from which a wrap is recognised.
@@ -15,6 +15,7 @@ import torch.nn.functional as F
 
 from privml.engines import limb_products
 from privml.engines.shape_tensor import ShapeTensor
+from privml.formats import Float
 
 
 def _linear() -> Any:
@@ -116,3 +117,23 @@ def _may_wrap(a: torch.Tensor, b: torch.Tensor, terms: int) -> bool:
 def wrapped(result: torch.Tensor, estimate: torch.Tensor) -> torch.Tensor:
     """Where int64 ``result`` differs from the true value, which ``estimate`` approximates to within 2^62."""
     return (estimate - result.double()).abs() > 2.0**63
+
+
+def add_words(a: torch.Tensor, b: torch.Tensor, fmt: Float) -> torch.Tensor:
+    """The word of which ``a`` and ``b`` are shares."""
+    return _combined(a, b, fmt, False)
+
+
+def subtract_words(a: torch.Tensor, b: torch.Tensor, fmt: Float) -> torch.Tensor:
+    """The word that ``add_words`` with ``b`` makes ``a``."""
+    return _combined(a, b, fmt, True)
+
+
+def _combined(a: torch.Tensor, b: torch.Tensor, fmt: Float, subtract: bool) -> torch.Tensor:
+    cut = fmt.mantissa + 1
+    low, middle, bits = (1 << cut) - 1, ((1 << (fmt.exponent + 2)) - 1) << cut, 3 << fmt.sign_bit
+    if fmt.sign_bit == 62:
+        bits -= 1 << 64
+    if subtract:
+        return (((a & low) - (b & low)) & low) | (((a & middle) - (b & middle)) & middle) | ((a ^ b) & bits)
+    return (((a & low) + (b & low)) & low) | (((a & middle) + (b & middle)) & middle) | ((a ^ b) & bits)

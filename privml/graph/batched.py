@@ -23,8 +23,8 @@ from torch import fx
 from torch._ops import OpOverload
 
 from privml.context import Session, in_front
-from privml.context import node as current
 from privml.engines.batching import BatchingEngine, Call, answer
+from privml.formats import node as current
 from privml.graph.ir import source_line
 from privml.transcript import as_one_step
 

@@ -24,9 +24,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import EXPONENTIALS, Numerics
 from privml.errors import ConfigError, CorruptFile, UnsupportedOperator
-from privml.formats import FORMATS, Boolean, Float, Format, Integer
+from privml.formats import EXPONENTIALS, FORMATS, Boolean, Float, Format, Integer, Numerics
 from privml.graph.ir import DTYPES, attribute, dtype_of, name_of, shape_of, target_of, tensor_of
 
 _LAYOUTS = {"strided": torch.strided}

@@ -12,10 +12,10 @@ from torch import fx
 from torch.utils._pytree import tree_leaves
 
 from privml.context import Session
-from privml.context import node as current
 from privml.dispatch import TABLE, dispatch
 from privml.errors import InvalidInput, PrivmlError
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
+from privml.formats import node as current
 from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of
 from privml.ops.values import engine_of, like
 from privml.ops.words import reformatted

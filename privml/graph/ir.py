@@ -4,7 +4,7 @@
 A program's graph is an ``fx.GraphModule`` of functional ATen operators. Node metadata used throughout:
 ``val`` (fake tensor) or ``shape`` and ``dtype``, ``secret`` (depends on an input or a weight), ``layer`` (name for
 people), ``format`` (of the result), ``request`` and ``working`` (what the rule is asked for, see
-``privml.context.Node``), ``stack_trace`` (the model's source).
+``privml.formats.Node``), ``stack_trace`` (the model's source).
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ import torch
 from torch import fx
 
 from privml.context import Session, lane
-from privml.context import node as current
 from privml.engines.shape_tensor import zeros
 from privml.errors import PeerDisconnected
 from privml.formats import Boolean
+from privml.formats import node as current
 from privml.graph.execution import call_node, execute
 from privml.graph.ir import calls
 from privml.graph.schedule import Cost, Stage, schedule

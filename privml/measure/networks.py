@@ -11,10 +11,11 @@ import torch
 from torch import nn
 
 import privml._core as _core
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.engines.twopc.backend import meter
+from privml.formats import Numerics
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
 from privml.sharing import reveal, secret, share

@@ -10,11 +10,10 @@ from typing import Any
 
 import torch
 
-from privml.context import current_node
 from privml.dispatch import implements, implements_floating
 from privml.engines.base import Engine, Operand, Share
 from privml.errors import ConfigError
-from privml.formats import FixedPoint, Integer
+from privml.formats import FixedPoint, Integer, current_node
 from privml.ops.linear import is_bits
 from privml.ops.ring_formats import added, in_ring, ring_format
 from privml.ops.values import constant, engine_of, is_secret, join, operand

@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from privml.context import Session, current_node, node
+from privml.context import Session
 from privml.encoding import encode_factor
 from privml.engines.ring import extremes
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, current_node, node
 from privml.ops import ring_formats
 from privml.ops.quotients import quotient, whole_divisor
 from privml.ops.rescaling import calibrated, convert

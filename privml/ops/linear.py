@@ -9,13 +9,12 @@ from typing import Any
 
 import torch
 
-from privml.context import current_node
 from privml.dispatch import implements
 from privml.encoding import encode_constant, encode_factor
 from privml.engines.base import Share
 from privml.engines.ring import extremes
 from privml.errors import InvalidInput
-from privml.formats import Boolean, FixedPoint
+from privml.formats import Boolean, FixedPoint, current_node
 from privml.ops.masks import hidden_by, mask_of, masked
 from privml.ops.quotients import quotient, whole_divisor
 from privml.ops.rescaling import calibrated, convert

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from privml.context import Session, current_node
+from privml.context import Session
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Operand, Share
-from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement
+from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement, current_node
 from privml.ops.rescaling import calibrated, convert
 from privml.ops.ring_formats import (
     RingFormat,

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import torch
 
 from privml.engines.base import Engine, Share
-from privml.float_words import add_words, float_words, nonzero_of, sign_of, subtract_words
+from privml.engines.ring import add_words, subtract_words
+from privml.float_words import float_words, nonzero_of, sign_of
 from privml.formats import Boolean, Float, Format
 
 

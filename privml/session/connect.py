@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.correlations import OtChoice
 from privml.engines.interface import DEFAULT, Backend, backend, backends
 from privml.errors import ConfigError
+from privml.formats import Numerics
 from privml.generators import CommonGenerators
 from privml.session.callers import first_caller
 from privml.session.connections import joining, listening, reach, reaching, reaching_dealer, refuse_insecure

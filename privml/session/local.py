@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.correlations import OtChoice
 from privml.engines.interface import Backend, backend
 from privml.errors import ConfigError
-from privml.formats import Float, float_format
+from privml.formats import Float, Numerics, float_format
 from privml.session.ledger import Ledger, Snapshot
 from privml.spec import LinkProfile, SessionSpec
 

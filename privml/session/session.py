@@ -13,11 +13,12 @@ from threading import Thread
 from typing import Any, TypeVar
 
 import privml._core as _core
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.differences import report_failure
 from privml.engines.base import Engine
 from privml.engines.interface import Backend, backends
 from privml.errors import ConfigError
+from privml.formats import Numerics
 from privml.session.agreement import Fields
 from privml.session.agreement import agree as agree_on
 from privml.session.cutoff import ending_within

@@ -12,9 +12,10 @@ from torch.func import functional_call, grad, grad_and_value
 import privml
 from models.lenet.model import LeNet
 from models.motions.model import Motions
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.threepc.backend import meter as meter_of_three
 from privml.engines.twopc import backend as twopc
+from privml.formats import Numerics
 from privml.session.ledger import Ledger, Snapshot
 
 RATE, MOMENTUM = 0.125, 0.9

@@ -6,10 +6,9 @@ import torch
 
 import privml
 from privml import _core
-from privml.context import EXPONENTIALS, Numerics
 from privml.engines.exponentials import exp_negative_function
 from privml.errors import ConfigError, CorruptFile
-from privml.formats import FixedPoint
+from privml.formats import EXPONENTIALS, FixedPoint, Numerics
 from privml.graph.body import graph_of
 from privml.session.session import Settings
 from privml.spec import SessionSpec

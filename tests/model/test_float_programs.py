@@ -112,7 +112,7 @@ def test_wrong_names_are_refused(model, data):
 
 def test_parties_with_other_floats_disagree():
     described = [
-        Settings(SessionSpec(numerics=privml.context.Numerics(floating=fmt, dot=dot))).hello(0, "party").numerics
+        Settings(SessionSpec(numerics=privml.formats.Numerics(floating=fmt, dot=dot))).hello(0, "party").numerics
         for fmt in (None, Float(), Float(8, 7))
         for dot in ("fused", "exact")
     ]

@@ -5,11 +5,12 @@ import pytest
 from function_cases import CASES
 from test_ops import PLACEMENTS, run
 
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.active import backend as active
 from privml.engines.correlations import OtChoice
 from privml.engines.threepc import backend as threepc
 from privml.engines.twopc import backend as twopc
+from privml.formats import Numerics
 from privml.session.ledger import PHASES, Snapshot
 
 METERS = {

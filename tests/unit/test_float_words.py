@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
+from privml.engines.ring import add_words, subtract_words
 from privml.errors import ConfigError, InvalidInput
 from privml.float_words import (
-    add_words,
     exponent_of,
     float_values,
     float_words,
@@ -16,7 +16,6 @@ from privml.float_words import (
     mantissa_of,
     nonzero_of,
     sign_of,
-    subtract_words,
 )
 from privml.formats import FLOATS, Float, float_format
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import privml._core as _core
-from privml.context import Numerics
 from privml.engines.active.engine import RINGS, TRUNCATIONS, ActiveEngine
 from privml.engines.base import Engine
 from privml.engines.correlations import OtChoice
@@ -17,6 +16,7 @@ from privml.engines.demands import Item, items_of
 from privml.engines.interface import MALICIOUS, Backend, Kind
 from privml.engines.joint import JointEngine, joined
 from privml.errors import ConfigError
+from privml.formats import Numerics
 
 if TYPE_CHECKING:
     from privml.spec import SessionSpec

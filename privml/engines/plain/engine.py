@@ -12,7 +12,6 @@ from typing import Any
 
 import torch
 
-from privml.context import current_node
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.catalogue import check_divisor
@@ -20,7 +19,7 @@ from privml.engines.composed import maxima
 from privml.engines.formulas import Formula
 from privml.engines.shape_tensor import elementwise
 from privml.errors import OverflowDetected
-from privml.formats import FixedPoint, Float, Integer
+from privml.formats import FixedPoint, Float, Integer, current_node
 
 
 class PlainEngine(Engine):

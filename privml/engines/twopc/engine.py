@@ -19,7 +19,6 @@ from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.twopc import products
 from privml.engines.twopc.operands import SHARED, array, call, tensor
-from privml.float_words import add_words
 from privml.formats import FixedPoint, Float, Integer
 
 _protocols = _core.twopc
@@ -317,7 +316,7 @@ class TwoPartyEngine(SharedEngine):
         if difference is None:
             return None
         theirs = words ^ (difference.to(torch.int64) << places).sum(-1)
-        return add_words(words, theirs, fmt)
+        return ring.add_words(words, theirs, fmt)
 
     def _words(self, name: str, operands: Sequence[Share], *settings: int) -> Share:
         protocol = getattr(_core.secfloat, name)

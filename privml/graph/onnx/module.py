@@ -15,8 +15,8 @@ import onnx
 import torch
 from torch import nn
 
-from privml.context import node
 from privml.errors import ConfigError, InvalidInput
+from privml.formats import node
 from privml.graph.onnx import rules  # noqa: F401 - fills the table
 from privml.graph.onnx.load import load
 from privml.graph.onnx.plan import Constant, Plan, Step, make_plan

@@ -11,10 +11,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import Numerics, Session, check_exponential
+from privml.context import Session
 from privml.engines.plain.engine import PlainEngine
 from privml.errors import ConfigError, OverflowDetected
-from privml.formats import Boolean, FixedPoint, Integer, float_format
+from privml.formats import Boolean, FixedPoint, Integer, Numerics, check_exponential, float_format
 from privml.graph.execution import execute, share_attributes, share_inputs
 from privml.graph.ir import attribute, placeholders, tensor_of
 from privml.graph.passes.float_layers import INTEGER_BITS, all_floats, inner_floats, named_floats, write_floats

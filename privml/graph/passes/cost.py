@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.shape_tensor import zeros
+from privml.formats import Numerics
 from privml.graph.execution import share_attributes, share_inputs
 from privml.graph.ir import dtype_of, placeholders, shape_of
 from privml.graph.parallel import Plans, run_graph

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.context import Numerics, Session
+from privml.context import Session
 from privml.engines.intervals import IntervalEngine
-from privml.formats import Boolean, Float, Format, Owned
+from privml.formats import Boolean, Float, Format, Numerics, Owned
 from privml.graph.execution import execute
 from privml.graph.ir import attribute, dtype_of, placeholders, shape_of
 from privml.ops.ring_formats import interval

@@ -8,10 +8,10 @@ from typing import Any
 
 import torch
 
-from privml.context import Session, current_node
+from privml.context import Session
 from privml.engines.base import Engine, Share
 from privml.engines.catalogue import FLOAT_FUNCTION_FORMAT
-from privml.formats import Float, Owned, Placement
+from privml.formats import Float, Owned, Placement, current_node
 from privml.ops.rescaling import convert
 from privml.ops.values import BOOLEAN, engine_of, expand, is_secret, result_dtype, unify
 from privml.ops.words import public_words
