@@ -33,7 +33,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from privml import _core
-from privml.float_words import add_words, float_values, float_words, subtract_words
+from privml.engines.ring import add_words, subtract_words
+from privml.float_words import float_values, float_words
 from privml.formats import Float
 
 FORMAT = Float(8, 23)
