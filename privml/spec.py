@@ -56,6 +56,7 @@ class SessionSpec:
     engine's own default if None. ``threads``: the session's lanes. ``deadline``: the longest that a party waits for
     another, in seconds. ``link``: between the parties, which ``ot=auto`` reckons with; ``simulated``: the link that
     this process's connections are slowed down to, with all parties on one machine. ``identity``: see ``Identity``.
+    ``test_seed`` makes all randomness deterministic, which gives no security: for tests on one machine.
 
     All parties have engine, ot, numerics and threads alike (see ``terms``); the rest is each party's own. Raises
     ConfigError for settings that contradict each other.
@@ -69,6 +70,32 @@ class SessionSpec:
     link: LinkProfile = LinkProfile()
     simulated: LinkProfile | None = None
     identity: Identity = Identity()
+    test_seed: int | None = None
+
+    @staticmethod
+    def of(engine: str = DEFAULT, **settings: Any) -> SessionSpec:
+        """A specification from plain values: ``SessionSpec.of(threads=2, deadline=10.0)``.
+
+        ``settings``: ``numerics``, ``threads``, ``deadline``, ``link`` and ``test_seed``; ``ot`` (the provider's name),
+        ``k``, ``security`` and ``refill`` of an ``OtChoice``; ``tls`` and ``insecure`` of an ``Identity``; ``delay_ms``
+        and ``bandwidth_mbps`` of the simulated link; and those of the engine's own, such as ``truncation``. Raises
+        ConfigError for unknown ones.
+        """
+        chosen = backend(engine)
+
+        def taken(*names: str, **renamed: str) -> dict[str, Any]:
+            fields = {name: name for name in names} | renamed
+            return {field: settings.pop(name) for name, field in fields.items() if name in settings}
+
+        given = taken("numerics", "test_seed")
+        if chosen.remote:
+            given |= taken("threads", "deadline", "link")
+            given["identity"] = Identity(**taken("tls", "insecure"))
+            if simulated := taken("delay_ms", "bandwidth_mbps"):
+                given["simulated"] = LinkProfile(**simulated)
+        if chosen.transfers and (transfers := taken("k", "security", "refill", ot="provider")):
+            given["ot"] = OtChoice(**{"security": chosen.security or DEFAULT_OT.security, **transfers})
+        return SessionSpec(chosen.config(**settings), **given)
 
     def __post_init__(self) -> None:
         if isinstance(self.engine, str):

@@ -297,10 +297,10 @@ def open_session(config: DictConfig) -> Any:
     if config.rank is None:
         return privml.local(config.engine.name, bits=config.bits, scale=config.scale, floating=config.floating, **own)
     numerics = privml.Numerics(config.bits, config.scale, floating=float_format(config.floating))
-    places = {key: config[key] for key in ("listen", "connect", "dealer", "deadline")}
-    return privml.connect(
-        config.rank, **places, **identity_of(config), engine=config.engine.name, numerics=numerics, **own
+    spec = privml.SessionSpec.of(
+        config.engine.name, numerics=numerics, deadline=config.deadline, **identity_of(config), **own
     )
+    return privml.connect(config.rank, spec, **{key: config[key] for key in ("listen", "connect", "dealer")})
 
 
 def run_processes(config: DictConfig) -> None:

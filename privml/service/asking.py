@@ -20,7 +20,7 @@ from privml.service.aborts import HARMLESS
 from privml.service.answering import AGAIN
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Elsewhere, Room, Service, ask
-from privml.session.lanes import Joiner, Link
+from privml.session.lanes import Link
 from privml.session.ledger import Ledger, Snapshot
 from privml.session.session import EngineOpener, open_session
 from privml.session.turns import aside, begin_query, make_ahead
@@ -67,13 +67,11 @@ class Conversation:
     def __init__(
         self,
         link: Link,
-        join: Joiner,
         service: Service,
-        deadline: float,
         ahead: bool = False,
         longest: float | None = None,
     ) -> None:
-        self._link, self._join, self._service, self._deadline, self._ahead = link, join, service, deadline, ahead
+        self._link, self._service, self._ahead = link, service, ahead
         self._longest = longest
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()
         self._changing = threading.Lock()
@@ -158,17 +156,14 @@ class Conversation:
                 request.answer.set_exception(error)
 
     def _converse(self, request: _Request) -> None:
-        start, settled, channels = time.monotonic(), [], self._link.channels
+        start, settled = time.monotonic(), []
         self._current = request
 
         def agree(channel: _core.Channel) -> EngineOpener:
             settled.append(ask(channel, self._service, request.shapes, self._ahead))
             return settled[0].open
 
-        with open_session(
-            channels[0], 1, self._service.settings, role="client", deadline=self._deadline, agree=agree,
-            join=self._join, link=self._link,
-        ) as session:  # fmt: skip
+        with open_session(self._link, 1, self._service.settings, "client", agree=agree) as session:
             terms, ahead, turn = settled[0], Snapshot(), 1
             while True:
                 outputs = self._outputs(session, terms, request)

@@ -21,13 +21,14 @@ from privml.service.asking import Answer, Conversation, SessionOver
 from privml.service.inputs import checked_input
 from privml.service.progress import Progress
 from privml.service.request import Service
-from privml.service.serve import settings_of
-from privml.session.connections import following, reach, reaching, reaching_dealer, refuse_insecure
+from privml.service.serve import settings_of, with_ends
+from privml.session.connections import following, reach, reaching, reaching_dealer
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, dialling, refuse_open
+from privml.session.identity import Tls, check_addresses, dialling
 from privml.session.lanes import Link
 from privml.session.preprocessing import StoreHalf
 from privml.session.session import WaitCallback, load_torch
+from privml.spec import Identity
 
 # No pause between two attempts is longer.
 LONGEST_PAUSE = 60.0
@@ -78,13 +79,13 @@ class Client:
         self.program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
         self.server, self.queries = server, 0
         settings = settings_of(self.program, ot, threads, preprocessing, dealer, truncation, device, ring)
-        self._tls, self._insecure = tls, insecure
+        settings = with_ends(settings, deadline, network, Identity(tls, insecure))
         self._service = Service(self.program, settings, preprocessing)
         self._deadline, self._on_wait, self._ahead = deadline, on_wait, ahead
         self._retries, self._backoff, self._longest = retries, backoff, answer_seconds or None
-        self._away, self._dealer = dialling(network, tls, WEIGHTS_OWNER), dealer
+        self._away, self._dealer = dialling(settings.spec, WEIGHTS_OWNER), dealer
         self._admit(server, dealer)
-        self._dealer_away = {} if dealer is None else dialling(network, tls, DEALER)
+        self._dealer_away = {} if dealer is None else dialling(settings.spec, DEALER)
         self._one = threading.Lock()  # a session takes one query at a time
         self._failures = 0  # actively secure sessions that failed
         self._closed = threading.Event()
@@ -152,16 +153,15 @@ class Client:
 
     def _admit(self, *addresses: str | None) -> None:
         """ConfigError for addresses that this client does not talk to."""
-        refuse_insecure(self._service.settings, None, *addresses)
-        refuse_open(self._tls, self._insecure, *addresses)
+        check_addresses(self._service.settings.spec, *addresses)
 
     def _connect(self, server: str, away: Mapping[str, Any]) -> Conversation:
         load_torch()
-        link = Link(reach(server, self._deadline, self._on_wait, away))
         join = reaching(server, self._deadline, away)
         if self._dealer is not None:
             join = reaching_dealer(self._dealer, INPUT_OWNER, self._deadline, self._dealer_away)
-        return Conversation(link, join, self._service, self._deadline, self._ahead, self._longest)
+        link = Link(reach(server, self._deadline, self._on_wait, away), join)
+        return Conversation(link, self._service, self._ahead, self._longest)
 
     def _forget(self) -> None:
         kept, self._conversation = self._conversation, None

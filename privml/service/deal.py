@@ -17,15 +17,16 @@ from privml.service.dealing import Dealt, deal_session
 from privml.service.dispatcher import Capacity
 from privml.service.events import Events, Watch, error_fields, one_line, text_lines
 from privml.service.host import Host
-from privml.service.serve import settings_of
+from privml.service.serve import settings_of, with_ends
 from privml.service.server import phases_of
 from privml.service.stopping import Stop
-from privml.session.connections import listening, refuse_insecure
+from privml.session.connections import listening
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, hear_hello
-from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.identity import Tls, check_addresses, link_to
 from privml.session.lanes import session_name
 from privml.session.session import Settings, load_torch
+from privml.spec import Identity
 
 # Sessions at a time; most of a session the dealer's thread waits for the others.
 DEALER_CAPACITY = Capacity(workers=16)
@@ -59,8 +60,8 @@ def deal(
     Raises ConfigError for a port in use and wrong settings, and what a callback raises.
     """
     settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation, device=device)
-    refuse_insecure(settings, None, listen)
-    refuse_open(tls, insecure, listen)
+    settings = with_ends(settings, deadline, network, Identity(tls, insecure))
+    check_addresses(settings.spec, listen)
     load_torch()
     events = Events(text_lines(log), on_event)
     with listening(listen) as listener:
@@ -70,7 +71,7 @@ def deal(
             tls,
             on_end,
             listener,
-            link_to(network, tls, 0, 1),
+            link_to(settings.spec, 0, 1),
             events,
             capacity=capacity,
             stop=stop or Stop(),
@@ -168,7 +169,7 @@ class Dealer(Host[Gathering]):
             self._begun += 1
         self.events.tell("started", name, peer=guest.peer, waited=start - guest.since)
         try:
-            dealt = deal_session(guest, Program(self._program.body), self._settings, self.deadline, limit=self._limit)
+            dealt = deal_session(guest, Program(self._program.body), self._settings, limit=self._limit)
         except Exception as error:  # whatever the others do, the next ones are served
             error, result = self.cause(guest, error)
             text = f"a session ended before its answer: {one_line(error)}"

@@ -46,11 +46,10 @@ def deal_session(
     gathering: Gathering,
     program: Program,
     settings: Settings,
-    deadline: float,
     idle: float = LONGEST_IDLE,
     limit: QueryLimit = LARGEST_QUERY,
 ) -> Dealt:
-    """The session of the parties gathered, to its end; see ``open_dealer`` for ``deadline`` and errors. Between two
+    """The session of the parties gathered, to its end; see ``open_dealer`` for its deadline and errors. Between two
     queries it may be ``idle`` for so many seconds; ``limit``: how large a query it takes on."""
     start, queries, told = time.monotonic(), 0, []
 
@@ -58,7 +57,7 @@ def deal_session(
         checked_shapes(words, program, limit)
         told.append(words)
 
-    with open_dealer(gathering, settings, check, deadline=deadline) as session:
+    with open_dealer(gathering, settings, check) as session:
         while told:
             shapes = checked_shapes(told[-1], program, limit)
             session.reserve(Correlations())  # as the others do: all parties take the same steps
@@ -66,7 +65,7 @@ def deal_session(
                 reveal(output, to=INPUT_OWNER)
             session.engine.finish()
             queries, seconds = queries + 1, time.monotonic() - start
-            told = _next(gathering, program, limit, idle, deadline)
+            told = _next(gathering, program, limit, idle, settings.spec.deadline)
     return Dealt(shapes, seconds, session.ledger.frozen(), queries)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -26,9 +27,10 @@ from privml.service.stopping import Stop
 from privml.session.address import parse_address
 from privml.session.connections import listening
 from privml.session.handshake import MAGIC, answer_busy, answer_moved, hear_hello
-from privml.session.identity import Tls, link_to, refuse_open
+from privml.session.identity import Tls, check_addresses, link_to
 from privml.session.lanes import Link, session_token
 from privml.session.session import Settings
+from privml.spec import Identity
 
 # When clients come again who found no worker.
 _BUSY_SECONDS = 2.0
@@ -54,7 +56,8 @@ def front(
     """Listens on ``listen`` ("host:port") and sends clients on to ``workers`` workers that ``start`` makes, until
     ``stop`` is asked. ``settings``: those of the workers' sessions; the others as in ``serve``. Events of the workers
     are told too, each with the number of its worker. Raises ConfigError."""
-    refuse_open(tls, insecure, listen)
+    spec = replace(settings.spec, identity=Identity(tls, insecure))
+    check_addresses(spec, listen)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(listen))
         watch = None if monitor is None else stack.enter_context(Monitor(monitor))
@@ -63,7 +66,7 @@ def front(
             settings,
             Cluster(workers, start, events),
             listener,
-            link_to(None, tls, INPUT_OWNER),
+            link_to(spec, INPUT_OWNER),
             events,
             capacity=capacity,
             stop=stop or Stop(),

@@ -19,12 +19,13 @@ from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
 from privml.service.choose_active_ot import active_forecasts, named_active_choice
 from privml.service.choose_ot import forecasts, named_choice, naming, reason
+from privml.service.serve import with_ends
 from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
 from privml.session.callers import first_caller
-from privml.session.connections import listening, reach, refuse_insecure
+from privml.session.connections import listening, reach
 from privml.session.handshake import Greeting
-from privml.session.identity import Tls, dialling, link_to, refuse_open
+from privml.session.identity import Tls, check_addresses, dialling, link_to
 from privml.session.joint_writer import JointWriter
 from privml.session.lanes import Link
 from privml.session.ledger import Snapshot
@@ -37,7 +38,7 @@ from privml.session.session import (
     open_session,
     opener_of,
 )
-from privml.spec import LinkProfile, SessionSpec
+from privml.spec import Identity, LinkProfile, SessionSpec
 from privml.spec import engine as engine_settings
 from privml.store.key import default_key_file
 from privml.store.layout import Header
@@ -114,7 +115,7 @@ class Order:
 
     @property
     def settings(self) -> Settings:
-        return Settings(replace(self.spec, threads=1), self.program.hash, self.program.formats_hash)
+        return Settings.of(replace(self.spec, threads=1), self.program)
 
 
 def preprocess(
@@ -139,12 +140,11 @@ def preprocess(
     if order.ot.provider == "ideal":
         raise ConfigError("ot=ideal gives no security: its correlations are not worth keeping")
     rank = SERVER if listen is not None else CLIENT
-    settings = order.settings
+    settings = with_ends(order.settings, deadline, None, Identity(tls, insecure))
     address = listen or server or ""
-    refuse_insecure(settings, None, address)
-    refuse_open(tls, insecure, address)
+    check_addresses(settings.spec, address)
     greeting = None
-    away = link_to(None, tls, 1 - rank) if listen is not None else dialling(None, tls, 1 - rank)
+    away = link_to(settings.spec, 1 - rank) if listen is not None else dialling(settings.spec, 1 - rank)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
@@ -156,7 +156,7 @@ def preprocess(
             link = Link(channel)
     else:
         link = Link(reach(address, deadline, on_wait, away))
-    return interruptible(link, partial(_make, link, rank, order, settings, deadline, progress, greeting))
+    return interruptible(link, partial(_make, link, rank, order, settings, progress, greeting))
 
 
 def _make(
@@ -164,7 +164,6 @@ def _make(
     rank: int,
     order: Order,
     settings: Settings,
-    deadline: float,
     progress: Progress | None,
     greeting: Greeting | None,
 ) -> Made:
@@ -177,9 +176,7 @@ def _make(
         ot = settled[0][1].ot
         return opener_of(replace(settings, spec=replace(settings.spec, ot=ot)))
 
-    with open_session(
-        channel, rank, settings, role=ROLE, deadline=deadline, agree=settle, link=link, greeting=greeting
-    ) as session:
+    with open_session(link, rank, settings, ROLE, agree=settle, greeting=greeting) as session:
         name, order = settled[0]
         header = order.header(rank, name)
         check_space(order.folder, header)

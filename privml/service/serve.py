@@ -21,12 +21,12 @@ from privml.service.progress import Progress
 from privml.service.request import Service
 from privml.service.server import Server
 from privml.service.stopping import Stop
-from privml.session.connections import listening, reaching_dealer, refuse_insecure
+from privml.session.connections import listening, reaching_dealer
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, dialling, link_to, refuse_open
+from privml.session.identity import Tls, check_addresses, dialling, link_to
 from privml.session.preprocessing import StoreHalf
 from privml.session.session import Settings, load_torch
-from privml.spec import LinkProfile, SessionSpec
+from privml.spec import Identity, LinkProfile, SessionSpec
 from privml.spec import engine as engine_settings
 
 
@@ -83,16 +83,16 @@ def serve(
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, ot, threads, preprocessing, dealer, truncation, device, ring)
+    settings = with_ends(settings, deadline, network, Identity(tls, insecure))
     link = link_profile or LinkProfile(**(network or {}))
     counts = aborts_of(settings, tls, aborts)
     service = Service(program, settings, preprocessing, link, counts, capacity.query_limit)
-    refuse_insecure(settings, None, listen, dealer)
-    refuse_open(tls, insecure, listen, dealer)
+    check_addresses(settings.spec, listen, dealer)
     load_torch()
     join = None
     if dealer is not None:
         patience = min(deadline, capacity.hello_seconds)
-        join = reaching_dealer(dealer, WEIGHTS_OWNER, patience, dialling(network, tls, DEALER))
+        join = reaching_dealer(dealer, WEIGHTS_OWNER, patience, dialling(settings.spec, DEALER))
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(listen))
         watch = None if monitor is None else stack.enter_context(Monitor(monitor))
@@ -100,7 +100,7 @@ def serve(
         server = Server(
             service,
             listener,
-            link_to(network, tls, INPUT_OWNER),
+            link_to(settings.spec, INPUT_OWNER),
             events,
             capacity=capacity,
             stop=stop or Stop(),
@@ -150,10 +150,15 @@ def settings_of(
         raise ConfigError(
             f"ot.security={ot.security}, but the correlations of {preprocessing.store} are {preprocessing.ot.security}"
         )
-    store = (None, None) if preprocessing is None else (preprocessing.id, preprocessing.when_empty)
     if ring is not None and dealer is not None:
         raise ConfigError("three parties are not secure against one that deviates: leave out dealer or ring")
     own = {"truncation": (truncation, "auto"), "device": (device, "cpu"), "ring": (ring, None)}
     chosen = engine_settings(engine, **{name: value for name, (value, neutral) in own.items() if value != neutral})
     spec = SessionSpec(chosen, ot, program.numerics, threads)
-    return Settings(spec, program.hash, program.formats_hash, *store)
+    return Settings.of(spec, program, preprocessing)
+
+
+def with_ends(settings: Settings, deadline: float, network: Mapping[str, float] | None, identity: Identity) -> Settings:
+    """``settings`` with what is this party's own."""
+    simulated = None if network is None else LinkProfile(**network)
+    return replace(settings, spec=replace(settings.spec, deadline=deadline, simulated=simulated, identity=identity))

@@ -170,17 +170,8 @@ class Server(Host[Client]):
                 self._leaving.discard(guest)
 
     def _open(self, guest: Client, opened: list[Session], **options: Any) -> Session:
-        session = open_session(
-            guest.link.channels[0],
-            0,
-            self._service.settings,
-            role="server",
-            deadline=self.deadline,
-            join=self._join or (lambda token, count: self._desk.collect(token, self.deadline)),
-            link=guest.link,
-            greeting=guest.greeting,
-            **options,
-        )
+        guest.link.join = self._join or (lambda token, count: self._desk.collect(token, self.deadline))
+        session = open_session(guest.link, 0, self._service.settings, "server", greeting=guest.greeting, **options)
         opened.append(session)
         return session
 

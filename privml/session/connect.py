@@ -3,110 +3,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from privml.context import Session
-from privml.engines.correlations import OtChoice
-from privml.engines.interface import DEFAULT, Backend, backend, backends
+from privml.engines.interface import Backend, backends
 from privml.errors import ConfigError
-from privml.formats import Numerics
 from privml.generators import CommonGenerators
 from privml.session.callers import first_caller
-from privml.session.connections import joining, listening, reach, reaching, reaching_dealer, refuse_insecure
+from privml.session.connections import joining, listening, reach, reaching, reaching_dealer
 from privml.session.deal import as_dealer
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, dialling, link_to, refuse_open
-from privml.session.session import Settings, WaitCallback, hashes_of, load_torch, open_session
+from privml.session.identity import check_addresses, dialling, link_to
+from privml.session.lanes import Link
+from privml.session.session import Settings, WaitCallback, load_torch, open_session
 from privml.spec import SessionSpec
+
+# Parameters that are part of the specification now, and what it calls them.
+_MOVED = {
+    **{name: name for name in ("engine", "ot", "k", "security", "refill", "numerics", "deadline", "threads")},
+    **{name: name for name in ("truncation", "device", "ring", "tls", "insecure", "test_seed")},
+    "network": "delay_ms=..., bandwidth_mbps",
+}
 
 
 def connect(
     rank: int,
+    spec: SessionSpec | None = None,
     *,
     listen: str | None = None,
     connect: str | None = None,
-    engine: str = DEFAULT,
-    ot: str = "softspoken",
-    k: int = 4,
-    security: str = "semi_honest",
-    program: Any = None,
-    numerics: Numerics | None = None,
-    deadline: float = 60.0,
-    on_wait: WaitCallback | None = None,
-    network: Mapping[str, float] | None = None,
-    threads: int = 1,
-    refill: str = "none",
     dealer: str | None = None,
-    truncation: str = "auto",
-    device: str = "cpu",
-    ring: int = 64,
-    tls: Tls | None = None,
-    insecure: bool = False,
-    test_seed: int | None = None,
+    program: Any = None,
+    on_wait: WaitCallback | None = None,
+    **moved: Any,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
 
-    One party passes ``listen``, the other ``connect`` (both "host:port"), in either order of time: each waits
-    until ``deadline`` (seconds), which is also the longest any later read may wait. Who connects and says no hello,
-    such as a port scanner, is refused with a warning. ``program``: a converted
-    program (or its hash) that both must hold. ``on_wait`` is called with the seconds waited while nobody is there.
-    ``network``: delay_ms and bandwidth_mbps to simulate, both parties on one machine. ``threads``: the session's lanes,
-    each with a connection of its own; ``refill``: "background" makes correlations on further connections while the
-    online phase runs. Both are the same at both parties.
+    ``spec``: how it is run, ``privml.SessionSpec()`` if None. ``privml.SessionSpec.of(threads=2, deadline=10.0)`` makes
+    one from plain values.
 
-    ``tls``: this party's certificate and the names of the others; needed for every address beyond this machine unless
-    ``insecure`` allows to do without. It has a name for every party that this one dials.
+    Between two parties, one passes ``listen``, the other one ``connect`` (both "host:port"), in either order of time:
+    each waits until the specification's deadline, which is also the longest that any later read may wait. A connection
+    that sends no hello, such as a port scanner's, is refused with a warning. Between three, the parties 0 and 1 do the
+    same and pass the address of party 2 as ``dealer``; party 2 only listens. ``program``: a converted program (or its
+    hash) that all must hold. ``on_wait`` is called with the seconds waited while no other party is there.
 
-    ``threepc``: the parties 0 and 1 do as above and pass the address of party 2 as ``dealer``; party 2 only
-    listens. ``truncation``: see ``privml.engines.threepc.engine.ThreePartyEngine``, the same at all parties.
-    ``device``: where this party of ``threepc`` computes, "cpu" or "cuda"; the others may choose differently.
-
-    ``active``: secure against a peer who deviates from the protocol, always on transfers of malicious
-    security; ``ring``: 64 or 32, the bits of its ring; ``truncation``: see
-    the ``Config`` of its backend.
+    An address beyond this machine needs certificates, ``spec.identity.tls``, with a name for every party that this one
+    connects to.
 
     Raises ConfigError for wrong settings and a port in use, HandshakeMismatch when the parties disagree, IdentityError
-    when a certificate is refused, PeerDisconnected when no peer comes or it goes, ProtocolError when it is no privml
+    when a certificate is refused, PeerDisconnected when no peer comes or it goes, ProtocolError when it is not a privml
     party.
     """
-    chosen = backend(engine)
-    if not chosen.remote:
-        remote = ", ".join(each.name for each in backends() if each.remote)
-        raise ConfigError(f"engine '{engine}' cannot run between processes; choose from {remote}")
-    own = {"truncation": (truncation, "auto"), "device": (device, "cpu")}
-    own = {name: value for name, (value, neutral) in own.items() if value != neutral}
-    _check_places(rank, listen, connect, dealer, chosen)
-    spec = SessionSpec(
-        chosen.config(**own, **({"ring": ring} if chosen.actively_secure else {})),
-        OtChoice(ot, k, chosen.security or security, refill),
-        numerics,
-        threads,
-        deadline,
-    )
-    settings = Settings(spec, *hashes_of(program))
-    refuse_insecure(settings, test_seed, listen, connect, dealer)
-    refuse_open(tls, insecure, listen, connect, dealer)
+    _refuse_moved(moved)
+    settings = Settings.of(SessionSpec() if spec is None else spec, program)
+    spec = settings.spec
+    _check_places(rank, listen, connect, dealer, spec.backend)
+    check_addresses(spec, listen, connect, dealer)
     load_torch()
     if rank == DEALER:
         with listening(listen) as listener:
-            session = as_dealer(listener, settings, deadline, on_wait, network, test_seed=test_seed, tls=tls)
-            return of_program(session)
-    join = None if dealer is None else reaching_dealer(dealer, rank, deadline, dialling(network, tls, DEALER))
+            return of_program(as_dealer(listener, settings, on_wait))
+    join = None if dealer is None else reaching_dealer(dealer, rank, spec.deadline, dialling(spec, DEALER))
     if listen is not None:
-        link = link_to(network, tls, 1 - rank)
+        away = link_to(spec, 1 - rank)
         with listening(listen) as listener:
-            channel, greeting = first_caller(listener, partial(settings.hello, rank, "party"), deadline, on_wait, link)
-            join = join or joining(listener, channel, deadline, link)
-            session = open_session(
-                channel, rank, settings, deadline=deadline, join=join, greeting=greeting, test_seed=test_seed
-            )
-            return of_program(session)
-    link = dialling(network, tls, 1 - rank)
-    channel = reach(connect, deadline, on_wait, link)
-    join = join or reaching(connect, deadline, link)
-    return of_program(open_session(channel, rank, settings, deadline=deadline, join=join, test_seed=test_seed))
+            hello = partial(settings.hello, rank, "party")
+            channel, greeting = first_caller(listener, hello, spec.deadline, on_wait, away)
+            link = Link(channel, join or joining(listener, channel, spec.deadline, away))
+            return of_program(open_session(link, rank, settings, greeting=greeting))
+    away = dialling(spec, 1 - rank)
+    link = Link(reach(connect, spec.deadline, on_wait, away), join or reaching(connect, spec.deadline, away))
+    return of_program(open_session(link, rank, settings))
 
 
 def of_program(session: Session) -> Session:
@@ -116,6 +85,16 @@ def of_program(session: Session) -> Session:
     session.generators = CommonGenerators(session.common_seed)
     session.transcript.names_lines = True
     return session
+
+
+def _refuse_moved(given: dict[str, Any]) -> None:
+    for name in given:
+        if name not in _MOVED:
+            raise TypeError(f"connect() got an unexpected keyword argument {name!r}")
+        raise ConfigError(
+            f"privml.connect has no {name}=: it is part of the specification, "
+            f"privml.connect(rank, privml.SessionSpec.of({_MOVED[name]}=...), ...)"
+        )
 
 
 def _check_places(rank: int, listen: str | None, connect: str | None, dealer: str | None, engine: Backend) -> None:

@@ -12,9 +12,8 @@ import privml._core as _core
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
 from privml.session.address import parse_address
 from privml.session.dealer import reach_dealer
-from privml.session.identity import is_loopback
 from privml.session.lanes import Joiner, accept_lanes, open_lanes
-from privml.session.session import Settings, WaitCallback
+from privml.session.session import WaitCallback
 
 # Waiting happens in slices, so that an interrupt is seen soon.
 _SLICE_SECONDS = 0.5
@@ -117,8 +116,8 @@ def following(
     """``attempt(address, link)``, which asks the server there over connections made with ``link`` (see ``link_to``);
     and once more where that server sends its clients on, to one that proves the same name.
 
-    ``admit`` raises for an address that this party does not talk to (see ``refuse_open``). Raises ProtocolError when
-    the second server sends the client on again.
+    ``admit`` raises for an address that this party does not connect to (see ``check_addresses``). Raises ProtocolError
+    when the second server sends the client on again.
     """
     try:
         return attempt(address, link)
@@ -131,14 +130,3 @@ def following(
         return attempt(further, link)
     except ServiceMoved:
         raise ProtocolError(f"the server sends its clients on to {further}, which sends them on again") from None
-
-
-def refuse_insecure(settings: Settings, test_seed: int | None, *addresses: str | None) -> None:
-    """What is made for tests must not leave this machine."""
-    for address in addresses:
-        if address is None:
-            continue
-        host = parse_address(address)[0]
-        if (settings.spec.ot.provider == "ideal" or test_seed is not None) and not is_loopback(host):
-            what = "ot=ideal" if settings.spec.ot.provider == "ideal" else "test_seed"
-            raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")

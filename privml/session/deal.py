@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import privml._core as _core
 from privml.context import Session
@@ -14,9 +14,10 @@ from privml.session.connections import accept
 from privml.session.cutoff import ending_within
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
-from privml.session.identity import Tls, link_to
+from privml.session.identity import link_to
 from privml.session.lanes import public_seed
 from privml.session.session import HELLO_PATIENCE, Settings, WaitCallback, session_on
+from privml.spec import SessionSpec
 
 # Parties 0 and 1 may exchange much without the dealer, who waits for them as many times their deadline.
 _PATIENCE = 5
@@ -26,17 +27,16 @@ def open_dealer(
     gathering: Gathering,
     settings: Settings,
     check: Callable[[Fields], None],
-    *,
-    deadline: float = 60.0,
-    test_seed: int | None = None,
 ) -> Session:
     """Shakes hands with both other parties and sets up the engine; the session owns the channels from here on.
 
     ``check`` gets what the parties tell the dealer in clear, and raises a PrivmlError that they are told when it
-    refuses. ``deadline``: seconds that a read may wait until the engine is there, and 5 times as long afterwards.
+    refuses. A read may wait for the specification's deadline until the engine is there, and 5 times as long afterwards.
     Raises HandshakeMismatch, ProtocolError (also when the two say different things), PeerDisconnected; all
     channels are closed then.
     """
+    spec = settings.spec
+    deadline = spec.deadline
     told: list[Fields] = []
     refused: list[InvalidInput] = []
 
@@ -63,13 +63,12 @@ def open_dealer(
         if refused:
             raise refused[0]
         ends = [channels[rank, 0] for rank in range(DEALER)]
-        spec = settings.spec
-        engine = spec.backend.open([*ends, channels[0, 1]], DEALER, spec, test_seed)
+        engine = spec.backend.open([*ends, channels[0, 1]], DEALER, spec, spec.test_seed)
         set_patience(gathering, deadline)
     except BaseException:
         gathering.close()
         raise
-    common = public_seed(gathering.token) if test_seed is None else test_seed
+    common = public_seed(gathering.token) if spec.test_seed is None else spec.test_seed
     return session_on(engine, spec.numerics, common, ends)
 
 
@@ -79,16 +78,10 @@ def set_patience(gathering: Gathering, deadline: float) -> None:
         channel.set_deadline(_PATIENCE * deadline)
 
 
-def gather(
-    listener: _core.TcpListener,
-    deadline: float,
-    on_wait: WaitCallback | None = None,
-    network: Mapping[str, float] | None = None,
-    tls: Tls | None = None,
-) -> Gathering:
-    """The connections of the first session that is complete. Raises PeerDisconnected after ``deadline`` seconds."""
-    end, refused = time.monotonic() + deadline, []
-    lobby, link = Lobby(deadline, refused.append, tls), link_to(network, tls, 0, 1)
+def gather(listener: _core.TcpListener, spec: SessionSpec, on_wait: WaitCallback | None = None) -> Gathering:
+    """The connections of the first session that is complete. Raises PeerDisconnected after the deadline."""
+    end, refused = time.monotonic() + spec.deadline, []
+    lobby, link = Lobby(spec.deadline, refused.append, spec.identity.tls), link_to(spec, 0, 1)
     try:
         while True:
             channel = accept(listener, max(end - time.monotonic(), 0.0), on_wait, link)
@@ -107,15 +100,6 @@ def nothing_told(words: Fields) -> None:
         raise ProtocolError("the parties want something else of the dealer than this program")
 
 
-def as_dealer(
-    listener: _core.TcpListener,
-    settings: Settings,
-    deadline: float,
-    on_wait: WaitCallback | None = None,
-    network: Mapping[str, float] | None = None,
-    test_seed: int | None = None,
-    tls: Tls | None = None,
-) -> Session:
+def as_dealer(listener: _core.TcpListener, settings: Settings, on_wait: WaitCallback | None = None) -> Session:
     """The session of the first two parties that come."""
-    gathering = gather(listener, deadline, on_wait, network, tls)
-    return open_dealer(gathering, settings, nothing_told, deadline=deadline, test_seed=test_seed)
+    return open_dealer(gather(listener, settings.spec, on_wait), settings, nothing_told)

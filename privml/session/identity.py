@@ -9,11 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import privml._core as _core
 from privml.errors import ConfigError, IdentityError
 from privml.session.address import parse_address
+
+if TYPE_CHECKING:
+    from privml.spec import SessionSpec
 
 ANY_NAME = "ANY_NAME"
 """In place of a name, for a party that this one dials: it may be anybody whom the authority has certified."""
@@ -71,17 +74,18 @@ class Tls:
             raise ConfigError(f"{error}; `privml certs` makes and shows certificates") from None
 
 
-def link_to(network: Mapping[str, float] | None, tls: Tls | None, *peers: int) -> dict[str, Any]:
-    """What a connection that one of ``peers`` opens is accepted with: the simulated network, and the identity."""
-    return {**(network or {}), "identity": None if tls is None else tls.identity(*peers)}
+def link_to(spec: SessionSpec, *peers: int) -> dict[str, Any]:
+    """What a connection that one of ``peers`` opens is accepted with: the simulated link, and the identity."""
+    tls = spec.identity.tls
+    return {**spec.shape, "identity": None if tls is None else tls.identity(*peers)}
 
 
-def dialling(network: Mapping[str, float] | None, tls: Tls | None, peer: int) -> dict[str, Any]:
-    """What a connection that this party opens to ``peer`` is made with. ConfigError where TLS is on and no name is
+def dialling(spec: SessionSpec, peer: int) -> dict[str, Any]:
+    """What a connection that this party opens to ``peer`` is made with. ConfigError if TLS is on and no name is
     demanded of it."""
-    if tls is not None:
-        tls.refuse_anybody(peer)
-    return link_to(network, tls, peer)
+    if spec.identity.tls is not None:
+        spec.identity.tls.refuse_anybody(peer)
+    return link_to(spec, peer)
 
 
 def refuse_other_name(channel: _core.Channel, tls: Tls | None, rank: int) -> None:
@@ -112,13 +116,19 @@ def expect_same_party(first: _core.Channel, further: _core.Channel) -> None:
         )
 
 
-def refuse_open(tls: Tls | None, insecure: bool, *addresses: str | None) -> None:
-    """ConfigError where an address leads away from this machine without TLS; a warning with ``insecure``."""
+def check_addresses(spec: SessionSpec, *addresses: str | None) -> None:
+    """ConfigError for an address beyond this machine without TLS, or in a session that is for tests alone; a warning
+    if ``spec.identity.insecure`` allows to do without TLS."""
     for address in filter(None, addresses):
         host = parse_address(address)[0]
-        if tls is not None or is_loopback(host):
+        if is_loopback(host):
             continue
-        if not insecure:
+        if spec.ot.provider == "ideal" or spec.test_seed is not None:
+            what = "ot=ideal" if spec.ot.provider == "ideal" else "test_seed"
+            raise ConfigError(f"{what} gives no security and is allowed on loopback addresses only, not on {host}")
+        if spec.identity.tls is not None:
+            continue
+        if not spec.identity.insecure:
             raise ConfigError(
                 f"{host} is not this machine, and without TLS anybody between the parties can pose as one of them: "
                 "give the parties certificates (tls=privml.Tls(...), or network.tls.authority=... and so on; `privml "

@@ -193,10 +193,10 @@ def close_all(channels: Any) -> None:
 
 
 class Link:
-    """All channels of a session under way, for whoever must end its reads at once; any thread may call."""
+    """All channels of a session, which any thread may close at once. ``join`` brings the further ones."""
 
-    def __init__(self, channel: _core.Channel) -> None:
-        self.channels = [channel]
+    def __init__(self, channel: _core.Channel, join: Joiner | None = None) -> None:
+        self.channels, self.join = [channel], join
         self._lock, self._closed = threading.Lock(), False
 
     def add(self, channels: Sequence[_core.Channel]) -> None:

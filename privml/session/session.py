@@ -24,7 +24,7 @@ from privml.session.agreement import agree as agree_on
 from privml.session.cutoff import ending_within
 from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
 from privml.session.identity import expect_same_party, refuse_shared_names
-from privml.session.lanes import Joiner, Link, public_seed, session_key, session_token
+from privml.session.lanes import Link, public_seed, session_key, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.spec import SessionSpec, terms
 from privml.transcript import Transcript
@@ -66,6 +66,14 @@ class Settings:
     def backend(self) -> Backend:
         return self.spec.backend
 
+    @staticmethod
+    def of(spec: SessionSpec, program: Any = None, store: Any = None) -> Settings:
+        """``program``: a converted program, or its hash in hex, or None; ``store``: a ``StoreHalf`` or None."""
+        hashes = (
+            (program, None) if program is None or isinstance(program, str) else (program.hash, program.formats_hash)
+        )
+        return Settings(spec, *hashes, *((None, None) if store is None else (store.id, store.when_empty)))
+
     def hello(self, rank: int, role: str) -> Hello:
         return Hello(
             VERSION, rank, role=role, program=self.program, formats=self.formats, store=self.store,
@@ -74,47 +82,39 @@ class Settings:
 
 
 def open_session(
-    channel: _core.Channel,
+    link: Link,
     rank: int,
     settings: Settings,
-    *,
     role: str = "party",
-    deadline: float = 60.0,
-    hello_deadline: float | None = None,
+    *,
     agree: Callable[[_core.Channel], EngineOpener | None] | None = None,
-    join: Joiner | None = None,
-    link: Link | None = None,
     greeting: Greeting | None = None,
-    test_seed: int | None = None,
 ) -> Session:
-    """Shakes hands on ``channel`` and sets up the engine; the session owns the channel from here on.
+    """Shakes hands on the first channel of ``link`` and sets up the engine; the session owns its channels from here on.
 
-    ``deadline``: seconds that any read may wait (``hello_deadline``: for the peer's hello, which may take twice as long
-    as a whole). ``agree`` runs between the handshake and the set-up, for what else the parties settle in clear, and may
-    return another way to make the engine. ``join`` brings the further connections where the settings say so (see
-    ``privml.session.lanes``); ``link`` learns of them. ``greeting``: the peer's hello was heard already. ``test_seed``
-    makes the wire deterministic (tests only).
+    The specification's deadline is how long any read may wait; the peer's hello as a whole may take twice as long.
+    ``agree`` runs between the handshake and the set-up, for what else the parties settle in clear, and may return
+    another way to make the engine. ``greeting``: the peer's hello was received already.
     Raises HandshakeMismatch, ServiceBusy, ServiceMoved, ProtocolError, PeerDisconnected; all channels are closed then.
     """
-    link = Link(channel) if link is None else link
+    spec, channel = settings.spec, link.channels[0]
+    test_seed = spec.test_seed
     try:
-        spec = settings.spec
         further = spec.backend.connections(spec, rank) - 1
-        if further > 0 and join is None:
+        if further > 0 and link.join is None:
             raise ConfigError("threads, ot.refill=background and a dealer need a way to open further connections")
-        patience = deadline if hello_deadline is None else hello_deadline
-        channel.set_deadline(patience)
+        channel.set_deadline(spec.deadline)
         if greeting is None:
             ours = settings.hello(rank, role)
-            with ending_within(HELLO_PATIENCE * patience, channel, "the peer's hello"):
+            with ending_within(HELLO_PATIENCE * spec.deadline, channel, "the peer's hello"):
                 greeting = Greeting(ours, shake_hands(channel, ours))
         else:
             answer_hello(channel, greeting)
         token = session_token(greeting.ours, greeting.theirs)
         if further > 0:
-            link.add(join(token, further))
+            link.add(link.join(token, further))
         for each in link.channels:
-            each.set_deadline(deadline)
+            each.set_deadline(spec.deadline)
         opener = agree(channel) if agree is not None else None
         common = public_seed(token) if test_seed is None else test_seed
         if spec.ot.provider == "ideal" and spec.backend.transfers and test_seed is None:
@@ -210,10 +210,3 @@ def _fulfil(outcome: Future[Result], body: Callable[[], Result]) -> None:
 def load_torch() -> None:
     """Loads, while no peer waits, what torch loads at the first operator on a secret tensor (it takes seconds)."""
     importlib.import_module("torch.distributed.tensor")
-
-
-def hashes_of(program: Any) -> tuple[str | None, str | None]:
-    """(program hash, formats hash) of a converted program, or of a plain hash in hex, or of None."""
-    if program is None or isinstance(program, str):
-        return program, None
-    return program.hash, program.formats_hash

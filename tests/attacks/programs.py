@@ -62,14 +62,14 @@ def run_programs(
 ) -> list[Outcome]:
     """The outcomes of the parties' programs: ``bodies[rank]`` runs within ``with privml.connect(...) as session``, in
     party0.py, party1.py and party2.py from their line 8 on. ``apart``: in processes that have nothing in common;
-    ``options`` go to connect."""
+    ``options`` go to the specification."""
     with reserved(2) as (peer, dealer), ExitStack() as running:
         started = []
         for rank, body in enumerate(bodies):
             places = {"listen": peer if rank == 0 else dealer} if rank != 1 else {"connect": peer}
             if len(bodies) == 3 and rank < 2:
                 places["dealer"] = dealer
-            settings = {**places, "deadline": deadline, "engine": "threepc" if len(bodies) == 3 else "twopc", **options}
+            settings = {"engine": "threepc" if len(bodies) == 3 else "twopc", "deadline": deadline, **options}
             lines = [
                 "import random",
                 "import numpy as np",
@@ -77,7 +77,7 @@ def run_programs(
                 "import privml",
                 "from torch.utils.data import DataLoader, TensorDataset",
                 f"rank = {rank}",
-                f"with privml.connect(rank, **{settings!r}) as session:",
+                f"with privml.connect(rank, privml.SessionSpec.of(**{settings!r}), **{places!r}) as session:",
                 textwrap.indent(textwrap.dedent(body).strip(), "    "),
             ]
             script = folder / f"party{rank}.py"

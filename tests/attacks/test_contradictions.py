@@ -109,7 +109,7 @@ def test_python_three_parties_are_not_secure_against_one_that_deviates(program):
     with pytest.raises(ConfigError, match="threepc is semi-honest"):
         privml.Client(program, "127.0.0.1:1", ot=ot, dealer="127.0.0.1:2")
     with pytest.raises(ConfigError, match="threepc is semi-honest"):
-        privml.connect(0, listen="127.0.0.1:0", engine="threepc", security="malicious", dealer="127.0.0.1:2")
+        privml.SessionSpec("threepc", ot)
 
 
 def test_python_dealers(program):

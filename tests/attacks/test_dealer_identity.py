@@ -19,11 +19,11 @@ from privml.errors import IdentityError, PeerDisconnected, ProtocolError, Securi
 from privml.session.connections import accept, listening, reach, reaching_dealer
 from privml.session.dealer import DEALER_MAGIC
 from privml.session.identity import dialling, link_to
+from privml.session.lanes import Link
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
 SECONDS = 10.0
-SETTINGS = Settings(SessionSpec(privml.engine("threepc", truncation="exact")))
 PROOF_BYTES = 32
 TAG_BYTES = _core.SealedMessages.tag_bytes
 
@@ -41,26 +41,31 @@ class Sessions:
         self.identities, self.squatting = identities, squatting
         self.taken, self.inputs, self.squatted = b"", 0, threading.Event()
 
+    def settings(self, rank):
+        return Settings(SessionSpec.of("threepc", truncation="exact", deadline=SECONDS, tls=self.identities[rank]))
+
     def run(self):
         with reserved(2) as self.addresses:
             return ends(self.server, self.client, self.dealer)
 
     def server(self):
         address, dealer = self.addresses
-        away = dialling(None, self.identities[0], 2)
+        settings = self.settings(0)
+        away = dialling(settings.spec, 2)
 
         def join(token, count):
             assert self.squatted.wait(SECONDS)
             return reaching_dealer(dealer, 0, SECONDS, away)(token, count)
 
         with listening(address) as listener:
-            channel = accept(listener, SECONDS, None, link_to(None, self.identities[0], 1))
-            with open_session(channel, 0, SETTINGS, deadline=SECONDS, join=join) as session:
+            channel = accept(listener, SECONDS, None, link_to(settings.spec, 1))
+            with open_session(Link(channel, join), 0, settings) as session:
                 return self.work(session, 0)
 
     def client(self):
         address, dealer = self.addresses
-        away = dialling(None, self.identities[1], 2)
+        settings = self.settings(1)
+        away = dialling(settings.spec, 2)
 
         def join(token, count):
             if self.squatting:
@@ -74,9 +79,9 @@ class Sessions:
             self.squatted.set()
             return own
 
-        channel = reach(address, SECONDS, None, dialling(None, self.identities[1], 0))
+        channel = reach(address, SECONDS, None, dialling(settings.spec, 0))
         try:
-            with open_session(channel, 1, SETTINGS, deadline=SECONDS, join=join) as session:
+            with open_session(Link(channel, join), 1, settings) as session:
                 return self.work(session, 1)
         finally:
             if self.squatting:
@@ -91,9 +96,7 @@ class Sessions:
             stolen.close()
 
     def dealer(self):
-        with privml.connect(
-            2, engine="threepc", listen=self.addresses[1], deadline=SECONDS, truncation="exact", tls=self.identities[2]
-        ) as session:
+        with privml.connect(2, self.settings(2).spec, listen=self.addresses[1]) as session:
             return self.work(session, 2)
 
     def work(self, session, rank):

@@ -32,7 +32,7 @@ def program():
 
 def session_of(rank, place, identity, engine):
     def run():
-        with privml.connect(rank, deadline=SECONDS, tls=identity, engine=engine, **place) as session:
+        with privml.connect(rank, privml.SessionSpec.of(engine, deadline=SECONDS, tls=identity), **place) as session:
             x = session.engine.input(torch.tensor([5]) if rank == 0 else None, (1,), 0, 32)
             return session.engine.reveal(x, 32).tolist()
 
@@ -59,10 +59,11 @@ def test_who_dials_must_say_whom(files, program, tmp_path):
 
     nobody, address = tls(files, CLIENT, {}), "127.0.0.1:1"
     server = tls(files, CLIENT, {0: SERVER})
-    lacks("server", lambda: privml.connect(1, connect=address, tls=nobody))
-    lacks("client", lambda: privml.connect(0, connect=address, tls=nobody))
-    lacks("dealer", lambda: privml.connect(1, engine="threepc", connect=address, dealer=address, tls=server))
-    lacks("dealer", lambda: privml.connect(0, engine="threepc", listen=address, dealer=address, tls=nobody))
+    spec = privml.SessionSpec.of
+    lacks("server", lambda: privml.connect(1, spec(tls=nobody), connect=address))
+    lacks("client", lambda: privml.connect(0, spec(tls=nobody), connect=address))
+    lacks("dealer", lambda: privml.connect(1, spec("threepc", tls=server), connect=address, dealer=address))
+    lacks("dealer", lambda: privml.connect(0, spec("threepc", tls=nobody), listen=address, dealer=address))
     lacks("server", lambda: privml.Client(program, address, tls=nobody))
     lacks("dealer", lambda: privml.Client(program, address, dealer=address, tls=server))
     lacks("dealer", lambda: serve(program, "127.0.0.1:0", dealer=address, tls=nobody))

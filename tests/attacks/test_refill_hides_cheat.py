@@ -105,7 +105,8 @@ def protocol(session):
 
 
 def opened(rank, **side):
-    session = privml.connect(rank, **side, security="malicious", refill="background", deadline=PATIENCE)
+    spec = privml.SessionSpec.of(security="malicious", refill="background", deadline=PATIENCE)
+    session = privml.connect(rank, spec, **side)
     session.engine.session.reserve(STOCK, STOCK)
     assert torch.equal(protocol(session), X.clamp(min=0))
     return session

@@ -112,7 +112,7 @@ def play(pipe, rank, address):
     """A party that makes the same mistakes as the other one, and goes on."""
     torch.set_num_threads(1)
     place = {"listen": address} if rank == 0 else {"connect": address}
-    with privml.connect(rank, **place, deadline=PATIENCE) as session:
+    with privml.connect(rank, privml.SessionSpec(deadline=PATIENCE), **place) as session:
         for call in (compiled_module, compiled_function, *BOTH):
             try:
                 call()

@@ -84,7 +84,7 @@ def listening_at(address):
 
 def party(rank, place, **settings):
     def run():
-        with privml.connect(rank, deadline=SECONDS, **place, **settings) as session:
+        with privml.connect(rank, privml.SessionSpec.of(deadline=SECONDS, **settings), **place) as session:
             x = session.engine.input(torch.tensor([5]) if rank == 0 else None, (1,), 0, 32)
             return session.engine.reveal(x, 32).tolist()
 
@@ -144,7 +144,7 @@ def test_at_the_end_the_last_refusal_is_told():
             with socket.create_connection((host, int(port)), SECONDS) as caller:
                 caller.sendall(framed(b"nonsense" * 3))
 
-        outcome, _ = ends(lambda: privml.connect(0, listen=address, deadline=2.0), stray)
+        outcome, _ = ends(lambda: privml.connect(0, privml.SessionSpec(deadline=2.0), listen=address), stray)
     assert isinstance(outcome, (ProtocolError, PeerDisconnected)), outcome
     assert "nobody else connected" in str(outcome)
 

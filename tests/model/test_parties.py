@@ -13,6 +13,7 @@ pytest.importorskip("privml._core")
 from parties import run_both, succeed
 
 from privml.engines.correlations import OtChoice
+from privml.session.lanes import Link
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
@@ -21,7 +22,7 @@ def run_parties(program):
     """``program(rank)`` at both parties on threads; their results by rank."""
 
     def party(rank, channel):
-        with open_session(channel, rank, Settings(SessionSpec(ot=OtChoice("ideal"))), deadline=20.0):
+        with open_session(Link(channel), rank, Settings(SessionSpec(ot=OtChoice("ideal"), deadline=20.0))):
             return program(rank)
 
     return succeed(run_both(party))

@@ -164,14 +164,15 @@ def test_a_client_without_weights_and_a_server_without_images(program, lenet, sa
     pytest.importorskip("privml._core")
     from parties import run_both, succeed
 
+    from privml.session.lanes import Link
     from privml.session.session import Settings, open_session
 
     x = lenet.preprocess(lenet.samples[:3])
 
     def party(rank, channel):
         own = privml.load(saved / "program", saved / "weights.safetensors" if rank == 0 else None)
-        settings = Settings(SessionSpec(ot=OtChoice("ideal"), numerics=own.numerics), own.hash, own.formats_hash)
-        with open_session(channel, rank, settings, deadline=20.0) as session:
+        settings = Settings.of(SessionSpec(ot=OtChoice("ideal"), numerics=own.numerics, deadline=20.0), own)
+        with open_session(Link(channel), rank, settings) as session:
             for _ in range(2):  # the weights are shared once
                 outputs = own.run(session, x if rank == 1 else x.shape)
                 result = privml.reveal(outputs, to=1)

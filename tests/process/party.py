@@ -20,6 +20,7 @@ from patience import PATIENCE
 from privml.session import connections as connection
 from privml.session import session as sessions
 from privml.session.handshake import shake_hands
+from privml.session.lanes import Link
 from privml.spec import SessionSpec
 
 
@@ -30,7 +31,7 @@ def die() -> None:
 def play(rank: int, side: str, address: str, options: dict, say: Callable[[str], None]) -> None:
     die_at, deadline = options.get("die_at"), options.get("deadline", 20.0)
     named = options.get("settings", {})
-    spec = SessionSpec(**{name: value for name, value in named.items() if name != "program"})
+    spec = SessionSpec(**{name: value for name, value in named.items() if name != "program"}, deadline=deadline)
     settings = sessions.Settings(spec, named.get("program"))
 
     def stage(name: str) -> None:
@@ -51,7 +52,7 @@ def play(rank: int, side: str, address: str, options: dict, say: Callable[[str],
     if die_at == "setup":
         shake_hands(channel, settings.hello(rank, "party"))
         die()
-    session = sessions.open_session(channel, rank, settings, deadline=deadline)
+    session = sessions.open_session(Link(channel), rank, settings)
     engine = session.engine
     stage("opened")
     if die_at in ("preprocess", "online"):

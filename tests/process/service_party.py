@@ -22,6 +22,7 @@ from privml.service.stopping import Stop, on_signals
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
 from privml.session.connections import reach
+from privml.session.lanes import Link
 from privml.session.preprocessing import Preprocessing, StoreHalf
 from privml.session.session import open_session
 
@@ -119,10 +120,10 @@ def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
         channel = reach(options["server"], 20.0)
         asking = {"inputs": options["shapes"]}
         open_session(
-            channel,
+            Link(channel),
             1,
             settings_of(program, OtChoice()),
-            role="client",
+            "client",
             agree=lambda channel: agree(channel, asking, lambda theirs: (None, {}), "the server refuses the query")[0],
         )
         pipe.send("accepted")

@@ -30,11 +30,13 @@ from privml.errors import PrivmlError
 from privml.program import Program
 from privml.service.asking import Answer
 from privml.service.query import query
-from privml.service.serve import settings_of
+from privml.service.serve import settings_of, with_ends
 from privml.session.agreement import agree
 from privml.session.connections import reach
+from privml.session.lanes import Link
 from privml.session.ledger import PHASES
 from privml.session.session import open_session
+from privml.spec import Identity
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "security"))
 import adversary
@@ -282,7 +284,7 @@ def test_a_client_that_asks_for_everything(service):
     """Shapes beyond what the server accepts, and the largest that it does: refused, or bounded."""
     served = service("twopc")
     served.is_answered()
-    settings = settings_of(served.program, OtChoice())
+    settings = with_ends(settings_of(served.program, OtChoice()), 10.0, None, Identity())
     for shapes in (
         [[0, 4]],
         [[-1, 4]],
@@ -300,7 +302,7 @@ def test_a_client_that_asks_for_everything(service):
 
         channel = reach(f"127.0.0.1:{served.port}", 10.0)
         with pytest.raises(Exception, match="refused|closed"):
-            open_session(channel, 1, settings, role="client", deadline=10.0, agree=ask).close()
+            open_session(Link(channel), 1, settings, "client", agree=ask).close()
         line = served.end_of_session()
         assert any(f" {error}:" in line for error in ERRORS), (json.dumps(shapes), line)
     served.is_answered()

@@ -21,7 +21,7 @@ def die() -> None:
 
 def play(pipe: Connection, rank: int, places: dict, die_at: str | None, deadline: float) -> None:
     """``die_at``: opened, online (while the others compute) or stop (it stops instead of dying)."""
-    with privml.connect(rank, **places, engine="threepc", deadline=deadline) as session:
+    with privml.connect(rank, privml.SessionSpec("threepc", deadline=deadline), **places) as session:
         pipe.send("stage opened")
         if die_at == "opened":
             die()

@@ -30,7 +30,8 @@ def address():
 def run(address, first, second):
     def party(rank, settings):
         side = {"listen": address} if rank == 0 else {"connect": address}
-        with privml.connect(rank, **side, engine="active", deadline=20.0, **{"ot": "ideal", **settings}) as session:
+        spec = privml.SessionSpec.of("active", deadline=20.0, **{"ot": "ideal", **settings})
+        with privml.connect(rank, spec, **side) as session:
             x = privml.share(torch.tensor([1.5, -2.0, 3.0]) if rank == 1 else None, owner=1, shape=(3,))
             w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
             return privml.reveal(torch.relu(x * w), to=1), session
@@ -65,16 +66,16 @@ def test_rings_must_agree(address):
 
 @pytest.mark.parametrize(("settings", "why"), [
     ({"ring": 16}, "ring"), ({"ring": 32, "numerics": privml.Numerics()}, "do not fit"), ({"threads": 2}, "one lane"),
-    ({"ot": "ideal", "listen": "0.0.0.0:0"}, "loopback"), ({"refill": "background"}, "one lane"),
+    ({"ot": "ideal"}, "loopback"), ({"refill": "background"}, "one lane"),
 ])  # fmt: skip
 def test_settings_that_are_refused(settings, why):
     with pytest.raises(ConfigError, match=why):
-        privml.connect(0, **{"listen": "127.0.0.1:0", "engine": "active", **settings})
+        privml.connect(0, privml.SessionSpec.of("active", **settings), listen="0.0.0.0:0")
 
 
 def test_a_failed_proof_ends_the_session_as_a_failed_check_does(address):
     def party(rank, side):
-        with privml.connect(rank, **side, engine="active", ot="ideal", deadline=20.0) as session:
+        with privml.connect(rank, privml.SessionSpec.of("active", ot="ideal", deadline=20.0), **side) as session:
             engine = session.engine
             engine.assert_zero(engine.public(torch.zeros(3, dtype=torch.int64), 64), 64)
             for _ in range(2):

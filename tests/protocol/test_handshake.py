@@ -25,7 +25,7 @@ from privml.session.handshake import (
     shake_hands,
     store_mark,
 )
-from privml.session.lanes import public_seed, session_token
+from privml.session.lanes import Link, public_seed, session_token
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
@@ -227,8 +227,8 @@ def trickled(data, hear):
 
 
 def test_a_hello_has_an_end_as_a_whole():
-    settings = Settings(SessionSpec("twopc", OtChoice("ideal")))
-    error = trickled(frame(b" " * 4000), lambda channel: open_session(channel, 0, settings, deadline=1.0))
+    settings = Settings(SessionSpec("twopc", OtChoice("ideal"), deadline=1.0))
+    error = trickled(frame(b" " * 4000), lambda channel: open_session(Link(channel), 0, settings))
     assert isinstance(error, PeerDisconnected), error
 
 

@@ -16,6 +16,7 @@ from privml import Tls, _core
 from privml.errors import ConfigError, IdentityError, PeerDisconnected, ProtocolError
 from privml.service import certificates
 from privml.service.certificates import describe, issue, make_authority
+from privml.spec import SessionSpec
 
 SERVER, CLIENT, DEALER = "hospital-a", "lab-b", "helper-c"
 
@@ -206,7 +207,8 @@ def test_sessions_of_two_and_three_parties(files, addresses):
 
     def party(rank, place, **settings):
         def run():
-            with privml.connect(rank, deadline=30.0, tls=identities[rank], **place, **settings) as session:
+            spec = SessionSpec.of(deadline=30.0, tls=identities[rank], **settings)
+            with privml.connect(rank, spec, **place) as session:
                 x = session.engine.input(torch.tensor([5]) if rank == 0 else None, (1,), 0, 32)
                 return session.engine.reveal(session.engine.multiply_public(x, 3, 32), 32)
 
@@ -228,7 +230,7 @@ def test_a_dealer_takes_no_party_for_another(files, addresses):
     def end(rank, place, identity):
         def run():
             try:
-                with privml.connect(rank, engine="threepc", deadline=3.0, tls=identity, **place):
+                with privml.connect(rank, SessionSpec.of("threepc", deadline=3.0, tls=identity), **place):
                     return None
             except Exception as error:
                 return error
@@ -249,5 +251,5 @@ def test_other_machines_need_tls():
         privml.connect(0, listen="0.0.0.0:0")
     with warnings.catch_warnings(record=True) as caught, pytest.raises(PeerDisconnected):
         warnings.simplefilter("always")
-        privml.connect(0, listen="0.0.0.0:0", insecure=True, deadline=0.1)
+        privml.connect(0, SessionSpec.of(insecure=True, deadline=0.1), listen="0.0.0.0:0")
     assert any("no TLS" in str(warning.message) for warning in caught)

@@ -17,7 +17,7 @@ from privml import _core
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ProtocolError
 from privml.session.connections import accept, joining, reach, reaching
 from privml.session.handshake import MAGIC
-from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
+from privml.session.lanes import LANE_MAGIC, Link, accept_lanes, open_lanes
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
@@ -141,7 +141,7 @@ def parties(settings, deadline=20.0, program=None):
 
     def party(rank, address):
         side = {"listen": address} if rank == 0 else {"connect": address}
-        with privml.connect(rank, **side, deadline=deadline, **settings[rank]) as session:
+        with privml.connect(rank, SessionSpec(deadline=deadline, **settings[rank]), **side) as session:
             return (program or run)(session, rank)
 
     with reserved(1) as (address,), ThreadPoolExecutor(2) as executor:
@@ -173,11 +173,11 @@ def test_threads_must_agree():
 @pytest.mark.parametrize("threads", [0, -1, 65, 1.5, "2", True])
 def test_impossible_threads_are_refused_at_once(threads):
     with pytest.raises(ConfigError, match="threads"):
-        privml.connect(0, listen="127.0.0.1:0", threads=threads, deadline=0.1)
+        privml.connect(0, SessionSpec(threads=threads, deadline=0.1), listen="127.0.0.1:0")
 
 
 def test_lanes_need_further_connections():
-    errors = run_both(lambda rank, channel: open_session(channel, rank, Settings(SessionSpec(threads=2))))
+    errors = run_both(lambda rank, channel: open_session(Link(channel), rank, Settings(SessionSpec(threads=2))))
     assert all(isinstance(error, ConfigError) for error in errors)
 
 
@@ -191,7 +191,7 @@ def test_a_party_that_brings_no_lanes(listener, broken):
         join = joining(listener, channel, 1.0) if rank == 0 else reaching(address, 1.0)
         if rank == broken:
             join = lambda token, count: ended.wait() and []  # noqa: E731
-        return open_session(channel, rank, Settings(SessionSpec(threads=2)), deadline=5.0, join=join)
+        return open_session(Link(channel, join), rank, Settings(SessionSpec(threads=2, deadline=5.0)))
 
     ended = threading.Event()
     with ThreadPoolExecutor(2) as executor:

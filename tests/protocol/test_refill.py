@@ -119,7 +119,7 @@ def test_unknown_refill():
 def test_between_parties(refills):
     def party(rank, address):
         side = {"listen": address} if rank == 0 else {"connect": address}
-        with privml.connect(rank, **side, deadline=20.0, threads=2, refill=refills[rank]):
+        with privml.connect(rank, privml.SessionSpec.of(deadline=20.0, threads=2, refill=refills[rank]), **side):
             x = privml.share(torch.arange(-5000.0, 5000.0) if rank == 1 else None, owner=1, shape=(10_000,))
             w = privml.share(torch.full((10_000,), 0.5) if rank == 0 else None, owner=0, shape=(10_000,))
             return privml.reveal(torch.relu(x * w), to=1)

@@ -21,8 +21,8 @@ def run(*settings, ranks=(0, 1, 2), deadline=20.0):
     """What each party of ``ranks`` ends with: its result, or what it raised."""
 
     def party(rank, place):
-        options = {"engine": "threepc", "deadline": deadline} | (settings[rank] if settings else {})
-        with privml.connect(rank, **place, **options) as session:
+        spec = privml.SessionSpec.of("threepc", deadline=deadline, **(settings[rank] if settings else {}))
+        with privml.connect(rank, spec, **place) as session:
             x = privml.share(torch.tensor([1.5, -2.0, 3.0]) if rank == 1 else None, owner=1, shape=(3,))
             w = privml.share(torch.tensor([2.0, 5.0, -1.0]) if rank == 0 else None, owner=0, shape=(3,))
             generator = session.public_generator()
@@ -47,7 +47,7 @@ def test_three_parties_run_one_program():
 
 def test_the_dealer_waits_while_the_others_are_busy_with_one_another():
     def party(rank, place):
-        with privml.connect(rank, engine="threepc", deadline=6.0, **place):
+        with privml.connect(rank, privml.SessionSpec("threepc", deadline=6.0), **place):
             x = privml.share(torch.tensor([1.5, -2.0]) if rank == 1 else None, owner=1, shape=(2,))
             for _ in range(13):  # longer than the deadline, all together
                 time.sleep(0.0 if rank == 2 else 0.5)
@@ -86,7 +86,7 @@ def test_a_party_that_does_not_come(missing):
 )
 def test_wrong_places(rank, place):
     with pytest.raises(ConfigError):
-        privml.connect(rank, engine="threepc", **place)
+        privml.connect(rank, privml.SessionSpec("threepc"), **place)
 
 
 def test_two_parties_need_no_dealer():

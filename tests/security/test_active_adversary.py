@@ -38,10 +38,9 @@ def run(dishonest, attack, ring=64, deadline=PATIENCE):
 
     def party(rank, **side):
         numerics = privml.Numerics(bits=ring, scale=8)
+        spec = privml.SessionSpec.of("active", ot="ideal", ring=ring, numerics=numerics, deadline=deadline)
         try:
-            with privml.connect(
-                rank, **side, engine="active", ot="ideal", ring=ring, numerics=numerics, deadline=deadline
-            ):
+            with privml.connect(rank, spec, **side):
                 ends[rank] = program(rank)
         except Exception as error:  # the dishonest party may end as it likes
             ends[rank] = error

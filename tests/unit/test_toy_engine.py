@@ -49,7 +49,7 @@ def test_its_own_settings_are_checked(toy, wrong, said):
 
 def test_it_has_no_processes(toy):
     with pytest.raises(ConfigError, match="cannot run between processes"):
-        privml.connect(0, listen="127.0.0.1:0", engine="toy")
+        privml.connect(0, privml.SessionSpec("toy"), listen="127.0.0.1:0")
 
 
 def test_an_unknown_engine_is_named_with_those_there_are():
