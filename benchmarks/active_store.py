@@ -28,10 +28,12 @@ from privml.engines.correlations import OtChoice  # noqa: E402
 from privml.measure.machine import machine, revision  # noqa: E402
 from privml.memory import peak_memory  # noqa: E402
 from privml.program import Program  # noqa: E402
+from privml.service.options import Hooks, Limits  # noqa: E402
 from privml.service.preprocess import Order, preprocess  # noqa: E402
 from privml.service.query import query  # noqa: E402
 from privml.service.serve import serve  # noqa: E402
 from privml.session.active_preprocessing import ActivePreprocessing  # noqa: E402
+from privml.spec import SessionSpec  # noqa: E402
 
 PROCESSES = multiprocessing.get_context("spawn")
 
@@ -39,8 +41,9 @@ PROCESSES = multiprocessing.get_context("spawn")
 def prepared(folder: str, rank: int, options: argparse.Namespace) -> tuple[Program, Order]:
     torch.set_num_threads(1)
     program = Program.load(f"{folder}/program", f"{folder}/weights.safetensors" if rank == 0 else None)
-    ot, half = OtChoice(options.ot, options.k), f"{folder}/{rank}"
-    return program, Order(program, half, options.queries, 1, ot, key_file=f"{half}.key", ring=options.ring)
+    half = f"{folder}/{rank}"
+    spec = SessionSpec.of("active", ring=options.ring, ot=options.ot, k=options.k, deadline=600.0)
+    return program, Order(program, half, options.queries, 1, spec, f"{half}.key")
 
 
 def half_of(order: Order, rank: int) -> ActivePreprocessing:
@@ -49,18 +52,17 @@ def half_of(order: Order, rank: int) -> ActivePreprocessing:
 
 def server(pipe: Connection, folder: str, options: argparse.Namespace) -> None:
     program, order = prepared(folder, 0, options)
-    preprocess(order, listen="127.0.0.1:0", deadline=600.0, on_listening=pipe.send)
+    preprocess(order, listen="127.0.0.1:0", on_listening=pipe.send)
     with half_of(order, 0) as half:
-        serve(
-            program, "127.0.0.1:0", ot=order.ot, queries=options.queries, log=lambda text: None,
-            on_listening=pipe.send, preprocessing=half, ring=options.ring,
-        )  # fmt: skip
+        hooks = Hooks(log=lambda text: None, on_listening=pipe.send)
+        limits = Limits(queries=options.queries)
+        serve(program, "127.0.0.1:0", order.spec, preprocessing=half, limits=limits, hooks=hooks)
 
 
 def client(pipe: Connection, folder: str, options: argparse.Namespace) -> None:
     program, order = prepared(folder, 1, options)
     inputs = torch.load(f"{folder}/inputs.pt")
-    made = preprocess(order, server=f"127.0.0.1:{pipe.recv()}", deadline=600.0)
+    made = preprocess(order, server=f"127.0.0.1:{pipe.recv()}")
     pipe.send({
         "bytes": made.bytes, "seconds": made.seconds, "sent": made.cost.preprocess.sent,
         "peak_rss_bytes": peak_memory(), "setup_sent": made.cost.setup.sent, "depth": made.cost.preprocess.depth,
@@ -68,10 +70,7 @@ def client(pipe: Connection, folder: str, options: argparse.Namespace) -> None:
     port, answers = pipe.recv(), []
     with half_of(order, 1) as half:
         for index in range(options.queries):
-            answer = query(
-                program, f"127.0.0.1:{port}", inputs[index : index + 1], ot=order.ot, preprocessing=half,
-                ring=options.ring,
-            )  # fmt: skip
+            answer = query(program, f"127.0.0.1:{port}", inputs[index : index + 1], order.spec, preprocessing=half)
             cost = answer.ledger.snapshot()
             answers.append({
                 "seconds": answer.seconds, "online": cost.online.seconds, "setup": cost.setup.seconds,

@@ -26,39 +26,45 @@ sys.path.insert(0, str(ROOT))
 
 import models  # noqa: E402
 import privml  # noqa: E402
-from privml.engines.correlations import OtChoice  # noqa: E402
 from privml.measure.machine import machine, revision  # noqa: E402
 from privml.program import Program  # noqa: E402
 from privml.service.deal import deal  # noqa: E402
+from privml.service.options import Hooks  # noqa: E402
 from privml.service.serve import serve  # noqa: E402
 from privml.session.ledger import PHASES  # noqa: E402
 
 PROCESSES = multiprocessing.get_context("spawn")
 # Settings of both sides, whether correlations can be made ahead, and how numbers are chosen.
-ENGINES: dict[str, tuple[dict[str, Any], bool, dict[str, Any]]] = {
-    "twopc": ({}, True, {"bits": 32}),
-    "threepc": ({}, False, {"bits": 32}),
-    "active": ({"ot": OtChoice(security="malicious"), "ring": 64}, True, {"bits": 64, "narrow": False}),
+# Engine -> whether it makes correlations ahead, and the numerics of its programs.
+ENGINES: dict[str, tuple[bool, dict[str, Any]]] = {
+    "twopc": (True, {"bits": 32}),
+    "threepc": (False, {"bits": 32}),
+    "active": (True, {"bits": 64, "narrow": False}),
 }
+LISTEN = "127.0.0.1:0"
 
 
-def run_server(pipe: Any, folder: str, settings: dict[str, Any]) -> None:
+def run_server(pipe: Any, folder: str, engine: str, dealer: str | None) -> None:
     torch.set_num_threads(1)
     program = Program.load(f"{folder}/program", f"{folder}/weights.safetensors")
-    serve(program, "127.0.0.1:0", on_listening=pipe.send, log=lambda line: None, **settings)
+    serve(program, privml.Addresses(LISTEN, dealer), privml.SessionSpec(engine), hooks=hooks(pipe))
 
 
-def run_dealer(pipe: Any, folder: str, settings: dict[str, Any]) -> None:
+def run_dealer(pipe: Any, folder: str, engine: str) -> None:
     torch.set_num_threads(1)
-    deal(Program.load(f"{folder}/program"), "127.0.0.1:0", on_listening=pipe.send, log=lambda line: None, **settings)
+    deal(Program.load(f"{folder}/program"), LISTEN, privml.SessionSpec(engine), hooks=hooks(pipe))
+
+
+def hooks(pipe: Any) -> Hooks:
+    return Hooks(log=lambda line: None, on_listening=pipe.send)
 
 
 class Started:
     """``target`` in a process that listens on ``address``, until the block ends."""
 
-    def __init__(self, target: Any, folder: str, settings: dict[str, Any]) -> None:
+    def __init__(self, target: Any, *args: Any) -> None:
         self._pipe, theirs = PROCESSES.Pipe(duplex=False)
-        self._process = PROCESSES.Process(target=target, args=(theirs, folder, settings), daemon=True)
+        self._process = PROCESSES.Process(target=target, args=(theirs, *args), daemon=True)
         self._process.start()
 
     def __enter__(self) -> Started:
@@ -70,10 +76,12 @@ class Started:
         self._process.join()
 
 
-def measure(folder: str, value: torch.Tensor, settings: dict[str, Any], server: str, ahead: bool, queries: int) -> dict:
+def measure(
+    folder: str, value: torch.Tensor, engine: str, server: privml.Addresses, ahead: bool, queries: int
+) -> dict[str, Any]:
     """Seconds and bytes of each query of one session."""
     seconds, costs = [], []
-    with privml.Client(folder, server, ahead=ahead, **settings) as client:
+    with privml.Client(folder, server, privml.SessionSpec(engine), ahead=ahead) as client:
         for _ in range(queries):
             start = time.perf_counter()
             answer = client.query(value)
@@ -100,19 +108,19 @@ def main() -> None:
         model = models.load(name)
         value = model.preprocess(model.samples[:1])
         for engine in args.engines.split(","):
-            settings, can_make_ahead, numerics = ENGINES[engine]
+            can_make_ahead, numerics = ENGINES[engine]
             folder = f"{args.folder}/{name}-{numerics['bits']}"
             calibration = model.preprocess(model.calibration)
             privml.convert(model.module, calibration=calibration, numerics=numerics).save(folder)
-            settings = dict(settings)
             with contextlib.ExitStack() as started:
+                dealer = None
                 if engine == "threepc":
-                    settings["dealer"] = started.enter_context(Started(run_dealer, folder, {})).address
-                server = started.enter_context(Started(run_server, folder, settings))
+                    dealer = started.enter_context(Started(run_dealer, folder, engine)).address
+                server = started.enter_context(Started(run_server, folder, engine, dealer)).address
                 ways = (True,) if can_make_ahead and args.ahead == "only" else (False, True)[: 1 + can_make_ahead]
                 for ahead in ways:
                     row = {"model": name, "engine": engine, "ahead": ahead, "batch": 1}
-                    row |= measure(folder, value, settings, server.address, ahead, args.queries)
+                    row |= measure(folder, value, engine, privml.Addresses(server, dealer), ahead, args.queries)
                     row |= {"machine": machine(), "revision": revision(ROOT)}
                     with args.out.open("a") as file:
                         file.write(json.dumps(row) + "\n")

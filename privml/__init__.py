@@ -13,6 +13,7 @@ from privml.version import VERSION as __version__
 
 __all__ = [
     "ANY_NAME",
+    "Addresses",
     "Client",
     "Identity",
     "LinkProfile",
@@ -20,6 +21,7 @@ __all__ = [
     "OtChoice",
     "Program",
     "RemoteModel",
+    "Retries",
     "SecretTensor",
     "Session",
     "SessionSpec",
@@ -42,7 +44,9 @@ __all__ = [
 
 # Loaded on first use: sessions without programs, and plain sessions without the compiled core, start faster.
 _LAZY = {
+    "Addresses": ("privml.service.options", "Addresses"),
     "Client": ("privml.service.client", "Client"),
+    "Retries": ("privml.service.options", "Retries"),
     "RemoteModel": ("privml.service.remote_model", "RemoteModel"),
     "ANY_NAME": ("privml.session.identity", "ANY_NAME"),
     "Tls": ("privml.session.identity", "Tls"),

@@ -121,11 +121,11 @@ def patient(client: Any, value: Any) -> np.ndarray:
 
 
 def client_of(task: dict[str, Any], name: str, **settings: Any) -> Any:
-    from privml import Client
+    from privml import Addresses, Client, SessionSpec
 
     place = task["models"][name]
-    settings |= {"deadline": task["deadline"], "dealer": place["dealer"], **task["query"]}
-    return Client(place["folder"], place["server"], **settings)
+    spec = SessionSpec.of(task["engine"], deadline=task["deadline"])
+    return Client(place["folder"], Addresses(place["server"], place["dealer"]), spec, **settings)
 
 
 def wrong(found: np.ndarray, expected: np.ndarray, tolerance: float) -> str:
@@ -210,7 +210,7 @@ class Soak:
             places[name] = {"folder": str(place), "server": self.servers[name].address, "dealer": dealer}
         return {
             "models": places, **{name: self.settings[name] for name in ("deadline", "batch", "per_session")},
-            "tolerance": 0.0 if engine == "twopc" else 0.25, "query": {"ring": 64} if engine == "active" else {},
+            "tolerance": 0.0 if engine == "twopc" else 0.25, "engine": engine,
         }  # fmt: skip
 
     def _start(self, verb: str, name: str, place: Path, words: list[str]) -> Watched:

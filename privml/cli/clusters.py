@@ -8,19 +8,16 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from privml.cli.engines import parties_of
-from privml.cli.serving import capacity_of, logging_of, until_stopped
-from privml.cli.settings import identity_of, ot_of
+from privml.cli.serving import limits_of, logging_of, place_of, spec_of, until_stopped
 from privml.errors import ConfigError
 from privml.program import Program
-from privml.service.answering import Limits
 from privml.service.cluster import Start, Worker
 from privml.service.front import front, public_host
 from privml.service.local_workers import LocalWorker
-from privml.service.serve import settings_of
+from privml.service.options import Hooks
+from privml.service.request import settings_of
 from privml.service.worker import task_of
 from privml.session.address import parse_address
-from privml.spec import LinkProfile
 
 CLUSTERS = ("local", "ray")
 # What only a cluster reads, and what it is if it was not set.
@@ -45,36 +42,21 @@ def run_cluster(config: DictConfig, program: Program) -> None:
     for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0), ("aborts", None)):
         if config[name] != neutral:
             raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
-    ot, parties = ot_of(config), parties_of(config)
-    if parties.pop("ring") is not None:
-        raise ConfigError("engine=active goes with one process, which counts the failed sessions of each client")
-    settings = settings_of(program, ot, config.threads, **parties)
-    capacity, identity = capacity_of(config), identity_of(config)
-    task = task_of(
-        config.program,
-        config.weights,
-        ot=ot,
-        capacity=replace(capacity, workers=config.worker_sessions),
-        link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
-        deadline=config.deadline,
-        threads=config.threads,
-        **parties,
-        limits=Limits(config.session_queries, config.idle),
-        **identity,
-    )
+    spec, limits = spec_of(config), limits_of(config)
+    dealer = place_of(config, spec).dealer
+    if spec.backend.actively_secure:
+        name = spec.backend.name
+        raise ConfigError(f"engine={name} goes with one process, which counts the failed sessions of each client")
+    settings, capacity = settings_of(program, spec), limits.capacity
+    of_worker = replace(limits, capacity=replace(capacity, workers=config.worker_sessions))
+    task = task_of(config.program, config.weights, dealer, spec, of_worker)
     with until_stopped() as stop:
         front(
-            program,
-            config.listen,
             settings,
+            config.listen,
             _starter(config, task),
-            workers=config.workers,
             capacity=capacity,
-            deadline=config.deadline,
-            monitor=config.monitor,
-            stop=stop,
-            **identity,
-            **logging_of(config),
+            hooks=Hooks(monitor=config.monitor, stop=stop, **logging_of(config)),
         )
 
 

@@ -20,10 +20,9 @@ from privml.measure.calibration import Calibration
 from privml.measure.engines import Setting, offer_of
 from privml.measure.predict import Times, cost_of
 from privml.program import INPUT_OWNER, Program
-from privml.service.choose_active_ot import active_forecasts
 from privml.service.choose_ot import forecasts
 from privml.session.ledger import Ledger
-from privml.spec import LinkProfile
+from privml.spec import LinkProfile, SessionSpec, engine
 
 
 def run(config: DictConfig) -> None:
@@ -71,11 +70,11 @@ def kinds(demand: dict[str, Any]) -> str:
 
 def chosen(config: DictConfig, program: Program, security: str, truncation: str) -> OtChoice:
     """The choice of ot=auto, after a table of all."""
-    shapes, link, ring = program.shapes(config.batch), link_of(config), ring_of(config)
-    if ring is None:
-        ranked = forecasts(program, shapes, security, link, config.threads)
-    else:
-        ranked = active_forecasts(program, shapes, ring, truncation, link)
+    shapes, ring = program.shapes(config.batch), ring_of(config)
+    own = {} if ring is None else {"ring": ring, "truncation": truncation}
+    auto = OtChoice("auto", security=security if ring is None else "malicious")
+    spec = SessionSpec(engine(config.engine.name, **own), auto, threads=config.threads, link=link_of(config))
+    ranked = forecasts(program, shapes, spec)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
     title = f"ot=auto at {link_of(config)}: seconds predicted for a query, set-up included"
     console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))

@@ -5,25 +5,22 @@ from __future__ import annotations
 
 from omegaconf import DictConfig
 
-from privml.cli.engines import dealer_of
-from privml.cli.serving import capacity_of, logging_of, until_stopped
-from privml.cli.settings import identity_of
+from privml.cli.serving import capacity_of, logging_of, spec_of, until_stopped
 from privml.program import Program
-from privml.service.deal import deal
+from privml.service.deal import deal, refuse_without_dealer
+from privml.service.options import Hooks
 
 
 def run(config: DictConfig) -> None:
-    capacity, logging, engine = capacity_of(config), logging_of(config), dealer_of(config)
+    capacity, logging, spec = capacity_of(config), logging_of(config), spec_of(config)
+    refuse_without_dealer(spec)
     program = Program.load(config.program)
     with until_stopped() as stop:
         deal(
             program,
             config.listen,
-            **engine,
-            **identity_of(config),
-            deadline=config.deadline,
+            spec,
             sessions=config.sessions,
             capacity=capacity,
-            stop=stop,
-            **logging,
+            hooks=Hooks(stop=stop, **logging),
         )

@@ -31,7 +31,7 @@ def check(verb: str, overrides: Sequence[str]) -> None:
 
 
 def _check_place(verb: str, key: str) -> None:
-    if verb in ("serve", "query", "deal") and key in ("truncation", "device"):
+    if verb in APART and key in ("truncation", "device"):
         raise ConfigError(f"{key} is a setting of the engine: write engine.{key}=...")
     if verb in APART and (key == "network" or key in _LINK):
         where = "" if verb in ("query", "deal") else f"; the link that ot=auto reckons with is {_link(key)} here"

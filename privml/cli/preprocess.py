@@ -4,30 +4,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.engines import preprocessing_engine_of
 from privml.cli.query import Waiting
-from privml.cli.settings import identity_of, ot_of
+from privml.cli.serving import spec_of
 from privml.program import Program
-from privml.service.preprocess import Made, Order, preprocess
-from privml.spec import LinkProfile
+from privml.service.preprocess import Made, Order, preprocess, refuse_without_stores
 from privml.store.key import default_key_file
 
 
 def run(config: DictConfig) -> None:
-    engine = preprocessing_engine_of(config)
+    spec = spec_of(config)
+    refuse_without_stores(spec)
     key_file = config.store_key or default_key_file()
     program = Program.load(config.program)
-    link = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
-    ot = replace(ot_of(config), refill="none")  # which is for sessions that compute meanwhile
-    order = Order(
-        program, config.store, config.count, config.batch, ot, config.threads, key_file, link,
-        **engine,
-    )  # fmt: skip
+    order = Order(program, config.store, config.count, config.batch, spec, key_file)
 
     def on_listening(port: int) -> None:
         if not config.quiet:
@@ -38,11 +30,9 @@ def run(config: DictConfig) -> None:
             order,
             listen=config.listen,
             server=config.server,
-            deadline=config.deadline,
             on_listening=on_listening,
             on_wait=None if config.server is None else Waiting(config.server, config.quiet),
             progress=step,
-            **identity_of(config),
         )
     if not config.quiet:
         console.out.print(report(made))

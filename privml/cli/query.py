@@ -12,19 +12,20 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.engines import parties_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
-from privml.cli.settings import identity_of, ot_of
+from privml.cli.serving import place_of, spec_of
 from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, Program
+from privml.service.options import Retries
 from privml.service.query import Answer, query
 
 
 def run(config: DictConfig) -> None:
     check_writable(config.out, config.ledger)
-    parties = parties_of(config)
+    spec = spec_of(config)
+    server = place_of(config, spec)
     refuse_without_store(config)
     program = Program.load(config.program)
     value = read_array(config.input)
@@ -32,19 +33,14 @@ def run(config: DictConfig) -> None:
     with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet) as step:
         answer = query(
             program,
-            config.server,
+            server,
             value,
-            ot=ot_of(config),
-            deadline=config.deadline,
-            answer_seconds=config.answer_seconds,
-            threads=config.threads,
-            on_wait=Waiting(config.server, config.quiet),
-            progress=step,
-            retries=config.retries,
-            backoff=config.backoff,
+            spec,
             preprocessing=preprocessing,
-            **parties,
-            **identity_of(config),
+            retries=Retries(
+                config.retries, config.backoff, config.answer_seconds, Waiting(config.server, config.quiet)
+            ),
+            progress=step,
         )
     save(program.decode(answer.outputs), config.out)
     if config.ledger is not None:

@@ -9,18 +9,16 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.clusters import check_cluster, run_cluster
-from privml.cli.engines import parties_of
-from privml.cli.serving import capacity_of, logging_of, until_stopped
-from privml.cli.settings import identity_of, ot_of
+from privml.cli.serving import limits_of, logging_of, place_of, spec_of, until_stopped
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.program import WEIGHTS_OWNER, Program
-from privml.service.answering import Limits
+from privml.service.options import Hooks
 from privml.service.serve import serve
-from privml.spec import LinkProfile
 
 
 def run(config: DictConfig) -> None:
-    capacity, logging, parties = capacity_of(config), logging_of(config), parties_of(config)
+    limits, logging, spec = limits_of(config), logging_of(config), spec_of(config)
+    listen = place_of(config, spec)
     check_cluster(config)
     refuse_without_store(config)
     program = Program.load(config.program, config.weights)
@@ -28,7 +26,7 @@ def run(config: DictConfig) -> None:
         run_cluster(config, program)
         return
     preprocessing = preprocessing_of(config, WEIGHTS_OWNER, program)
-    one_bar = capacity.workers == 1 and config.log == "text" and console.err.is_terminal
+    one_bar = limits.capacity.workers == 1 and config.log == "text" and console.err.is_terminal
     with (
         until_stopped() as stop,
         preprocessing or contextlib.nullcontext(),
@@ -36,20 +34,9 @@ def run(config: DictConfig) -> None:
     ):
         serve(
             program,
-            config.listen,
-            ot=ot_of(config),
-            deadline=config.deadline,
-            threads=config.threads,
-            queries=config.queries,
-            limits=Limits(config.session_queries, config.idle),
-            progress=step,
+            listen,
+            spec,
             preprocessing=preprocessing,
-            **parties,
-            **identity_of(config),
-            link_profile=LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps),
-            aborts=config.aborts,
-            capacity=capacity,
-            monitor=config.monitor,
-            stop=stop,
-            **logging,
+            limits=limits,
+            hooks=Hooks(progress=step, monitor=config.monitor, stop=stop, **logging),
         )

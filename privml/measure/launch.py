@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,13 @@ import torch
 
 from privml import errors
 from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.engines.interface import backends
 from privml.errors import PeerDisconnected, PrivmlError
 from privml.program import Program
 from privml.service.client import checked_inputs
 from privml.service.progress import Progress
+from privml.service.worker import plain_spec
+from privml.spec import LinkProfile, SessionSpec
 
 DEALER_ROLE = "dealer"
 
@@ -73,19 +76,28 @@ def launch(
     """
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    settings = {"ot": asdict(ot), "deadline": deadline, "network": dict(network or {}), "threads": threads}
-    settings.update(truncation=truncation, device=device, ring=ring)
+    chosen = next(
+        each for each in backends() if each.remote and (each.actively_secure, each.dealt) == (ring is not None, dealer)
+    )
+    given = {"truncation": (truncation, "auto"), "device": (device, "cpu"), "ring": (ring, None)}
+    own = {name: value for name, (value, neutral) in given.items() if value != neutral}
+    spec = SessionSpec(
+        chosen.config(**own),
+        ot if chosen.security is None else replace(ot, security=chosen.security),
+        threads=threads,
+        deadline=deadline,
+        simulated=LinkProfile(**(network or {})),
+    )
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
-        task = {"program": str(program_path), "settings": settings}
+        task = {"program": str(program_path), "spec": plain_spec(spec), "dealer": None}
         outputs = Path(folder, "outputs.npz")
         with Parties(time.monotonic() + timeout, progress) as parties:
             if dealer:
                 parties.start(DEALER_ROLE, task)
                 port = parties.wait(DEALER_ROLE, "listening")["port"]
-                settings = {**settings, "dealer": f"127.0.0.1:{port}"}
-                task = {**task, "settings": settings}
+                task = {**task, "dealer": f"127.0.0.1:{port}"}
             parties.start("server", {**task, "weights": str(weights_path) if weights_path else None})
             port = parties.wait("server", "listening")["port"]
             parties.start(
@@ -127,7 +139,7 @@ class Parties:
         self._told: dict[tuple[str, str], dict[str, Any]] = {}
 
     def start(self, role: str, task: dict[str, Any]) -> None:
-        environment = {**os.environ, "OMP_NUM_THREADS": str(task["settings"]["threads"])}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(task["spec"]["threads"])}
         process = subprocess.Popen(
             [sys.executable, "-m", "privml.measure.party"],
             stdin=subprocess.PIPE,

@@ -10,21 +10,22 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
 
-from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.memory import peak_memory
 from privml.program import Program
+from privml.service.answering import Answered
 from privml.service.deal import DEALER_CAPACITY, Dealt, deal
-from privml.service.dispatcher import DEFAULT_CAPACITY, Capacity
+from privml.service.options import DEFAULT_CAPACITY, MOST_ELEMENTS, MOST_ROWS, Addresses, Capacity, Hooks, Limits
 from privml.service.query import query
-from privml.service.query_limit import MOST_ELEMENTS, MOST_ROWS
-from privml.service.serve import Answered, serve
+from privml.service.serve import serve
+from privml.service.worker import spec_of
 
 
 def unlimited(capacity: Capacity) -> Capacity:
@@ -38,8 +39,8 @@ def tell(event: str, **content: Any) -> None:
 
 def main() -> None:
     task = json.load(sys.stdin)
-    task["settings"]["ot"] = OtChoice(**task["settings"]["ot"])
-    torch.set_num_threads(task["settings"]["threads"])
+    task["spec"] = spec_of(task["spec"])
+    torch.set_num_threads(task["spec"].threads)
     try:
         {"server": run_server, "client": run_client, "dealer": run_dealer}[task["role"]](task)
     except (PrivmlError, ValueError, OSError) as error:
@@ -55,13 +56,10 @@ def run_server(task: dict[str, Any]) -> None:
 
     serve(
         program,
-        "127.0.0.1:0",
-        queries=1,
-        capacity=unlimited(DEFAULT_CAPACITY),
-        log=lambda text: tell("log", text=text),
-        on_listening=lambda port: tell("listening", port=port),
-        on_answer=on_answer,
-        **task["settings"],
+        Addresses("127.0.0.1:0", task["dealer"]),
+        task["spec"],
+        limits=Limits(queries=1, capacity=unlimited(DEFAULT_CAPACITY)),
+        hooks=hooks(on_answer),
     )
 
 
@@ -71,9 +69,9 @@ def run_client(task: dict[str, Any]) -> None:
         inputs = [file[name] for name in file.files]
     answer = query(
         program,
-        task["server"],
+        Addresses(task["server"], task["dealer"]),
         inputs,
-        **task["settings"],
+        task["spec"],
         progress=lambda done, total, label: tell("progress", done=done, total=total, label=label),
     )
     np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
@@ -84,16 +82,16 @@ def run_dealer(task: dict[str, Any]) -> None:
     def on_end(dealt: Dealt) -> None:
         tell_done(dealt.seconds, dealt.ledger.as_dict(), "")
 
-    shared = {name: task["settings"][name] for name in ("deadline", "network", "truncation", "device")}
-    deal(
-        Program.load(task["program"]),
-        "127.0.0.1:0",
-        sessions=1,
-        capacity=unlimited(DEALER_CAPACITY),
+    program, capacity = Program.load(task["program"]), unlimited(DEALER_CAPACITY)
+    deal(program, "127.0.0.1:0", task["spec"], sessions=1, capacity=capacity, hooks=hooks(on_end))
+
+
+def hooks(on_answer: Callable[[Any], None]) -> Hooks:
+    """What server and dealer tell ``launch``."""
+    return Hooks(
         log=lambda text: tell("log", text=text),
         on_listening=lambda port: tell("listening", port=port),
-        on_end=on_end,
-        **shared,
+        on_answer=on_answer,
     )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import privml._core as _core
 from privml.context import Session
-from privml.errors import ConfigError, PeerDisconnected, ProtocolError
+from privml.errors import PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Elsewhere, Room, Service, Shape, grant
@@ -33,14 +33,14 @@ _SECONDS_TO_READ = 10.0
 @dataclass(frozen=True, slots=True)
 class Answered:
     """One answered query: what it was, what it cost, and where its correlations came from. ``turn``: which one of its
-    session it was, counted from 1."""
+    session it was, counted from 1; ``number``: which one of its server."""
 
-    number: int
     shapes: tuple[Shape, ...]
     seconds: float
     ledger: Ledger
     source: str
     turn: int = 1
+    number: int = 0
 
     def __str__(self) -> str:
         shapes = ", ".join(str(list(shape)) for shape in self.shapes)
@@ -55,19 +55,13 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """How many ``queries`` a session has at most, how many seconds it may be ``idle`` between two of them, and whether
-    the correlations of a next one are made ``ahead`` for clients who ask for that. Raises ConfigError."""
+class Turns:
+    """What one session may do: it has ``queries`` queries, may be ``idle`` seconds between two of them, and makes the
+    correlations of a next one ``ahead`` for clients who ask for that."""
 
-    queries: int = 1000
+    queries: int = 1
     idle: float = 60.0
     ahead: bool = True
-
-    def __post_init__(self) -> None:
-        if type(self.queries) is not int or self.queries < 1:
-            raise ConfigError(f"a session has at least one query, not {self.queries}")
-        if not 0 < self.idle < float("inf"):
-            raise ConfigError(f"idle={self.idle} must be a positive number of seconds")
 
     @property
     def leaving(self) -> bool:
@@ -82,35 +76,32 @@ class Limits:
         return Room(max(self.queries - behind, 0), self.idle, self.ahead)
 
 
-ONE_QUERY = Limits(queries=1)
+ONE_QUERY = Turns()
 
 
 class GaveWay(Exception):
-    """``Limits.room`` of a session that takes no further query, as its client's next one came; says why."""
+    """``Turns.room`` of a session that takes no further query, as its client's next one came; says why."""
 
 
 def answer(
     opener: Callable[..., Session],
     link: Link,
     service: Service,
-    number: Callable[[], int],
-    on_answer: Callable[[Answered], None],
+    turns: Turns = ONE_QUERY,
+    on_answer: Callable[[Answered], None] = lambda done: None,
     progress: Progress | None = None,
-    limits: Limits = ONE_QUERY,
-    deadline: float = 60.0,
 ) -> str:
     """Answers the queries of the session that ``opener(agree=...)`` opens on ``link``; returns why it ended.
 
-    ``on_answer`` gets each one when its outputs are sent; ``number`` gives the next one's. ``deadline``: seconds that a
-    read within a query may wait. Raises what goes wrong within a query; with an actively secure engine that counts
-    against the client (``privml.service.aborts``).
+    ``on_answer`` gets each one when its outputs are sent. Raises what goes wrong within a query; with an actively
+    secure engine that counts against the client (``privml.service.aborts``).
     """
     start = time.monotonic()
     settled: list[AnyTerms] = []
     channel = link.channels[0]
 
     def agree(channel: _core.Channel) -> EngineOpener:
-        settled.append(grant(channel, service, limits.room(1)))
+        settled.append(grant(channel, service, turns.room(1)))
         return settled[0].open
 
     counted = service.aborts.counted(channel) if service.settings.backend.actively_secure else nullcontext()
@@ -119,27 +110,27 @@ def answer(
         while True:
             _run(session, service, terms, progress)
             done = time.monotonic()
-            on_answer(Answered(number(), terms.shapes, done - start, session.ledger.frozen(), terms.source, turn))
+            on_answer(Answered(terms.shapes, done - start, session.ledger.frozen(), terms.source, turn))
             if terms.room.queries == 0:
                 _wait_for_end(channel)
                 return "it had all its queries"
             try:
                 if terms.room.ahead:
-                    limits.making()
+                    turns.making()
                     make_ahead(session, terms.next_stock)
             except PeerDisconnected:
-                if service.settings.backend.actively_secure and not limits.leaving:  # it may have seen an attempt fail
+                if service.settings.backend.actively_secure and not turns.leaving:  # it may have seen an attempt fail
                     raise
                 return "the client left"
             with aside(link.channels[:2] if service.settings.backend.dealt else link.channels[:1]):
-                idle = limits.idle
+                idle = turns.idle
                 if not _asks_again(channel, idle):
                     late = time.monotonic() - done >= idle
                     return f"no query came within {idle:g} seconds" if late else "the client left"
                 start, turn = time.monotonic(), turn + 1
-                channel.set_deadline(deadline)
+                channel.set_deadline(service.settings.spec.deadline)
                 try:
-                    terms = grant(channel, service, limits.room(turn), settled[0])
+                    terms = grant(channel, service, turns.room(turn), settled[0])
                 except GaveWay as why:
                     return str(why)
                 except Elsewhere:

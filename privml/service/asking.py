@@ -64,13 +64,7 @@ class Conversation:
     is asked to make correlations of a next query of the same shapes in between, where it does not ask at once.
     ``longest``: seconds that an answer may take as a whole, None: as long as it takes."""
 
-    def __init__(
-        self,
-        link: Link,
-        service: Service,
-        ahead: bool = False,
-        longest: float | None = None,
-    ) -> None:
+    def __init__(self, link: Link, service: Service, ahead: bool = False, longest: float | None = None) -> None:
         self._link, self._service, self._ahead = link, service, ahead
         self._longest = longest
         self._requests: SimpleQueue[_Request | None] = SimpleQueue()

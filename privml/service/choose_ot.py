@@ -3,23 +3,24 @@
 
 Predicted time = for every phase, depth times one-way delay plus the bytes of the fuller direction over the bandwidth,
 from the program's exact cost with each choice; plus the time to compute its correlations on the busiest lane. Computing
-besides the correlations is nearly the same for all and left out.
+besides the correlations is nearly the same for all and left out. With an actively secure engine, silent transfers bring
+silent vector OLE where that saves bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import privml._core as _core
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc.backend import meter
 from privml.errors import ConfigError, ProtocolError
-from privml.program import Program
-from privml.session.ledger import PhaseCount, Snapshot
-from privml.spec import LinkProfile
+from privml.program import INPUT_OWNER, Program
+from privml.session.ledger import Snapshot
+from privml.spec import Identity, LinkProfile, SessionSpec
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -34,6 +35,7 @@ SOFTSPOKEN_NANOSECONDS = {
     "malicious": (7.4, 7.0, 7.3, 8.2, 10.2, 13.5, 20.0),
 }
 SILENT_NANOSECONDS = {"semi_honest": 12.1}
+ACTIVE_SILENT_NANOSECONDS = 13.3
 SETUP_SECONDS = {"softspoken": 0.031, "silent": 0.046}
 
 
@@ -50,50 +52,67 @@ class Forecast:
         return self.link + self.compute
 
 
-def candidates(security: str) -> dict[OtChoice, float]:
+def candidates(spec: SessionSpec) -> dict[OtChoice, float]:
     """Everything that can be chosen, with its nanoseconds per correlation; never a provider without security."""
+    security = spec.ot.security
     if security not in SOFTSPOKEN_NANOSECONDS:
         raise ConfigError(f"ot=auto knows no transfers with ot.security={security}")
     softspoken = zip(DEGREES, SOFTSPOKEN_NANOSECONDS[security], strict=True)
     named = {OtChoice("softspoken", k, security): nanoseconds for k, nanoseconds in softspoken}
-    if security in SILENT_NANOSECONDS:
-        named[OtChoice("silent", 0, security)] = SILENT_NANOSECONDS[security]
+    silent = ACTIVE_SILENT_NANOSECONDS if spec.backend.actively_secure else SILENT_NANOSECONDS.get(security)
+    if silent is not None:
+        named[OtChoice("silent", 0, security)] = silent
     return named
 
 
-def forecast(
-    program: Program, shapes: Shapes, ot: OtChoice, link: LinkProfile, threads: int = 1, queries: int = 1
-) -> Forecast:
-    """For one session of ``queries`` queries on inputs of these shapes."""
+def link_of(spec: SessionSpec) -> LinkProfile:
+    """The link that is reckoned with: the one that was named, or else the simulated one."""
+    return spec.simulated if spec.simulated is not None and spec.link == LinkProfile() else spec.link
+
+
+def forecast(program: Program, shapes: Shapes, spec: SessionSpec, queries: int = 1) -> Forecast:
+    """For one session of ``queries`` queries on inputs of these shapes, with the transfers ``spec.ot``. With an
+    actively secure engine what each query draws is made in a session of its own."""
+    link, ot, threads = link_of(spec), spec.ot, spec.threads
+    if spec.backend.actively_secure:
+        own = spec.engine
+        online = program.active_cost(*shapes, ring=own.ring, truncation=own.truncation, stored=True).snapshot().online
+        ahead, made = made_ahead(spec.backend.demand(program, shapes, spec), spec)
+        seconds = queries * (link.seconds(ahead.setup) + link.seconds(ahead.preprocess) + link.seconds(online))
+        return Forecast(ot, seconds, queries * (SETUP_SECONDS[ot.provider] + made * candidates(spec)[ot] * 1e-9))
     lanes = program.correlations(*shapes, ot=ot, threads=threads).lanes
     granularity = _core.ot_granularity(ot.provider, ot.k, ot.security)
     made = max(sum(_rounded(queries * count, granularity) for count in (lane.from0, lane.from1)) for lane in lanes)
     cost = program.cost(*shapes, ot=ot, threads=threads).snapshot()
     setup, ahead, online = cost.setup, cost.preprocess, cost.online
     if queries > 1:
-        ahead = _together(program.correlations(*shapes, ot=ot), queries, ot)
+        one = program.correlations(*shapes, ot=ot)
+        together = Correlations(queries * one.from0, queries * one.from1)
+        ahead = made_ahead(together, replace(spec, threads=1))[0].preprocess
     seconds = link.seconds(setup) + link.seconds(ahead) + queries * link.seconds(online)
-    compute = SETUP_SECONDS[ot.provider] + made * candidates(ot.security)[ot] * 1e-9
-    return Forecast(ot, seconds, compute)
+    return Forecast(ot, seconds, SETUP_SECONDS[ot.provider] + made * candidates(spec)[ot] * 1e-9)
+
+
+def made_ahead(demand: Any, spec: SessionSpec) -> tuple[Snapshot, int]:
+    """Set-up and preprocessing of ``demand`` in a session of its own, and the transfers that it takes, both ways."""
+    engine = spec.backend.meter(spec, INPUT_OWNER)
+    engine.reserve(copy(demand))
+    cost = Snapshot.of(engine.counters())
+    return cost, cost.cots_as_sender + cost.cots_as_receiver
 
 
 def _rounded(count: int, granularity: int) -> int:
     return -(-count // granularity) * granularity
 
 
-def _together(one: Correlations, queries: int, ot: OtChoice) -> PhaseCount:
-    """Preprocessing of many queries in a row."""
-    engine = meter(0, ot)
-    engine.reserve(Correlations(queries * one.from0, queries * one.from1))
-    return Snapshot.of(engine.counters()).preprocess
+def forecasts(program: Program, shapes: Shapes, spec: SessionSpec, queries: int = 1) -> tuple[Forecast, ...]:
+    """One per candidate, the best one first."""
+    return _forecasts(program, shapes, replace(spec, identity=Identity(), deadline=1.0), queries)
 
 
 @lru_cache(maxsize=64)
-def forecasts(
-    program: Program, shapes: Shapes, security: str, link: LinkProfile, threads: int = 1, queries: int = 1
-) -> tuple[Forecast, ...]:
-    """One per candidate, the best one first."""
-    made = [forecast(program, shapes, ot, link, threads, queries) for ot in candidates(security)]
+def _forecasts(program: Program, shapes: Shapes, spec: SessionSpec, queries: int) -> tuple[Forecast, ...]:
+    made = [forecast(program, shapes, replace(spec, ot=ot), queries) for ot in candidates(spec)]
     return tuple(sorted(made, key=lambda each: each.seconds))
 
 
@@ -109,14 +128,9 @@ def naming(choice: OtChoice, why: str) -> dict[str, Any]:
     return {"ot": [choice.provider, choice.k], "why": why}
 
 
-def named_choice(words: dict[str, Any], security: str) -> tuple[OtChoice, str]:
+def named_choice(words: dict[str, Any], spec: SessionSpec) -> tuple[OtChoice, str]:
     """What the peer chose and why; ProtocolError for anything that is no candidate here."""
-    return choice_among(candidates(security), words)
-
-
-def choice_among(choices: Iterable[OtChoice], words: dict[str, Any]) -> tuple[OtChoice, str]:
-    """See ``named_choice``."""
-    for choice in choices:
+    for choice in candidates(spec):
         if words.get("ot") == [choice.provider, choice.k]:
             why = "".join(c for c in str(words.get("why", ""))[:300] if c.isascii() and c.isprintable())
             return choice, why

@@ -13,22 +13,21 @@ from typing import Any
 
 import torch
 
-from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError, IdentityError, InvalidInput, PeerDisconnected, ServiceBusy
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.aborts import LIMITS
 from privml.service.asking import Answer, Conversation, SessionOver
 from privml.service.inputs import checked_input
+from privml.service.options import DEFAULT_SPEC, NO_RETRIES, Addresses, Retries, addresses_of, refuse_moved
 from privml.service.progress import Progress
-from privml.service.request import Service
-from privml.service.serve import settings_of, with_ends
+from privml.service.request import Service, settings_of
 from privml.session.connections import following, reach, reaching, reaching_dealer
 from privml.session.handshake import DEALER
-from privml.session.identity import Tls, check_addresses, dialling
+from privml.session.identity import check_addresses, dialling
 from privml.session.lanes import Link
 from privml.session.preprocessing import StoreHalf
-from privml.session.session import WaitCallback, load_torch
-from privml.spec import Identity
+from privml.session.session import load_torch
+from privml.spec import SessionSpec
 
 # No pause between two attempts is longer.
 LONGEST_PAUSE = 60.0
@@ -37,55 +36,40 @@ LONGEST_PAUSE = 60.0
 class Client:
     """``with Client(program, "127.0.0.1:9000") as client: answer = client.query(x)``, from any thread.
 
-    ``program``: a Program, or the folder that ``Program.save`` has filled. The first query connects; later ones go over
-    the same session, without set-up, for as long as the server keeps it. A server that sends its clients on is
-    followed, once. ``ahead``: while the client is idle, the correlations of a next query of the same shapes are made,
-    so that one is online only. ``retries``: how often a query is tried again when the server is busy, gone, or silent
-    for longer than ``deadline`` seconds, or takes longer than ``answer_seconds`` from the connection to the answer (0:
-    it may take as long as it does), after ``backoff`` seconds, twice as many each time, give or take a half (or what a
-    busy server asks for). Every attempt is a session of its own with fresh correlations; what goes wrong otherwise is
-    never tried again. ``on_wait``: called with the seconds waited while nobody is there; the other
-    settings as in ``query``.
+    ``program``: a Program, or the folder that ``Program.save`` has filled. ``server``: "host:port", or with a dealer
+    ``Addresses``. ``spec``: how sessions run, as at the server; formats are the program's. The first query connects;
+    later ones go over the same session, without set-up, for as long as the server keeps it. A client follows a server
+    that redirects it, once. ``preprocessing``: the store that correlations are taken from. ``ahead``: while the client
+    is idle, the correlations of the next query are made, for the same shapes, which leaves only its online phase.
+    ``retries``: every attempt is a session of its own with fresh correlations; a busy server may ask for a longer pause
+    than ``retries.backoff``; other errors are not retried.
 
-    ``queries`` counts those that were answered. Raises ConfigError.
+    ``queries`` counts those that were answered. Raises ConfigError for settings that contradict each other.
     """
 
     def __init__(
         self,
         program: Program | str | Path,
-        server: str,
+        server: str | Addresses,
+        spec: SessionSpec = DEFAULT_SPEC,
         *,
-        ot: OtChoice = DEFAULT_OT,
-        deadline: float = 60.0,
-        answer_seconds: float = 0.0,
-        network: Mapping[str, float] | None = None,
-        threads: int = 1,
-        on_wait: WaitCallback | None = None,
         preprocessing: StoreHalf | None = None,
-        dealer: str | None = None,
-        truncation: str = "auto",
-        device: str = "cpu",
-        ring: int | None = None,
-        tls: Tls | None = None,
-        insecure: bool = False,
         ahead: bool = False,
-        retries: int = 0,
-        backoff: float = 1.0,
+        retries: Retries = NO_RETRIES,
+        **moved: Any,
     ) -> None:
-        if type(retries) is not int or retries < 0 or not 0 < backoff < float("inf"):
-            raise ConfigError(f"retries={retries} must be a whole number and backoff={backoff} positive seconds")
-        if not 0 <= answer_seconds < float("inf"):
-            raise ConfigError(f"answer_seconds={answer_seconds} must be a number of seconds")
+        refuse_moved("Client", moved)
+        if not isinstance(retries, Retries):
+            raise ConfigError(f"retries={retries}: pass retries=Retries(count={retries})")
+        addresses = addresses_of(server, spec)
         self.program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
-        self.server, self.queries = server, 0
-        settings = settings_of(self.program, ot, threads, preprocessing, dealer, truncation, device, ring)
-        settings = with_ends(settings, deadline, network, Identity(tls, insecure))
-        self._service = Service(self.program, settings, preprocessing)
-        self._deadline, self._on_wait, self._ahead = deadline, on_wait, ahead
-        self._retries, self._backoff, self._longest = retries, backoff, answer_seconds or None
-        self._away, self._dealer = dialling(settings.spec, WEIGHTS_OWNER), dealer
-        self._admit(server, dealer)
-        self._dealer_away = {} if dealer is None else dialling(settings.spec, DEALER)
+        self.server, self.queries = addresses.server, 0
+        settings = settings_of(self.program, spec, preprocessing)
+        self._service = Service(self.program, settings, preprocessing, dealer=addresses.dealer)
+        self._retries, self._ahead = retries, ahead
+        self._away = dialling(spec, WEIGHTS_OWNER)
+        self._admit(addresses.server, addresses.dealer)
+        self._dealer_away = {} if addresses.dealer is None else dialling(spec, DEALER)
         self._one = threading.Lock()  # a session takes one query at a time
         self._failures = 0  # actively secure sessions that failed
         self._closed = threading.Event()
@@ -110,7 +94,7 @@ class Client:
                     self.queries += 1
                     return answer
                 except (ServiceBusy, PeerDisconnected) as error:
-                    if attempt >= self._retries or self._closed.is_set():
+                    if attempt >= self._retries.count or self._closed.is_set():
                         raise
                     pause = self._pause(attempt, error)
                 self._closed.wait(pause)
@@ -157,11 +141,12 @@ class Client:
 
     def _connect(self, server: str, away: Mapping[str, Any]) -> Conversation:
         load_torch()
-        join = reaching(server, self._deadline, away)
-        if self._dealer is not None:
-            join = reaching_dealer(self._dealer, INPUT_OWNER, self._deadline, self._dealer_away)
-        link = Link(reach(server, self._deadline, self._on_wait, away), join)
-        return Conversation(link, self._service, self._ahead, self._longest)
+        deadline, dealer = self._service.settings.spec.deadline, self._service.dealer
+        join = reaching(server, deadline, away)
+        if dealer is not None:
+            join = reaching_dealer(dealer, INPUT_OWNER, deadline, self._dealer_away)
+        link = Link(reach(server, deadline, self._retries.on_wait, away), join)
+        return Conversation(link, self._service, self._ahead, self._retries.answer_seconds or None)
 
     def _forget(self) -> None:
         kept, self._conversation = self._conversation, None
@@ -180,7 +165,7 @@ class Client:
 
     def _pause(self, attempt: int, error: Exception) -> float:
         """Seconds until the next attempt; no two clients that fail together come again together."""
-        pause = self._backoff * 2.0**attempt * random.uniform(0.5, 1.5)  # a time, no secret
+        pause = self._retries.backoff * 2.0**attempt * random.uniform(0.5, 1.5)  # a time, no secret
         if isinstance(error, ServiceBusy):
             pause = max(pause, error.retry_after)
         return min(pause, LONGEST_PAUSE)

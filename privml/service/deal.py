@@ -5,28 +5,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import privml._core as _core
-from privml.engines.correlations import DEFAULT_OT
-from privml.errors import PrivmlError, ProtocolError
-from privml.program import Program
+from privml.errors import ConfigError, PrivmlError, ProtocolError
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.dealing import Dealt, deal_session
-from privml.service.dispatcher import Capacity
-from privml.service.events import Events, Watch, error_fields, one_line, text_lines
+from privml.service.events import Events, error_fields, one_line, text_lines
 from privml.service.host import Host
-from privml.service.serve import settings_of, with_ends
+from privml.service.options import DEFAULT_HOOKS, DEFAULT_SPEC, Capacity, Hooks, refuse_moved
+from privml.service.request import Service, settings_of
 from privml.service.server import phases_of
-from privml.service.stopping import Stop
 from privml.session.connections import listening
 from privml.session.dealer import Gathering, Lobby
 from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, hear_hello
-from privml.session.identity import Tls, check_addresses, link_to
+from privml.session.identity import check_addresses
 from privml.session.lanes import session_name
-from privml.session.session import Settings, load_torch
-from privml.spec import Identity
+from privml.session.session import load_torch
+from privml.spec import SessionSpec
 
 # Sessions at a time; most of a session the dealer's thread waits for the others.
 DEALER_CAPACITY = Capacity(workers=16)
@@ -37,72 +35,57 @@ _MOST_TOLD = 16
 def deal(
     program: Program,
     listen: str,
+    spec: SessionSpec = DEFAULT_SPEC,
     *,
-    truncation: str = "auto",
-    device: str = "cpu",
-    deadline: float = 60.0,
     sessions: int = 0,
-    network: Mapping[str, float] | None = None,
-    tls: Tls | None = None,
-    insecure: bool = False,
-    log: Callable[[str], None] = print,
-    on_listening: Callable[[int], None] | None = None,
-    on_end: Callable[[Dealt], None] | None = None,
-    on_event: Watch | None = None,
     capacity: Capacity = DEALER_CAPACITY,
-    stop: Stop | None = None,
+    hooks: Hooks = DEFAULT_HOOKS,
+    **moved: Any,
 ) -> int:
     """Deals on ``listen`` ("host:port") for a server and its clients until ``sessions`` have begun (0: for ever) or
-    ``stop`` is asked; returns how many ended well.
+    ``hooks.stop`` is asked; returns how many ended well.
 
-    Each session runs on a thread of its own; whatever goes wrong in one ends it with one line to ``log``. ``deadline``:
-    seconds that a read may wait for another party; the other settings as in ``serve``.
+    ``spec``: as the server's, of an engine with a dealer. Each session runs on a thread of its own; an error in one
+    ends that session alone, with one line to ``hooks.log``.
     Raises ConfigError for a port in use and wrong settings, and what a callback raises.
     """
-    settings = settings_of(program, DEFAULT_OT, dealer=listen, truncation=truncation, device=device)
-    settings = with_ends(settings, deadline, network, Identity(tls, insecure))
-    check_addresses(settings.spec, listen)
+    refuse_moved("deal", moved)
+    refuse_without_dealer(spec)
+    for name in ("on_state", "progress", "monitor"):
+        if getattr(hooks, name) is not None:
+            raise ConfigError(f"hooks.{name} is for servers, not for dealers: leave it out")
+    service = Service(program, settings_of(program, spec), limit=capacity.query_limit)
+    check_addresses(spec, listen)
     load_torch()
-    events = Events(text_lines(log), on_event)
+    events = Events(text_lines(hooks.log), hooks.on_event)
     with listening(listen) as listener:
-        dealer = Dealer(
-            program,
-            settings,
-            tls,
-            on_end,
-            listener,
-            link_to(settings.spec, 0, 1),
-            events,
-            capacity=capacity,
-            stop=stop or Stop(),
-            deadline=deadline,
-            limit=sessions,
-        )
-        if on_listening is not None:
-            on_listening(listener.port)
+        dealer = Dealer(service, listener, events, capacity, hooks)
+        if hooks.on_listening is not None:
+            hooks.on_listening(listener.port)
         text = f"dealing on port {listener.port}, program {program.hash[:12]}"
         events.tell("listening", text=text, port=listener.port, program=program.hash)
-        dealer.run()
+        dealer.run(sessions)
     return dealer.ended
+
+
+def refuse_without_dealer(spec: SessionSpec) -> None:
+    """ConfigError for an engine of two parties."""
+    if not spec.backend.dealt:
+        raise ConfigError(f"engine={spec.backend.name} has no dealer: choose an engine of three parties")
 
 
 class Dealer(Host[Gathering]):
     """Party 2. It counts sessions that have begun."""
 
+    callers = (WEIGHTS_OWNER, INPUT_OWNER)
+
     def __init__(
-        self,
-        program: Program,
-        settings: Settings,
-        tls: Tls | None,
-        on_end: Callable[[Dealt], None] | None,
-        *places: Any,
-        **options: Any,
+        self, service: Service, listener: _core.TcpListener, events: Events, capacity: Capacity, hooks: Hooks
     ) -> None:
-        super().__init__(*places, **options)
-        self._program, self._settings, self._on_end = program, settings, on_end
-        self._limit = options["capacity"].query_limit
-        self._patience = min(options["capacity"].hello_seconds, self.deadline)
-        self._lobby = Lobby(self._patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls)
+        super().__init__(service.settings, listener, events, capacity, hooks)
+        self._service = service
+        tls = service.settings.spec.identity.tls
+        self._lobby = Lobby(self.patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls)
         self._counting, self._begun, self.ended = threading.Lock(), 0, 0
         self._tokens: set[bytes] = set()  # of the sessions that wait or run
         self._telling = threading.BoundedSemaphore(_MOST_TOLD)
@@ -130,9 +113,9 @@ class Dealer(Host[Gathering]):
         super().tidy()
         self._lobby.expire()
 
-    def run(self) -> int:
+    def run(self, limit: int = 0) -> int:
         try:
-            return super().run()
+            return super().run(limit)
         finally:
             self._lobby.close()
 
@@ -146,11 +129,11 @@ class Dealer(Host[Gathering]):
     def _tell_busy(self, guest: Gathering, seconds: float) -> None:
         """The parties say hello when they have agreed with each other; only then can they hear that there is no
         session."""
-        end = threading.Timer(self._patience, guest.close)
+        end = threading.Timer(self.patience, guest.close)
         end.start()
         try:
             for rank in range(DEALER):
-                hear_hello(guest.channels[rank, 0], self._settings.hello(DEALER, DEALER_ROLE), peer=rank)
+                hear_hello(guest.channels[rank, 0], self.settings.hello(DEALER, DEALER_ROLE), peer=rank)
                 answer_busy(guest.channels[rank, 0], seconds)
         except PrivmlError:
             pass  # a party that does not want to know
@@ -169,7 +152,7 @@ class Dealer(Host[Gathering]):
             self._begun += 1
         self.events.tell("started", name, peer=guest.peer, waited=start - guest.since)
         try:
-            dealt = deal_session(guest, Program(self._program.body), self._settings, limit=self._limit)
+            dealt = deal_session(guest, self._service)
         except Exception as error:  # whatever the others do, the next ones are served
             error, result = self.cause(guest, error)
             text = f"a session ended before its answer: {one_line(error)}"
@@ -183,5 +166,5 @@ class Dealer(Host[Gathering]):
 
     def _finish(self, dealt: Dealt) -> None:
         self.ended += 1
-        if self._on_end is not None:
-            self._on_end(dealt)
+        if self.hooks.on_answer is not None:
+            self.hooks.on_answer(dealt)

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from privml.engines.correlations import Correlations
 from privml.errors import InvalidInput, PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER, Program
-from privml.service.query_limit import LARGEST_QUERY, QueryLimit
-from privml.service.request import Shape, checked_shapes
+from privml.service.options import QueryLimit
+from privml.service.request import Service, Shape, checked_shapes
 from privml.session.agreement import Fields, agree
 from privml.session.deal import open_dealer, set_patience
 from privml.session.dealer import Gathering
 from privml.session.handshake import DEALER
 from privml.session.ledger import Ledger
-from privml.session.session import Settings
 from privml.session.turns import aside
 from privml.sharing import reveal
 
@@ -42,16 +41,11 @@ class Dealt:
         )
 
 
-def deal_session(
-    gathering: Gathering,
-    program: Program,
-    settings: Settings,
-    idle: float = LONGEST_IDLE,
-    limit: QueryLimit = LARGEST_QUERY,
-) -> Dealt:
-    """The session of the parties gathered, to its end; see ``open_dealer`` for its deadline and errors. Between two
-    queries it may be ``idle`` for so many seconds; ``limit``: how large a query it takes on."""
+def deal_session(gathering: Gathering, service: Service, idle: float = LONGEST_IDLE) -> Dealt:
+    """The session of the parties gathered, to its end; see ``open_dealer`` for errors. Between two queries it may be
+    ``idle`` for so many seconds."""
     start, queries, told = time.monotonic(), 0, []
+    program, settings, limit = Program(service.program.body), service.settings, service.limit
 
     def check(words: Fields) -> None:
         checked_shapes(words, program, limit)

@@ -8,12 +8,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from privml.errors import ConfigError
-from privml.service.door import HALF_OPEN, HELLO_SECONDS
-from privml.service.query_limit import ELEMENTS, ROWS, QueryLimit
+from privml.service.options import Capacity
 
 # How much the duration of the newest session counts in the average that retry_after reckons with.
 _NEWEST = 0.2
@@ -21,44 +18,6 @@ _NEWEST = 0.2
 _SOONEST, _LATEST = 1, 300
 # How long threads of sessions that were cut off may take to clean up.
 SECONDS_TO_END = 10.0
-# How long a session may last that nobody has limited otherwise.
-SESSION_SECONDS = 3600.0
-
-
-@dataclass(frozen=True, slots=True)
-class Capacity:
-    """What a service takes on: ``workers`` sessions at a time, each for ``session_seconds`` at most (0: as long as it
-    takes), ``queue`` more that wait, each for ``queue_seconds`` at most, and of all these ``sessions_per_name`` with
-    peers that have proved one name (0: as many as there is room for); ``half_open`` connections that have not said what
-    they want, each for ``hello_seconds`` at most. A query has at most ``query_rows`` rows and ``query_elements``
-    elements (``QueryLimit``). Ending, it waits ``drain_seconds`` for the sessions under way. Raises ConfigError."""
-
-    workers: int = 4
-    queue: int = 16
-    queue_seconds: float = 30.0
-    half_open: int = HALF_OPEN
-    hello_seconds: float = HELLO_SECONDS
-    drain_seconds: float = 30.0
-    session_seconds: float = SESSION_SECONDS
-    sessions_per_name: int = 0
-    query_rows: int = ROWS
-    query_elements: int = ELEMENTS
-
-    def __post_init__(self) -> None:
-        for name, least in (("workers", 1), ("queue", 0), ("half_open", 1), ("sessions_per_name", 0)):
-            if type(getattr(self, name)) is not int or getattr(self, name) < least:
-                raise ConfigError(f"{name}={getattr(self, name)} must be a whole number, at least {least}")
-        for name in ("queue_seconds", "hello_seconds", "drain_seconds", "session_seconds"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ConfigError(f"{name}={getattr(self, name)} must be a number of seconds")
-        QueryLimit(self.query_rows, self.query_elements)
-
-    @property
-    def query_limit(self) -> QueryLimit:
-        return QueryLimit(self.query_rows, self.query_elements)
-
-
-DEFAULT_CAPACITY = Capacity()
 
 
 class Visitor(Protocol):

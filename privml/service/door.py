@@ -15,10 +15,8 @@ from typing import Any
 
 import privml._core as _core
 from privml.errors import PeerDisconnected
+from privml.service.options import Capacity
 
-# A connection that does not say what it wants within this time is no client.
-HELLO_SECONDS = 10.0
-HALF_OPEN = 64
 # After the system had no descriptor or memory for one more connection.
 _PAUSE_SECONDS = 0.2
 
@@ -45,12 +43,10 @@ class Door:
         link: Mapping[str, Any],
         hear: Hear,
         refused: Callable[[Exception, str], None],
-        *,
-        seconds: float = HELLO_SECONDS,
-        half_open: int = HALF_OPEN,
+        capacity: Capacity,
     ) -> None:
         self._listener, self._link, self._hear, self._refused = listener, link, hear, refused
-        self._seconds, self._half_open = seconds, half_open
+        self._seconds, self._half_open = capacity.hello_seconds, capacity.half_open
         self._lock = threading.Lock()
         self._callers: dict[_Caller, threading.Thread] = {}  # in the order in which they came
 

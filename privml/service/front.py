@@ -10,74 +10,53 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import privml._core as _core
 from privml.errors import ConfigError, PrivmlError, ProtocolError, ServiceBusy
-from privml.program import INPUT_OWNER, Program
+from privml.program import INPUT_OWNER
 from privml.service.cluster import Cluster, Start
-from privml.service.dispatcher import Capacity
-from privml.service.events import Events, Watch, text_lines
+from privml.service.events import Events, text_lines
 from privml.service.host import Host
 from privml.service.monitor import Monitor
+from privml.service.options import DEFAULT_CAPACITY, DEFAULT_HOOKS, Capacity, Hooks
 from privml.service.server import Client
-from privml.service.stopping import Stop
 from privml.session.address import parse_address
 from privml.session.connections import listening
 from privml.session.handshake import MAGIC, answer_busy, answer_moved, hear_hello
-from privml.session.identity import Tls, check_addresses, link_to
+from privml.session.identity import check_addresses
 from privml.session.lanes import Link, session_token
 from privml.session.session import Settings
-from privml.spec import Identity
 
 # When clients come again who found no worker.
 _BUSY_SECONDS = 2.0
 
 
 def front(
-    program: Program,
-    listen: str,
     settings: Settings,
+    listen: str,
     start: Start,
     *,
-    workers: int,
-    capacity: Capacity,
-    deadline: float = 60.0,
-    tls: Tls | None = None,
-    insecure: bool = False,
-    log: Callable[[str], None] = print,
-    on_listening: Callable[[int], None] | None = None,
-    on_event: Watch | None = None,
-    monitor: str | None = None,
-    stop: Stop | None = None,
+    capacity: Capacity = DEFAULT_CAPACITY,
+    hooks: Hooks = DEFAULT_HOOKS,
 ) -> None:
-    """Listens on ``listen`` ("host:port") and sends clients on to ``workers`` workers that ``start`` makes, until
-    ``stop`` is asked. ``settings``: those of the workers' sessions; the others as in ``serve``. Events of the workers
-    are told too, each with the number of its worker. Raises ConfigError."""
-    spec = replace(settings.spec, identity=Identity(tls, insecure))
-    check_addresses(spec, listen)
+    """Listens on ``listen`` ("host:port") and sends clients on to ``capacity.workers`` workers that ``start`` makes,
+    until ``hooks.stop`` is asked. ``settings``: those of the workers' sessions; the others as in ``serve``. Events of
+    the workers are told too, each with the number of its worker. Raises ConfigError."""
+    workers = capacity.workers
+    check_addresses(settings.spec, listen)
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(listen))
-        watch = None if monitor is None else stack.enter_context(Monitor(monitor))
-        events = Events(text_lines(log), None if watch is None else watch.note, on_event)
-        made = Front(
-            settings,
-            Cluster(workers, start, events),
-            listener,
-            link_to(spec, INPUT_OWNER),
-            events,
-            capacity=capacity,
-            stop=stop or Stop(),
-            deadline=deadline,
-        )
+        watch = None if hooks.monitor is None else stack.enter_context(Monitor(hooks.monitor))
+        events = Events(text_lines(hooks.log), None if watch is None else watch.note, hooks.on_event)
+        made = Front(Cluster(workers, start, events), settings, listener, events, capacity, hooks)
         if watch is not None:
             watch.observe(made)
-        if on_listening is not None:
-            on_listening(listener.port)
-        text = f"listening on port {listener.port}, {workers} workers, program {program.hash[:12]}"
-        events.tell("listening", text=text, port=listener.port, program=program.hash)
+        if hooks.on_listening is not None:
+            hooks.on_listening(listener.port)
+        text = f"listening on port {listener.port}, {workers} workers, program {settings.program[:12]}"
+        events.tell("listening", text=text, port=listener.port, program=settings.program)
         made.run()
 
 
@@ -92,9 +71,11 @@ def public_host(listen: str, advertise: str | None) -> str:
 class Front(Host[Client]):
     """Answers every hello that fits with the address of a worker; it counts clients sent on."""
 
-    def __init__(self, settings: Settings, cluster: Cluster, *places: Any, **options: Any) -> None:
-        super().__init__(*places, **options)
-        self._settings, self._cluster, self._moved, self._drained = settings, cluster, 0, False
+    callers = (INPUT_OWNER,)
+
+    def __init__(self, cluster: Cluster, *service: Any) -> None:
+        super().__init__(*service)
+        self._cluster, self._moved, self._drained = cluster, 0, False
 
     @property
     def count(self) -> int:
@@ -129,7 +110,7 @@ class Front(Host[Client]):
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
         if channel.read(len(MAGIC)) != MAGIC:
             raise ProtocolError("its first bytes are no hello")
-        greeting = hear_hello(channel, self._settings.hello(0, "server"), greeted=True)
+        greeting = hear_hello(channel, self.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
         return partial(self._send_on, Client(Link(channel), greeting, token, channel.peer_name, 0.0))
 

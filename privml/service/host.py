@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic
 
 import privml._core as _core
 from privml.errors import PeerDisconnected, SecurityAbort, ServiceBusy
-from privml.service.dispatcher import Capacity, Dispatcher, Guest
+from privml.service.dispatcher import Dispatcher, Guest
 from privml.service.door import Door
 from privml.service.events import Events, error_fields, one_line, reason_of
+from privml.service.options import Capacity, Hooks
 from privml.service.stopping import Stop
+from privml.session.identity import link_to
+from privml.session.session import Settings
 
 # How soon the end of the last session, or a signal, is seen.
 _SLICE_SECONDS = 0.1
@@ -30,31 +33,29 @@ class State:
 
 
 class Host(Generic[Guest]):
-    """Takes guests at ``listener`` and runs their sessions until it has ``limit`` of what it counts (0: for ever) or
-    ``stop`` is asked. A subclass says how a connection is heard, a session is run, and a guest is sent away.
-    ``on_state`` hears how it stands whenever that has changed, within a tenth of a second."""
+    """Takes guests at ``listener`` and runs their sessions with ``settings``. A subclass says how a connection is
+    heard, a session is run, and a guest is sent away, and which parties connect here, ``callers``."""
 
     refused_text = "a connection was refused"
+    callers: tuple[int, ...]
 
     def __init__(
         self,
+        settings: Settings,
         listener: _core.TcpListener,
-        link: Mapping[str, Any],
         events: Events,
-        *,
         capacity: Capacity,
-        stop: Stop,
-        deadline: float,
-        limit: int = 0,
-        on_state: Callable[[State], None] | None = None,
+        hooks: Hooks,
     ) -> None:
-        self._on_state, self._state = on_state, State()
-        self.events, self.deadline = events, deadline
-        self.limit, self._capacity, self._stop = limit, capacity, stop
+        spec = settings.spec
+        self.settings, self.events, self.hooks = settings, events, hooks
+        self._state, self._capacity, self._stop = State(), capacity, hooks.stop or Stop()
+        self.limit = 0
         self.closing, self._cut_at = False, math.inf  # no session begins; when those under way are cut off
         self.dispatcher: Dispatcher[Guest] = Dispatcher(capacity, self.attend, lambda: self.spare)
-        seconds = min(capacity.hello_seconds, deadline)
-        self.door = Door(listener, link, self.hear, self.refuse, seconds=seconds, half_open=capacity.half_open)
+        self.patience = min(capacity.hello_seconds, spec.deadline)
+        link = link_to(spec, *self.callers)
+        self.door = Door(listener, link, self.hear, self.refuse, replace(capacity, hello_seconds=self.patience))
 
     # ---- what a subclass says
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
@@ -83,8 +84,10 @@ class Host(Generic[Guest]):
         return 0
 
     # ---- for all
-    def run(self) -> int:
-        """Until the end; returns ``count``. Raises what a callback has raised."""
+    def run(self, limit: int = 0) -> int:
+        """Until it has ``limit`` of what it counts (0: for ever) or ``hooks.stop`` is asked; returns ``count``. Raises
+        what a callback has raised."""
+        self.limit = limit
         self.dispatcher.start()
         try:
             while not self._over():
@@ -106,9 +109,9 @@ class Host(Generic[Guest]):
         for guest in self.dispatcher.overlong():
             guest.close()
         state = State(self.ready, self.waiting, self.running)
-        if self._on_state is not None and state != self._state:
+        if self.hooks.on_state is not None and state != self._state:
             self._state = state
-            self.events.call(self._on_state, state)
+            self.events.call(self.hooks.on_state, state)
 
     def offer(self, guest: Guest, name: str) -> None:
         """Lets a guest wait for a thread, or sends it away."""

@@ -18,7 +18,7 @@ class LocalWorker:
 
     def __init__(self, task: dict[str, Any], host: str) -> None:
         self.host = host
-        environment = {**os.environ, "OMP_NUM_THREADS": str(task["threads"])}
+        environment = {**os.environ, "OMP_NUM_THREADS": str(task["spec"]["threads"])}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "privml.service.worker"],
             stdin=subprocess.PIPE,

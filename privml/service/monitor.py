@@ -14,6 +14,7 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
+from privml.engines.interface import backend
 from privml.errors import ConfigError
 from privml.service.events import REASONS, Event
 from privml.session.address import parse_address
@@ -141,7 +142,7 @@ class Metrics:
             return
         store = preprocessing.store
         self._gauge("store_queries", "Queries of the store's size that it holds.", lambda: store.queries_left)
-        for rank in range(2 if store.header.engine == "twopc" else 0):  # others have kinds that no gauge is for
+        for rank in range(0 if backend(store.header.engine).by_kind else 2):  # no gauge is for a store by kinds
             name = f"store_correlations_from_{('server', 'client')[rank]}"
             self._gauge(name, "Correlations left in the store, by who sends.", lambda rank=rank: store.left()[rank])
 

@@ -13,19 +13,19 @@ from typing import Any
 
 import privml._core as _core
 from privml.context import Session
-from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
-from privml.engines.interface import Kind
+from privml.engines.correlations import Correlations, OtChoice
+from privml.engines.interface import Backend, Kind, backends
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
-from privml.service.choose_active_ot import active_forecasts, named_active_choice
-from privml.service.choose_ot import forecasts, named_choice, naming, reason
-from privml.service.serve import with_ends
+from privml.service.choose_ot import forecasts, link_of, named_choice, naming, reason
+from privml.service.options import DEFAULT_SPEC, refuse_moved
+from privml.service.request import settings_of
 from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
 from privml.session.callers import first_caller
 from privml.session.connections import listening, reach
 from privml.session.handshake import Greeting
-from privml.session.identity import Tls, check_addresses, dialling, link_to
+from privml.session.identity import check_addresses, dialling, link_to
 from privml.session.joint_writer import JointWriter
 from privml.session.lanes import Link
 from privml.session.ledger import Snapshot
@@ -38,8 +38,7 @@ from privml.session.session import (
     open_session,
     opener_of,
 )
-from privml.spec import Identity, LinkProfile, SessionSpec
-from privml.spec import engine as engine_settings
+from privml.spec import SessionSpec
 from privml.store.key import default_key_file
 from privml.store.layout import Header
 from privml.store.writer import StoreWriter, bytes_needed, check_space
@@ -48,6 +47,13 @@ SERVER, CLIENT = 0, 1
 ROLE = "preprocess"
 DIRECTIONS = (0, 1)
 Progress = Callable[[int, int, str], None]
+
+
+def refuse_without_stores(spec: SessionSpec) -> None:
+    """ConfigError for an engine whose correlations are not made ahead of queries."""
+    if not spec.backend.stores:
+        able = ", ".join(each.name for each in backends() if each.stores)
+        raise ConfigError(f"engine={spec.backend.name} needs no correlations beforehand: choose from {able}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,58 +70,60 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be made: ``count`` queries of ``batch`` inputs, into ``folder``, sealed with ``key_file``'s key.
-    ``ring`` (64 or 32 bits) makes it for the engine ``active``, whose queries draw what ``truncation`` says."""
+    """What is to be made: ``count`` queries of ``batch`` inputs, into ``folder``, sealed with the key in ``key_file``
+    (None: ``default_key_file``). ``spec``: of the sessions that will use it; formats are the program's. Raises
+    ConfigError."""
 
     program: Program
     folder: str | Path
     count: int
     batch: int = 1
-    ot: OtChoice = DEFAULT_OT
-    threads: int = 1
+    spec: SessionSpec = DEFAULT_SPEC
     key_file: str | Path | None = None
-    link: LinkProfile = LinkProfile()
-    ring: int | None = None
-    truncation: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.ring is not None:
-            object.__setattr__(self, "ot", replace(self.ot, security="malicious"))
+        refuse_without_stores(self.spec)
+        spec = settings_of(self.program, self.spec).spec
+        # Only sessions that compute meanwhile refill in the background.
+        object.__setattr__(self, "spec", replace(spec, ot=replace(spec.ot, refill="none")))
 
     @property
-    def engine(self) -> str:
-        return "twopc" if self.ring is None else "active"
+    def backend(self) -> Backend:
+        return self.spec.backend
+
+    @property
+    def ot(self) -> OtChoice:
+        return self.spec.ot
+
+    @property
+    def ring(self) -> int:
+        """Bits; 0 for an engine without a choice of rings."""
+        return getattr(self.spec.engine, "ring", 0)
 
     def header(self, rank: int, store: str) -> Header:
         ot, size = self.ot, (self.batch, self.count)
         return Header(
             store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, self.program.hash, *size, self.kinds,
-            self.engine, self.ring or 0,
+            self.backend.name, self.ring,
         )  # fmt: skip
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """What is made of a query."""
-        spec = self.spec
-        return spec.backend.store_kinds(self.program, self.program.shapes(self.batch), spec)
+        return self.backend.store_kinds(self.program, self.program.shapes(self.batch), self.spec)
 
     @property
-    def correlations(self) -> Correlations:
-        return self.program.correlations(*self.program.shapes(self.batch), ot=self.ot, threads=self.threads)
-
-    @property
-    def demand(self) -> dict[str, Any]:
-        """Of the engine ``active``."""
-        return self.program.demand(*self.program.shapes(self.batch), ring=self.ring or 0, truncation=self.truncation)
-
-    @property
-    def spec(self) -> SessionSpec:
-        own = {} if self.ring is None else {"ring": self.ring, "truncation": self.truncation}
-        return SessionSpec(engine_settings(self.engine, **own), self.ot, self.program.numerics, self.threads)
+    def demand(self) -> Any:
+        """What a query reserves."""
+        return self.backend.demand(self.program, self.program.shapes(self.batch), self.spec)
 
     @property
     def settings(self) -> Settings:
         return Settings.of(replace(self.spec, threads=1), self.program)
+
+    def choosing(self, ot: OtChoice) -> Order:
+        """The same with these transfers."""
+        return replace(self, spec=replace(self.spec, ot=ot))
 
 
 def preprocess(
@@ -123,28 +131,27 @@ def preprocess(
     *,
     listen: str | None = None,
     server: str | None = None,
-    deadline: float = 60.0,
     on_listening: Callable[[int], None] | None = None,
     on_wait: WaitCallback | None = None,
     progress: Progress | None = None,
-    tls: Tls | None = None,
-    insecure: bool = False,
+    **moved: Any,
 ) -> Made:
     """Fills this party's store: the server's half with ``listen``, the client's with ``server`` (both "host:port").
 
-    Both parties give the same program, count, batch and OT. Raises ConfigError and StoreError (no space) before
+    Both parties give the same program, count, batch, engine and OT. Raises ConfigError and StoreError (no space) before
     anything is sent, then HandshakeMismatch, PeerDisconnected, ProtocolError; nothing is left in the folder then.
     """
+    refuse_moved("preprocess", moved)
     if (listen is None) == (server is None):
         raise ConfigError("pass one of listen=host:port (party 0, the server) and server=host:port (party 1)")
     if order.ot.provider == "ideal":
         raise ConfigError("ot=ideal gives no security: its correlations are not worth keeping")
     rank = SERVER if listen is not None else CLIENT
-    settings = with_ends(order.settings, deadline, None, Identity(tls, insecure))
+    settings = order.settings
     address = listen or server or ""
-    check_addresses(settings.spec, address)
-    greeting = None
-    away = link_to(settings.spec, 1 - rank) if listen is not None else dialling(settings.spec, 1 - rank)
+    deadline, greeting = order.spec.deadline, None
+    check_addresses(order.spec, address)
+    away = (link_to if listen is not None else dialling)(order.spec, 1 - rank)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
@@ -156,18 +163,11 @@ def preprocess(
             link = Link(channel)
     else:
         link = Link(reach(address, deadline, on_wait, away))
-    return interruptible(link, partial(_make, link, rank, order, settings, progress, greeting))
+    return interruptible(link, partial(_make, link, rank, order, progress, greeting))
 
 
-def _make(
-    link: Link,
-    rank: int,
-    order: Order,
-    settings: Settings,
-    progress: Progress | None,
-    greeting: Greeting | None,
-) -> Made:
-    start = time.monotonic()
+def _make(link: Link, rank: int, order: Order, progress: Progress | None, greeting: Greeting | None) -> Made:
+    start, settings = time.monotonic(), order.settings
     channel = link.channels[0]
     settled: list[tuple[str, Order]] = []
 
@@ -182,12 +182,12 @@ def _make(
         check_space(order.folder, header)
         with StoreWriter(order.folder, header, order.key_file or default_key_file()) as writer:
             joint = JointWriter(writer, channel)
-            if order.ring is None:
-                secret = _fill(session, joint, progress)
-                cost = session.ledger.snapshot()
-            else:
+            if order.backend.by_kind:
                 secret = writer.seal.seal(b"", writer.offset_context)
                 cost = fill(session.engine, channel, joint, order.demand, progress)
+            else:
+                secret = _fill(session, joint, progress)
+                cost = session.ledger.snapshot()
             _meet(channel)
             writer.commit(secret)
         return Made(writer.header, writer.folder, bytes_needed(header), time.monotonic() - start, cost, order.ot)
@@ -196,16 +196,14 @@ def _make(
 def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Order]:
     """The store's id, a random one that party 0 names, after both parties have said that they make the same; and the
     order with the transfers that party 0 chooses where that is left to it."""
-    words: dict[str, Any] = {"batch": order.batch, "queries": order.count, "threads": order.threads}
+    spec = order.spec
+    words: dict[str, Any] = {"batch": order.batch, "queries": order.count, "threads": spec.threads}
     if rank == SERVER:
         if not order.ot.decided:
             shapes = order.program.shapes(order.batch)
-            if order.ring is None:
-                ranked = forecasts(order.program, shapes, order.ot.security, order.link, order.threads, order.count)
-            else:
-                ranked = active_forecasts(order.program, shapes, order.ring, order.truncation, order.link, order.count)
-            order = replace(order, ot=ranked[0].ot)
-            words |= naming(order.ot, reason(ranked, order.link))
+            ranked = forecasts(order.program, shapes, spec, order.count)
+            order = order.choosing(ranked[0].ot)
+            words |= naming(order.ot, reason(ranked, link_of(spec)))
         words["store"] = secrets.token_hex(16)
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[str, Order], dict[str, Any]]:
@@ -220,8 +218,7 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
             raise ProtocolError("the peer names no store")
         if order.ot.decided:
             return (named, order), {}
-        choice = named_choice(theirs, order.ot.security) if order.ring is None else named_active_choice(theirs)
-        return (named, replace(order, ot=choice[0])), {}
+        return (named, order.choosing(named_choice(theirs, spec)[0])), {}
 
     return agree(channel, words, check, "the peer refuses to preprocess")[0]
 

@@ -73,7 +73,7 @@ class RayWorker:
 
     def __init__(self, ray: Any, task: dict[str, Any], host: str) -> None:
         self.host, self._ray = host, ray
-        environment = {"env_vars": {"OMP_NUM_THREADS": str(task["threads"])}}
+        environment = {"env_vars": {"OMP_NUM_THREADS": str(task["spec"]["threads"])}}
         options = {"num_cpus": 1, "max_restarts": 0, "max_concurrency": 4, "runtime_env": environment}
         self._actor = ray.remote(_Serving).options(**options).remote(task)
 

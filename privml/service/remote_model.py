@@ -14,15 +14,17 @@ from privml.errors import ConfigError, InvalidInput
 from privml.program import Program
 from privml.service.client import Client, checked_inputs
 from privml.service.gathering import Gatherer
+from privml.service.options import DEFAULT_SPEC, Addresses
+from privml.spec import SessionSpec
 
 
 class RemoteModel(torch.nn.Module):
     """``with RemoteModel("lenet", "hospital.example:9000") as model: scores = model(x)``, from any thread.
 
-    ``program``: a Program, or the folder that ``Program.save`` has filled (no weights are needed). ``settings``: those
-    of ``Client``. Inputs are tensors or arrays as the program takes them, outputs float32 or integer tensors (a tuple
-    where the program has several), on the device of the first input. There are no parameters here, no gradients and no
-    copies; a module in training mode refuses to be one.
+    ``program``: a Program, or the folder that ``Program.save`` has filled (no weights are needed). ``spec`` and
+    ``settings``: see ``Client``. Inputs are tensors or arrays as the program takes them, outputs float32 or integer
+    tensors (a tuple where the program has several), on the device of the first input. There are no parameters here, no
+    gradients and no copies; a module in training mode refuses to be one.
 
     ``max_batch`` > 1 gathers calls of several threads into one query of at most so many rows; a call waits up to
     ``max_wait`` seconds for others. That needs a program whose inputs and outputs have a free first dimension and
@@ -35,7 +37,8 @@ class RemoteModel(torch.nn.Module):
     def __init__(
         self,
         program: Program | str | Path,
-        server: str,
+        server: str | Addresses,
+        spec: SessionSpec = DEFAULT_SPEC,
         *,
         max_batch: int = 1,
         max_wait: float = 0.01,
@@ -46,7 +49,7 @@ class RemoteModel(torch.nn.Module):
         self.client: Client | None = None
         if type(max_batch) is not int or max_batch < 1 or not 0 <= max_wait < float("inf"):
             raise ConfigError(f"max_batch={max_batch} must be at least 1 and max_wait={max_wait} some seconds")
-        client = Client(program, server, **settings)
+        client = Client(program, server, spec, **settings)
         if max_batch > 1 and not _free_rows(client.program):
             raise ConfigError("max_batch > 1 needs a program whose inputs and outputs have a free first dimension")
         self.client = client

@@ -15,17 +15,16 @@ from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc.backend import connected
 from privml.engines.twopc.engine import TwoPartyEngine
-from privml.errors import InvalidInput, ProtocolError
+from privml.errors import ConfigError, InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.aborts import Aborts
-from privml.service.choose_active_ot import active_forecasts, named_active_choice
-from privml.service.choose_ot import forecasts, named_choice, naming, reason
-from privml.service.query_limit import LARGEST_QUERY, QueryLimit
+from privml.service.choose_ot import forecasts, link_of, named_choice, naming, reason
+from privml.service.options import DEFAULT_SPEC, LARGEST_QUERY, QueryLimit
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, attest, hear
 from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
 from privml.session.session import Settings, opener_of, tell_dealer
-from privml.spec import LinkProfile
+from privml.spec import SessionSpec
 
 # Seconds; more than any server waits for a next query.
 LONGEST_IDLE = 1e9
@@ -35,15 +34,30 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a party of a query brings along; ``link`` is what ot=auto reckons with at the server, ``aborts`` how often
-    its sessions with each client have failed, ``limit`` the largest query that it takes on."""
+    """What a party of a query needs; ``aborts``: how often a server's sessions with each client have failed; ``limit``:
+    the largest query that it accepts; ``dealer``: the address of party 2, if there is one."""
 
     program: Program
     settings: Settings
     preprocessing: StoreHalf | None = None
-    link: LinkProfile = LinkProfile()
     aborts: Aborts = field(default_factory=Aborts)
     limit: QueryLimit = LARGEST_QUERY
+    dealer: str | None = None
+
+
+def settings_of(program: Program, spec: SessionSpec = DEFAULT_SPEC, preprocessing: StoreHalf | None = None) -> Settings:
+    """What all parties of a query must agree on. ConfigError if ``spec`` contradicts the program or the store."""
+    chosen = spec.backend
+    if spec.numerics not in (program.numerics, chosen.numerics(spec.engine)):
+        raise ConfigError("the program has formats of its own, other than those of spec.numerics: leave out numerics")
+    if preprocessing is not None and chosen.stores:
+        preprocessing.expect_engine(chosen.name, getattr(spec.engine, "ring", None))
+        if spec.ot.security != preprocessing.ot.security:
+            raise ConfigError(
+                f"ot.security={spec.ot.security}, but the correlations of {preprocessing.store} are "
+                f"{preprocessing.ot.security}"
+            )
+    return Settings.of(replace(spec, numerics=program.numerics), program, preprocessing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +212,7 @@ def ask(
     _refuse_shortage(service, shapes, allotment, store)
     choice = None
     if held is None and allotment is None and not settings.backend.dealt and not settings.spec.ot.decided:
-        active = settings.backend.actively_secure
-        choice = named_active_choice(verdict) if active else named_choice(verdict, settings.spec.ot.security)
+        choice = named_choice(verdict, settings.spec)
     return _terms(service, shapes, room, held, allotment, choice)
 
 
@@ -225,7 +238,8 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
         short = store is not None and allotment is None and store.when_empty == "refuse"
         if settings.backend.dealt or held is not None or allotment is not None or settings.spec.ot.decided or short:
             return (shapes, given, allotment), words
-        choice = _chosen(service, shapes)
+        ranked = forecasts(service.program, shapes, settings.spec)
+        choice = ranked[0].ot, reason(ranked, link_of(settings.spec))
         return (shapes, given, None, choice), {**words, **naming(*choice)}
 
     (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
@@ -233,17 +247,6 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
     if further[0] is not None:
         hear(channel, "the client gives up")  # its half may be on a full disk
     return _terms(service, shapes, given, held, *further)
-
-
-def _chosen(service: Service, shapes: tuple[Shape, ...]) -> tuple[OtChoice, str]:
-    """The transfers that ot=auto takes, and why."""
-    program, settings, link = service.program, service.settings, service.link
-    if settings.backend.actively_secure:
-        own = settings.spec.engine
-        ranked = active_forecasts(program, shapes, own.ring, own.truncation, link)
-    else:
-        ranked = forecasts(program, shapes, settings.spec.ot.security, link, settings.spec.threads)
-    return ranked[0].ot, reason(ranked, link)
 
 
 def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:

@@ -20,12 +20,15 @@ from typing import Any
 import privml._core as _core
 from privml.context import Session
 from privml.errors import PrivmlError, ProtocolError
-from privml.service.answering import Answered, GaveWay, Limits, answer
-from privml.service.events import error_fields, one_line
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER
+from privml.service.answering import Answered, GaveWay, answer
+from privml.service.events import Events, error_fields, one_line
 from privml.service.host import Host
-from privml.service.progress import Progress
+from privml.service.options import Hooks, Limits
 from privml.service.request import Room, Service
-from privml.session.handshake import MAGIC, Greeting, answer_busy, hear_hello
+from privml.session.connections import reaching_dealer
+from privml.session.handshake import DEALER, MAGIC, Greeting, answer_busy, hear_hello
+from privml.session.identity import dialling
 from privml.session.lane_desk import LaneDesk
 from privml.session.lanes import LANE_MAGIC, Joiner, Link, session_name, session_token
 from privml.session.ledger import PHASES, Snapshot
@@ -62,28 +65,24 @@ class Client:
 
 
 class Server(Host[Client]):
-    """Party 0. ``limits``: of each session; ``join``: how sessions get further connections where not from their clients
-    (None); ``on_answer`` gets each answer, one at a time, on the thread of its session. It counts answers.
+    """Party 0; it counts answers.
 
     A session that is idle between two queries gives way when others wait for a thread, and when the server ends; so
     does, at that end, one that makes something ahead of a next query.
     """
 
     refused_text = "a connection ended without an answer"
+    callers = (INPUT_OWNER,)
 
     def __init__(
-        self,
-        service: Service,
-        *places: Any,
-        limits: Limits,
-        join: Joiner | None = None,
-        progress: Progress | None = None,
-        on_answer: Callable[[Answered], None] | None = None,
-        **settings: Any,
+        self, service: Service, listener: _core.TcpListener, events: Events, limits: Limits, hooks: Hooks
     ) -> None:
-        super().__init__(*places, **settings)
-        self._service, self._limits, self._join = service, limits, join
-        self._progress, self._on_answer = progress, on_answer
+        super().__init__(service.settings, listener, events, limits.capacity, hooks)
+        self._service, self._limits = service, limits
+        self._join: Joiner | None = None
+        if service.dealer is not None:  # further connections of sessions come from their clients otherwise
+            link = dialling(service.settings.spec, DEALER)
+            self._join = reaching_dealer(service.dealer, WEIGHTS_OWNER, self.patience, link)
         self._desk = LaneDesk()
         self._answers = 0
         self._lock = threading.Lock()  # guards what follows; nothing is asked of the dispatcher under it
@@ -154,11 +153,9 @@ class Server(Host[Client]):
                 partial(self._open, guest, opened),
                 guest.link,
                 self._service,
-                lambda: next(self._numbers),
-                partial(self._answered, guest),
-                self._progress,
                 _Turns(self, guest),
-                self.deadline,
+                partial(self._answered, guest),
+                self.hooks.progress,
             )
             self._ended(guest, start, opened, why)
         except Exception as error:  # whatever a client does, the next one is served
@@ -170,8 +167,9 @@ class Server(Host[Client]):
                 self._leaving.discard(guest)
 
     def _open(self, guest: Client, opened: list[Session], **options: Any) -> Session:
-        guest.link.join = self._join or (lambda token, count: self._desk.collect(token, self.deadline))
-        session = open_session(guest.link, 0, self._service.settings, "server", greeting=guest.greeting, **options)
+        deadline = self.settings.spec.deadline
+        guest.link.join = self._join or (lambda token, count: self._desk.collect(token, deadline))
+        session = open_session(guest.link, 0, self.settings, "server", greeting=guest.greeting, **options)
         opened.append(session)
         return session
 
@@ -184,12 +182,12 @@ class Server(Host[Client]):
             if behind > 1 and self.dispatcher.is_past_half(guest):
                 raise GaveWay(PAST_HALF)
             self._rouse(guest)
-            more = self._limits.queries
+            more = self._limits.session_queries
             if self.closing:
                 more = behind
             elif self.limit:
                 more = min(more, behind + max(self.limit - self._answers - 1, 0))
-            return replace(self._limits, queries=more).room(behind)
+            return Room(max(more - behind, 0), self._limits.idle, self._limits.ahead)
 
     def begin_making(self, guest: Client) -> None:
         """A session has answered and makes something ahead."""
@@ -216,6 +214,7 @@ class Server(Host[Client]):
             channel.flush()
 
     def _answered(self, guest: Client, done: Answered) -> None:
+        done = replace(done, number=next(self._numbers))
         self.events.tell(
             "answered",
             guest.name,
@@ -232,8 +231,8 @@ class Server(Host[Client]):
 
     def _count(self, done: Answered) -> None:
         self._answers += 1
-        if self._on_answer is not None:
-            self._on_answer(done)
+        if self.hooks.on_answer is not None:
+            self.hooks.on_answer(done)
 
     def _ended(self, guest: Client, start: float, opened: list[Session], why: str) -> None:
         if self.is_leaving(guest):

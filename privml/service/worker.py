@@ -23,13 +23,12 @@ import torch
 from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.program import Program
-from privml.service.answering import Limits
-from privml.service.dispatcher import Capacity
 from privml.service.events import Event
+from privml.service.options import Addresses, Capacity, Hooks, Limits
 from privml.service.serve import serve
 from privml.service.stopping import Stop
 from privml.session.identity import Tls
-from privml.spec import LinkProfile
+from privml.spec import Identity, LinkProfile, SessionSpec, engine
 
 Message = dict[str, Any]
 Tell = Callable[[Message], None]
@@ -39,48 +38,46 @@ DRAIN, CUT = "drain", "cut"
 
 def serve_task(task: Message, tell: Tell, stop: Stop) -> None:
     """``serve`` with the settings of a task (see ``task_of``), every message to ``tell``."""
-    settings = dict(task)
-    program = Program.load(settings.pop("program"), settings.pop("weights"))
-    ot, tls, link = OtChoice(**settings.pop("ot")), settings.pop("tls"), LinkProfile(**settings.pop("link_profile"))
-    torch.set_num_threads(settings["threads"])
+    spec, limits = spec_of(task["spec"]), task["limits"]
+    torch.set_num_threads(spec.threads)
     serve(
-        program,
-        settings.pop("listen"),
-        ot=ot,
-        tls=None if tls is None else tls_of(tls),
-        link_profile=link,
-        capacity=Capacity(**settings.pop("capacity")),
-        limits=Limits(**settings.pop("limits")),
-        stop=stop,
-        log=lambda text: None,
-        on_listening=lambda port: tell({"port": port}),
-        on_event=lambda event: tell({"event": asdict(event)}),
-        on_state=lambda state: tell({"state": asdict(state)}),
-        **settings,
+        Program.load(task["program"], task["weights"]),
+        Addresses(task["listen"], task["dealer"]),
+        spec,
+        limits=Limits(**{**limits, "capacity": Capacity(**limits["capacity"])}),
+        hooks=Hooks(
+            log=lambda text: None,
+            on_listening=lambda port: tell({"port": port}),
+            on_event=lambda event: tell({"event": asdict(event)}),
+            on_state=lambda state: tell({"state": asdict(state)}),
+            stop=stop,
+        ),
     )
 
 
-def task_of(
-    program: str,
-    weights: str | None,
-    *,
-    ot: OtChoice,
-    tls: Tls | None,
-    capacity: Capacity,
-    link_profile: LinkProfile,
-    limits: Limits,
-    **settings: Any,
-) -> Message:
+def task_of(program: str, weights: str | None, dealer: str | None, spec: SessionSpec, limits: Limits) -> Message:
     """A task, as plain values: files by their names, which are the same on every machine of the cluster."""
     return {
         "program": os.path.abspath(program),
         "weights": None if weights is None else os.path.abspath(weights),
-        "ot": asdict(ot),
-        "tls": None if tls is None else _plain(tls),
-        "capacity": asdict(capacity),
-        "link_profile": asdict(link_profile),
+        "dealer": dealer,
+        "spec": plain_spec(spec),
         "limits": asdict(limits),
-        **settings,
+    }
+
+
+def plain_spec(spec: SessionSpec) -> Message:
+    """``spec`` as plain values, but for the formats, which are the program's."""
+    tls = spec.identity.tls
+    return {
+        "engine": [spec.engine.engine, asdict(spec.engine)],
+        "ot": asdict(spec.ot),
+        "threads": spec.threads,
+        "deadline": spec.deadline,
+        "link": asdict(spec.link),
+        "simulated": None if spec.simulated is None else asdict(spec.simulated),
+        "tls": None if tls is None else _plain(tls),
+        "insecure": spec.identity.insecure,
     }
 
 
@@ -88,6 +85,20 @@ def _plain(tls: Tls) -> Message:
     files = {name: os.path.abspath(getattr(tls, name)) for name in ("authority", "certificate", "key")}
     names = {str(rank): some if isinstance(some, str) else list(some) for rank, some in tls.names.items()}
     return {**files, "names": names}
+
+
+def spec_of(plain: Message) -> SessionSpec:
+    """The reverse of ``plain_spec``."""
+    (name, own), tls, simulated = plain["engine"], plain["tls"], plain["simulated"]
+    return SessionSpec(
+        engine(name, **own),
+        OtChoice(**plain["ot"]),
+        threads=plain["threads"],
+        deadline=plain["deadline"],
+        link=LinkProfile(**plain["link"]),
+        simulated=None if simulated is None else LinkProfile(**simulated),
+        identity=Identity(None if tls is None else tls_of(tls), plain["insecure"]),
+    )
 
 
 def tls_of(plain: Message) -> Tls:

@@ -3,6 +3,7 @@
 next query, with a query that opens another session, and at its end."""
 
 import pytest
+import services
 import torch
 from patience import PATIENCE
 from serving import serving
@@ -26,7 +27,7 @@ def caught(monkeypatch):
     monkeypatch.setattr(privml.service.asking, "make_ahead", abort)
     program = converted()
     with serving(program, "twopc") as (server, settings):
-        client = privml.Client(program, server.address, ahead=True, **settings)
+        client = services.client(program, server.address, ahead=True, **settings)
         client.query(INPUT)
         assert client.ready(PATIENCE)
         yield client

@@ -3,7 +3,9 @@
 that names them as they were written."""
 
 import pytest
+import services
 from omegaconf import OmegaConf
+from services import deal, serve
 from small_network import converted
 
 import privml
@@ -11,8 +13,10 @@ from privml.cli import main
 from privml.cli.settings import identity_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.service.deal import deal
-from privml.service.serve import serve
+from privml.service import deal as service_deal
+from privml.service import serve as service
+from privml.service.preprocess import Order, preprocess
+from privml.spec import SessionSpec
 
 SERVE = ["serve", "program=program", "weights=weights"]
 QUERY = ["query", "program=program", "server=127.0.0.1:1", "input=x.npy"]
@@ -35,6 +39,7 @@ REFUSED = {
     "no such device": ([*DEAL, "engine.device=tpu"], "engine.device=tpu"),
     "truncation beside the engine": ([*SERVE, DEALER, "truncation=exact"], "engine.truncation="),
     "truncation added": ([*QUERY, DEALER, "+truncation=exact"], "engine.truncation="),
+    "truncation of preprocessing": ([*PREPROCESS, "truncation=exact"], "engine.truncation="),
     "device beside the engine": ([*DEAL, "device=cuda"], "engine.device="),
     "workers without a cluster": ([*SERVE, "worker_sessions=2"], "worker_sessions=2 is about a cluster"),
     "a name of workers without a cluster": ([*SERVE, "advertise=a.example"], "advertise=a.example is about a cluster"),
@@ -99,7 +104,7 @@ def test_python(program, wrong):
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         serve(program, "127.0.0.1:0", ot=OtChoice("ideal"), **wrong)
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        privml.Client(program, "127.0.0.1:1", **wrong)
+        services.client(program, "127.0.0.1:1", **wrong)
 
 
 def test_python_three_parties_are_not_secure_against_one_that_deviates(program):
@@ -107,7 +112,7 @@ def test_python_three_parties_are_not_secure_against_one_that_deviates(program):
     with pytest.raises(ConfigError, match="threepc is semi-honest"):
         serve(program, "127.0.0.1:0", ot=ot, dealer="127.0.0.1:2")
     with pytest.raises(ConfigError, match="threepc is semi-honest"):
-        privml.Client(program, "127.0.0.1:1", ot=ot, dealer="127.0.0.1:2")
+        services.client(program, "127.0.0.1:1", ot=ot, dealer="127.0.0.1:2")
     with pytest.raises(ConfigError, match="threepc is semi-honest"):
         privml.SessionSpec("threepc", ot)
 
@@ -116,3 +121,47 @@ def test_python_dealers(program):
     for wrong in ({"truncation": "sloppy"}, {"device": "tpu"}):
         with pytest.raises(ConfigError, match=f"^{next(iter(wrong))}"):
             deal(program, "127.0.0.1:0", **wrong)
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ({"ot": OtChoice()}, "SessionSpec"), ({"deadline": 1.0}, "SessionSpec"), ({"truncation": "exact"}, "privml.engine"),
+    ({"ring": 32}, "privml.engine"), ({"tls": None}, "Identity"), ({"network": {}}, "simulated"),
+    ({"dealer": "127.0.0.1:2"}, "Addresses"),
+], ids=str)  # fmt: skip
+def test_names_of_earlier_releases_name_the_new_ones(program, tmp_path, old, new):
+    order, here = Order(program, tmp_path, 1), "127.0.0.1:0"
+    for call in (
+        lambda: service.serve(program, here, **old),
+        lambda: service_deal.deal(program, here, SessionSpec("threepc"), **old),
+        lambda: privml.Client(program, here, **old),
+        lambda: privml.RemoteModel(program, here, **old),
+        lambda: preprocess(order, listen=here, **old),
+    ):
+        with pytest.raises(ConfigError, match=new):
+            call()
+    with pytest.raises(ConfigError, match="Retries"):
+        privml.Client(program, here, retries=3)
+    with pytest.raises(ConfigError, match="limits=Limits"):
+        service.serve(program, here, queries=1)
+    with pytest.raises(TypeError, match="misspelt"):
+        service.serve(program, here, misspelt=1)
+
+
+def test_python_engines_and_their_dealers(program):
+    here, dealer = "127.0.0.1:0", "127.0.0.1:2"
+    for engine in ("twopc", "active"):
+        with pytest.raises(ConfigError, match=f"{engine} has no dealer"):
+            service.serve(program, privml.Addresses(here, dealer), SessionSpec(engine))
+        with pytest.raises(ConfigError, match=f"{engine} has no dealer"):
+            privml.Client(program, privml.Addresses(here, dealer), SessionSpec(engine))
+        with pytest.raises(ConfigError, match=f"{engine} has no dealer"):
+            service_deal.deal(program, here, SessionSpec(engine))
+    with pytest.raises(ConfigError, match="threepc has a dealer"):
+        service.serve(program, here, SessionSpec("threepc"))
+    with pytest.raises(ConfigError, match="threepc has a dealer"):
+        privml.Client(program, here, SessionSpec("threepc"))
+
+
+def test_python_numerics_are_the_programs(program):
+    with pytest.raises(ConfigError, match="numerics"):
+        privml.Client(program, "127.0.0.1:1", SessionSpec(numerics=privml.Numerics(bits=24, scale=8)))

@@ -7,10 +7,10 @@ import sys
 import threading
 
 import pytest
+import services
 import torch
 from serving import ENGINES, serving
 
-import privml
 from privml.conversion import convert
 from privml.engines.active import backend as active
 from privml.engines.correlations import OtChoice
@@ -108,7 +108,7 @@ def test_an_honest_query_does_not_wait_for_the_count_of_another_one(folder, monk
         other = threading.Thread(target=_ask, args=(Program.load(folder / "program"), server, settings), daemon=True)
         other.start()
         assert counting.wait(200)
-        with privml.Client(Program.load(folder / "program"), server.address, **settings) as client:
+        with services.client(Program.load(folder / "program"), server.address, **settings) as client:
             probabilities, _ = client.query(x).outputs
         go.set()
         other.join(200)
@@ -117,7 +117,7 @@ def test_an_honest_query_does_not_wait_for_the_count_of_another_one(folder, monk
 
 
 def _ask(program, server, settings):
-    with privml.Client(program, server.address, **settings) as client:
+    with services.client(program, server.address, **settings) as client:
         client.query(torch.zeros(7, 1, 4, 4))
 
 

@@ -6,15 +6,15 @@ from __future__ import annotations
 import warnings
 
 import pytest
+import services
 import torch
 from certified import CLIENT, DEALER, NAMES, SERVER, ends, make_certificates, tls
 from ports import reserved
+from services import order, preprocess, serve
 from small_network import Net
 
 import privml
 from privml.errors import ConfigError, IdentityError, PeerDisconnected
-from privml.service.preprocess import Order, preprocess
-from privml.service.serve import serve
 
 SECONDS = 10.0
 ANY = {0: privml.ANY_NAME, 1: privml.ANY_NAME, 2: privml.ANY_NAME}
@@ -64,10 +64,10 @@ def test_who_dials_must_say_whom(files, program, tmp_path):
     lacks("client", lambda: privml.connect(0, spec(tls=nobody), connect=address))
     lacks("dealer", lambda: privml.connect(1, spec("threepc", tls=server), connect=address, dealer=address))
     lacks("dealer", lambda: privml.connect(0, spec("threepc", tls=nobody), listen=address, dealer=address))
-    lacks("server", lambda: privml.Client(program, address, tls=nobody))
-    lacks("dealer", lambda: privml.Client(program, address, dealer=address, tls=server))
+    lacks("server", lambda: services.client(program, address, tls=nobody))
+    lacks("dealer", lambda: services.client(program, address, dealer=address, tls=server))
     lacks("dealer", lambda: serve(program, "127.0.0.1:0", dealer=address, tls=nobody))
-    lacks("server", lambda: preprocess(Order(program, str(tmp_path / "store"), 1), server=address, tls=nobody))
+    lacks("server", lambda: preprocess(order(program, str(tmp_path / "store"), 1), server=address, tls=nobody))
 
 
 def test_any_name_is_said_aloud(files):

@@ -11,16 +11,15 @@ from functools import partial
 from types import SimpleNamespace
 
 import pytest
+import services
 import torch
 from running import IDEAL, Running
+from services import query, serve
 from small_network import converted
 
-import privml
 from privml.errors import ConfigError, CorruptFile, IdentityError, InvalidInput, PeerDisconnected, StoreError
 from privml.service.aborts import LIMITS, Aborts
 from privml.service.certificates import issue, make_authority
-from privml.service.query import query
-from privml.service.serve import serve
 from privml.session.identity import Tls
 
 MALLORY = SimpleNamespace(peer_name="mallory")
@@ -156,7 +155,7 @@ class Failing:
 
 @pytest.mark.parametrize(("settings", "bounded"), [({"ring": 32}, True), ({}, False)])
 def test_a_client_tries_so_often_and_no_more(program, monkeypatch, settings, bounded):
-    client, sessions = privml.Client(program, "127.0.0.1:1", ot=IDEAL, retries=3 * LIMITS[32], **settings), []
+    client, sessions = services.client(program, "127.0.0.1:1", ot=IDEAL, retries=3 * LIMITS[32], **settings), []
     monkeypatch.setattr(client, "_connect", lambda server, away: sessions.append(server) or Failing())
     monkeypatch.setattr(client._closed, "wait", lambda pause: None)
     x = torch.zeros(1, 4)
@@ -172,12 +171,12 @@ def test_a_client_tries_so_often_and_no_more(program, monkeypatch, settings, bou
 def test_a_client_counts_sessions_and_not_servers_that_are_not_there(program, server, tls):
     x = torch.zeros(1, 4)
     with server() as running:
-        client = privml.Client(program, running.address, ot=IDEAL, ring=32, tls=tls("mallory"), deadline=20.0)
+        client = services.client(program, running.address, ot=IDEAL, ring=32, tls=tls("mallory"), deadline=20.0)
         client.query(x)
         with pytest.raises(ZeroDivisionError):
             client.query(x, progress=lambda *step: 1 // 0)
         assert client._failures == 1
         client.query(x)
     with pytest.raises(PeerDisconnected):
-        privml.Client(program, "127.0.0.1:1", ot=IDEAL, ring=32, deadline=0.1).query(x)
+        services.client(program, "127.0.0.1:1", ot=IDEAL, ring=32, deadline=0.1).query(x)
     assert client._failures == 1

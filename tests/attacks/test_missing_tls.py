@@ -7,13 +7,12 @@ import pytest
 import torch
 from certified import SERVER, ends, make_certificates, tls
 from ports import reserved
+from services import query, serve
 from small_network import Net
 
 import privml
 from privml import _core
 from privml.errors import IdentityError, ProtocolError
-from privml.service.query import query
-from privml.service.serve import serve
 from privml.service.stopping import Stop
 
 SECONDS = 20.0

@@ -14,12 +14,12 @@ import pytest
 import torch
 from certified import CLIENT, SERVER, ends, make_certificates, tls
 from ports import reserved
+from services import order, preprocess
 from small_network import Net
 
 import privml
 from privml import _core
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError
-from privml.service.preprocess import Order, preprocess
 from privml.session.callers import first_caller
 from privml.session.handshake import MAGIC
 from privml.session.session import Settings
@@ -114,17 +114,17 @@ def test_a_party_that_listens_waits_for_its_peer(files, engine, secured):
 def test_preprocessing_waits_for_its_peer(tmp_path):
     program = privml.convert(Net().eval(), calibration=torch.randn(16, 4))
 
-    def order(rank):
-        return Order(program, str(tmp_path / f"store{rank}"), 1, key_file=f"{tmp_path}/{rank}.key")
+    def half(rank):
+        return order(program, str(tmp_path / f"store{rank}"), 1, key_file=f"{tmp_path}/{rank}.key")
 
     with reserved(1) as (address,):
 
         def late():
             listening_at(address)
             with strays(address):
-                return preprocess(order(1), server=address, deadline=SECONDS)
+                return preprocess(half(1), server=address, deadline=SECONDS)
 
-        made = ends(lambda: preprocess(order(0), listen=address, deadline=SECONDS), late)
+        made = ends(lambda: preprocess(half(0), listen=address, deadline=SECONDS), late)
     assert [each.header.queries for each in made] == [1, 1]
     assert made[0].header.store == made[1].header.store
 

@@ -4,17 +4,16 @@
 from functools import partial
 
 import pytest
+import services
 import torch
 from running import IDEAL, Running
+from services import deal, query, serve
 from serving import ENGINES, serving
 from small_network import converted
 
-import privml
 from privml.errors import ConfigError, InvalidInput
-from privml.service.deal import DEALER_CAPACITY, deal
-from privml.service.dispatcher import Capacity
-from privml.service.query import query
-from privml.service.serve import serve
+from privml.service.deal import DEALER_CAPACITY
+from privml.service.options import Capacity
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def program():
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_server_tells_how_many_rows_it_takes(program, engine):
-    with serving(program, engine) as (server, settings), privml.Client(program, server.address, **settings) as client:
+    with serving(program, engine) as (server, settings), services.client(program, server.address, **settings) as client:
         with pytest.raises(InvalidInput, match="at most 256 rows.*query_rows"):
             client.query(torch.zeros(257, 4))
         assert client.query(torch.zeros(2, 4)).outputs[0].shape == (2, 3)
@@ -53,7 +52,7 @@ def test_a_dealer_has_a_limit_of_its_own(program):
     ):
         with pytest.raises(InvalidInput, match="query_rows"):
             query(program, server.address, torch.zeros(3, 4), dealer=dealer.address)
-        with privml.Client(program, server.address, dealer=dealer.address) as client:
+        with services.client(program, server.address, dealer=dealer.address) as client:
             client.query(torch.zeros(2, 4))
             with pytest.raises(InvalidInput, match="query_rows"):
                 client.query(torch.zeros(3, 4))

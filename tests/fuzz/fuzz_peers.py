@@ -27,12 +27,12 @@ from privml.engines.threepc.randomness import Stream
 from privml.engines.twopc.backend import transfers
 from privml.errors import PeerDisconnected
 from privml.program import Program
-from privml.service.request import Service, ask, grant
-from privml.service.serve import settings_of
+from privml.service.request import Service, ask, grant, settings_of
 from privml.session.dealer import DEALER_MAGIC, Lobby
 from privml.session.handshake import MAGIC, Hello, _words, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.preprocessing import Preprocessing
+from privml.spec import SessionSpec
 from privml.store.layout import Header
 from privml.store.writer import StoreWriter
 
@@ -142,10 +142,10 @@ def store(user: str) -> Preprocessing:
 def services() -> tuple[Service, ...]:
     made = program()
     return (
-        Service(made, settings_of(made, OtChoice())),
-        Service(made, settings_of(made, OtChoice("auto"))),
-        Service(made, settings_of(made, OtChoice(), preprocessing=store("agreement")), store("agreement")),
-        Service(made, settings_of(made, OtChoice(), ring=64)),
+        Service(made, settings_of(made)),
+        Service(made, settings_of(made, SessionSpec(ot=OtChoice("auto")))),
+        Service(made, settings_of(made, preprocessing=store("agreement")), store("agreement")),
+        Service(made, settings_of(made, SessionSpec("active"))),
     )
 
 

@@ -93,8 +93,7 @@ def program():
 @pytest.fixture
 def server(program):
     from running import IDEAL, Running
-
-    from privml.service.serve import serve
+    from services import serve
 
     return lambda **options: Running(partial(serve, program, "127.0.0.1:0"), **{"ot": IDEAL, **options})
 
@@ -103,8 +102,7 @@ def server(program):
 def ask(program):
     """query(running, value): an answer that was checked, or the error."""
     from running import IDEAL
-
-    from privml.service.query import query
+    from services import query
 
     return lambda running, value, **options: query(program, running.address, value, **{"ot": IDEAL, **options})
 

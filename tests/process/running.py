@@ -10,12 +10,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import torch
+from services import query
 from small_network import Net
 
 from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.service.events import Event
-from privml.service.query import query
 from privml.service.stopping import Stop
 
 LONG = 200.0

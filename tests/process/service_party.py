@@ -10,14 +10,12 @@ import signal
 import threading
 from multiprocessing.connection import Connection
 
+import services
 import torch
+from services import deal, query, serve
 
-from privml.engines.correlations import OtChoice
 from privml.program import Program
-from privml.service.client import Client
-from privml.service.deal import deal
-from privml.service.query import query
-from privml.service.serve import serve, settings_of
+from privml.service.request import settings_of
 from privml.service.stopping import Stop, on_signals
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
@@ -122,7 +120,7 @@ def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
         open_session(
             Link(channel),
             1,
-            settings_of(program, OtChoice()),
+            settings_of(program),
             "client",
             agree=lambda channel: agree(channel, asking, lambda theirs: (None, {}), "the server refuses the query")[0],
         )
@@ -133,7 +131,7 @@ def send_shapes(pipe: Connection, folder: str, options: dict) -> None:
 
 def hold_session(pipe: Connection, folder: str, options: dict) -> None:
     """A client that keeps its session and asks no more."""
-    client = Client(folder, options["server"])
+    client = services.client(folder, options["server"])
     answer = client.query(torch.tensor(options["input"]))
     pipe.send(f"answer {answer.outputs[0].tolist()}")
     threading.Event().wait()

@@ -11,14 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import service_party
+import services
 import torch
 from patience import PATIENCE
+from services import preprocess, query, serve
 from small_network import Net
 
 from privml.errors import PrivmlError
-from privml.service.preprocess import Order, preprocess
-from privml.service.query import query
-from privml.service.serve import serve
 
 INPUT = torch.tensor([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]])
 
@@ -43,7 +42,7 @@ def both(server, client):
 
 
 def order(program, folder, **fields):
-    return Order(program, folder, **{"count": 2, "batch": 2, "key_file": f"{folder}.key", **fields})
+    return services.order(program, folder, **{"count": 2, "batch": 2, "key_file": f"{folder}.key", **fields})
 
 
 def make(program, folder, client=None, **fields):

@@ -6,7 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import services
 import torch
+from services import preprocess, serve
 from small_network import converted
 from store_pairs import (
     INPUT,
@@ -32,9 +34,6 @@ from privml.errors import (
     SecurityAbort,
     StoreError,
 )
-from privml.service.client import Client
-from privml.service.preprocess import preprocess
-from privml.service.serve import serve
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.preprocessing import Allotment, Preprocessing
 from privml.store.store import Store
@@ -119,7 +118,7 @@ def test_further_queries_of_a_client_get_sessions_of_their_own(program, stores):
     served = []
 
     def client(address):
-        with Client(program, address, preprocessing=theirs, deadline=20.0, **ACTIVE) as asking:
+        with services.client(program, address, preprocessing=theirs, deadline=20.0, **ACTIVE) as asking:
             return [asking.query(INPUT) for _ in range(2)]
 
     def server(told):

@@ -8,20 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from services import order, preprocess, query, serve
 
 import privml
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, PrivmlError, ProtocolError
 from privml.service.choose_ot import candidates, forecasts, named_choice, naming, reason
-from privml.service.preprocess import Order, preprocess
-from privml.service.query import query
-from privml.service.serve import serve
 from privml.session.preprocessing import Preprocessing
-from privml.spec import LOOPBACK_MBPS, LinkProfile
+from privml.spec import LOOPBACK_MBPS, LinkProfile, SessionSpec
 
 AUTO = OtChoice("auto")
 WAN, LOOPBACK = LinkProfile(40, 100), LinkProfile()
+
+
+def auto(security="semi_honest", link=LOOPBACK):
+    return SessionSpec(ot=OtChoice("auto", security=security), link=link)
 
 
 @pytest.fixture(scope="module")
@@ -33,17 +35,17 @@ def program():
 
 def test_nothing_without_security_is_ever_chosen():
     for security in ("semi_honest", "malicious"):
-        named = candidates(security)
+        named = candidates(auto(security))
         assert OtChoice(security=security) in named
         assert all(ot.provider != "ideal" and ot.decided and ot.security == security for ot in named)
-    assert OtChoice("silent") in candidates("semi_honest")
+    assert OtChoice("silent") in candidates(auto())
     with pytest.raises(ConfigError, match="none"):
-        candidates("none")
+        candidates(auto("none"))
 
 
 def test_predictions_are_those_of_the_exact_cost(program):
     shapes = ((8, 4),)
-    for each in forecasts(program, shapes, "semi_honest", WAN):
+    for each in forecasts(program, shapes, auto(link=WAN)):
         cost = program.cost(*shapes, ot=each.ot).snapshot()
         phases = (cost.setup, cost.preprocess, cost.online)
         messages = sum(p.depth * 0.040 + max(p.sent, p.received) * 8 / 100e6 for p in phases)
@@ -53,7 +55,7 @@ def test_predictions_are_those_of_the_exact_cost(program):
 
 def test_slow_links_get_few_bytes_and_fast_ones_little_work(program):
     def per_correlation(link, rows):
-        best = forecasts(program, ((rows, 4),), "semi_honest", link)[0].ot
+        best = forecasts(program, ((rows, 4),), auto(link=link))[0].ot
         return {"silent": 0.1}.get(best.provider, 16 / max(best.k, 1))
 
     large = 40_000
@@ -67,15 +69,15 @@ def test_slow_links_get_few_bytes_and_fast_ones_little_work(program):
 
 def test_many_queries_share_an_iteration(program):
     link, shapes = LinkProfile(1, 10), ((8, 4),)
-    one = {f.ot: f for f in forecasts(program, shapes, "semi_honest", link)}
-    many = {f.ot: f for f in forecasts(program, shapes, "semi_honest", link, queries=500)}
+    one = {f.ot: f for f in forecasts(program, shapes, auto(link=link))}
+    many = {f.ot: f for f in forecasts(program, shapes, auto(link=link), queries=500)}
     softspoken, silent = OtChoice(), OtChoice("silent")
     assert many[softspoken].seconds > 100 * (one[softspoken].seconds - 0.1)
     assert many[softspoken].link / one[softspoken].link > many[silent].link / one[silent].link
 
 
 def test_the_reason_names_choice_and_link(program):
-    ranked = forecasts(program, ((8, 4),), "semi_honest", WAN)
+    ranked = forecasts(program, ((8, 4),), auto(link=WAN))
     assert [f.seconds for f in ranked] == sorted(f.seconds for f in ranked)
     text = reason(ranked, WAN)
     assert "100 Mbit/s, 40 ms" in text and f"{ranked[0].seconds:.2f} s" in text
@@ -84,11 +86,11 @@ def test_the_reason_names_choice_and_link(program):
 
 def test_a_peer_can_name_candidates_only():
     choice = OtChoice("softspoken", 8)
-    assert named_choice(naming(choice, "why"), "semi_honest") == (choice, "why")
+    assert named_choice(naming(choice, "why"), auto()) == (choice, "why")
     for ot in (["ideal", 0], ["softspoken", 3.5], ["auto", 0], "silent", None, [], ["silent"]):
         with pytest.raises(ProtocolError):
-            named_choice({"ot": ot}, "semi_honest")
-    assert named_choice({"ot": ["silent", 0], "why": "a\x1b[31m\nb" + "x" * 999}, "semi_honest")[1].startswith("a[31mb")
+            named_choice({"ot": ot}, auto())
+    assert named_choice({"ot": ["silent", 0], "why": "a\x1b[31m\nb" + "x" * 999}, auto())[1].startswith("a[31mb")
 
 
 def test_links_that_cannot_be():
@@ -146,9 +148,9 @@ def ask(program, rows, server_ot, client_ot, link, **options):
 @pytest.mark.parametrize("security", ["semi_honest", "malicious"])
 @pytest.mark.parametrize("link", [LOOPBACK, LinkProfile(40, 1)], ids=str)
 def test_server_chooses_and_the_client_follows(program, link, security):
-    auto = OtChoice("auto", security=security)
-    got, told = ask(program, 64, auto, auto, link)
-    best = forecasts(program, ((64, 4),), security, link)[0].ot
+    choice = OtChoice("auto", security=security)
+    got, told = ask(program, 64, choice, choice, link)
+    best = forecasts(program, ((64, 4),), auto(security, link))[0].ot
     assert best.security == security
     assert got.source == told.source and f"made by {best} (ot=auto: predicted" in got.source
     real, predicted = got.ledger.snapshot(), program.cost((64, 4), ot=best).snapshot()
@@ -164,16 +166,15 @@ def test_both_must_leave_the_choice(program):
 
 
 def test_stores_too(program, tmp_path):
-    def order(rank):
-        return Order(
-            program, tmp_path / str(rank), 2, 2, AUTO, key_file=tmp_path / f"key{rank}", link=LinkProfile(1, 1)
-        )
+    def half(rank):
+        key = tmp_path / f"key{rank}"
+        return order(program, tmp_path / str(rank), 2, 2, key, ot=AUTO, link_profile=LinkProfile(1, 1))
 
     made, serving = both(
-        lambda told: preprocess(order(0), listen="127.0.0.1:0", on_listening=told),
-        lambda address: preprocess(order(1), server=address, deadline=20.0),
+        lambda told: preprocess(half(0), listen="127.0.0.1:0", on_listening=told),
+        lambda address: preprocess(half(1), server=address, deadline=20.0),
     )
-    best = forecasts(program, ((2, 4),), "semi_honest", LinkProfile(1, 1), queries=2)[0].ot
+    best = forecasts(program, ((2, 4),), auto(link=LinkProfile(1, 1)), queries=2)[0].ot
     assert serving.result(60).ot == made.ot == best
     halves = [Preprocessing(tmp_path / str(r), r, program.hash, tmp_path / f"key{r}") for r in (0, 1)]
     with halves[0], halves[1]:

@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 import pytest
 import service_party
+import services
 import torch
 
 import privml
@@ -53,7 +54,7 @@ def assert_right(answer):
 
 
 def test_a_server_killed_between_queries(server, folder):
-    with privml.Client(folder, server.address, deadline=30.0) as client:
+    with services.client(folder, server.address, deadline=30.0) as client:
         first = server()
         for turn in (1, 2):
             answer = client.query(INPUT)
@@ -68,7 +69,7 @@ def test_a_server_killed_between_queries(server, folder):
 
 @pytest.mark.parametrize("ahead", [False, True])
 def test_a_server_killed_within_a_query(server, folder, ahead):
-    with privml.Client(folder, server.address, deadline=30.0, ahead=ahead) as client:
+    with services.client(folder, server.address, deadline=30.0, ahead=ahead) as client:
         server(die_at="second")
         with pytest.raises(PeerDisconnected):
             client.query(INPUT)
@@ -85,7 +86,7 @@ def test_retries_outlive_the_server(server, folder):
 
     replacing = threading.Thread(target=replace)
     replacing.start()
-    with privml.Client(folder, server.address, deadline=30.0, retries=3, backoff=0.1) as client:
+    with services.client(folder, server.address, deadline=30.0, retries=3, backoff=0.1) as client:
         answer = client.query(INPUT)
         assert_right(answer)
         assert answer.turn == 1
@@ -97,6 +98,6 @@ def test_a_client_killed_in_an_idle_session_leaves_the_server_serving(start, ser
     holding = start(service_party.hold_session, folder, {"server": server.address, "input": INPUT.tolist()})
     holding.line("answer")
     kill(holding)
-    with privml.Client(folder, server.address, deadline=30.0) as client:
+    with services.client(folder, server.address, deadline=30.0) as client:
         assert_right(client.query(INPUT))
     assert running.process.is_alive()

@@ -12,18 +12,16 @@ import pytest
 import torch
 from commands import Command
 from running import LONG, Paused, Running
+from services import query
 
 from privml.conversion import convert
-from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, PeerDisconnected, ServiceBusy
-from privml.service.answering import Limits
-from privml.service.dispatcher import Capacity
 from privml.service.front import front, public_host
 from privml.service.local_workers import LocalWorker
-from privml.service.query import query
-from privml.service.serve import settings_of
+from privml.service.options import Capacity, Hooks, Limits
+from privml.service.request import settings_of
 from privml.service.worker import task_of
-from privml.spec import LinkProfile
+from privml.spec import SessionSpec
 
 VALUE = torch.tensor([[1.25, -0.5, 0.75, 2.0]])
 
@@ -69,20 +67,14 @@ def start_ray(task, made):
 def test_a_worker_that_dies_fails_its_own_sessions_alone(program, kind):
     if kind == "ray":
         pytest.importorskip("ray")
-    task = task_of(
-        *program.files,
-        ot=OtChoice(),
-        tls=None,
-        capacity=Capacity(workers=1, queue=0),
-        link_profile=LinkProfile(),
-        limits=Limits(),
-        threads=1,
-        deadline=60.0,
-    )
+    task = task_of(*program.files, None, SessionSpec(), Limits(capacity=Capacity(workers=1, queue=0)))
     workers = {}
     start = {"local": start_local, "ray": start_ray}[kind](task, workers)
-    call = partial(front, program, "127.0.0.1:0", settings_of(program, OtChoice()), start, workers=2)
-    with Running(call, capacity=Capacity()) as running:
+
+    def call(**hooks):
+        front(settings_of(program), "127.0.0.1:0", start, capacity=Capacity(workers=2), hooks=Hooks(**hooks))
+
+    with Running(call) as running:
         for number in range(2):
             running.wait("listening", worker=number)
         ask = partial(Paused, program, running.address, VALUE)

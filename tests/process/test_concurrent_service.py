@@ -9,17 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
+import services
 from running import IDEAL, LONG, Paused, Running, assert_right, connect, value
+from services import deal, query, serve
 
 from privml import Tls
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ServiceBusy
 from privml.service.certificates import issue, make_authority
-from privml.service.client import Client
-from privml.service.deal import deal
-from privml.service.dispatcher import Capacity
-from privml.service.query import query
-from privml.service.serve import serve
+from privml.service.options import Capacity
 
 
 # ---- answers
@@ -125,7 +123,7 @@ def test_impossible_capacities(wrong):
 def test_an_idle_session_gives_way(server, program):
     """One thread, and three clients who keep their sessions: each is answered, twice."""
     with server(capacity=Capacity(workers=1, queue=1)) as running:
-        clients = [Client(program, running.address, ot=IDEAL) for _ in range(3)]
+        clients = [services.client(program, running.address, ot=IDEAL) for _ in range(3)]
         with clients[0], clients[1], clients[2]:
             for _ in range(2):
                 for seed, client in enumerate(clients):
@@ -134,12 +132,12 @@ def test_an_idle_session_gives_way(server, program):
 
 
 def test_draining_ends_idle_sessions(server, program):
-    with server(capacity=Capacity(workers=2)) as running, Client(program, running.address, ot=IDEAL) as client:
+    with server(capacity=Capacity(workers=2)) as running, services.client(program, running.address, ot=IDEAL) as client:
         assert_right(client.query(value(0)), value(0))
         running.stop.ask()
         assert running.result() == 1 and running.stop.cut == 0
         with pytest.raises(PeerDisconnected):
-            Client(program, running.address, ot=IDEAL, deadline=0.1).query(value(0))
+            services.client(program, running.address, ot=IDEAL, deadline=0.1).query(value(0))
 
 
 # ---- the end
@@ -256,9 +254,9 @@ def test_an_idle_session_gives_way_to_the_next_one_of_its_name(one_each, program
     settings = {"ot": IDEAL, "tls": tls("lab-b")}
     with (
         one_each as running,
-        Client(program, running.address, **settings) as first,
-        Client(program, running.address, **settings) as second,
-        Client(program, running.address, ot=IDEAL, tls=tls("lab-c")) as other,
+        services.client(program, running.address, **settings) as first,
+        services.client(program, running.address, **settings) as second,
+        services.client(program, running.address, ot=IDEAL, tls=tls("lab-c")) as other,
     ):
         for seed, client in enumerate((first, other, second, first, other)):
             assert_right(client.query(value(seed)), value(seed))

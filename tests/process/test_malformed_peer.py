@@ -22,6 +22,7 @@ import psutil
 import pytest
 import service_party
 import torch
+from services import query
 from small_network import Net
 
 from privml.conversion import convert
@@ -29,14 +30,13 @@ from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.program import Program
 from privml.service.asking import Answer
-from privml.service.query import query
-from privml.service.serve import settings_of, with_ends
+from privml.service.request import settings_of
 from privml.session.agreement import agree
 from privml.session.connections import reach
 from privml.session.lanes import Link
 from privml.session.ledger import PHASES
 from privml.session.session import open_session
-from privml.spec import Identity
+from privml.spec import SessionSpec
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "security"))
 import adversary
@@ -284,7 +284,7 @@ def test_a_client_that_asks_for_everything(service):
     """Shapes beyond what the server accepts, and the largest that it does: refused, or bounded."""
     served = service("twopc")
     served.is_answered()
-    settings = with_ends(settings_of(served.program, OtChoice()), 10.0, None, Identity())
+    settings = settings_of(served.program, SessionSpec(deadline=10.0))
     for shapes in (
         [[0, 4]],
         [[-1, 4]],

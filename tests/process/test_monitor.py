@@ -19,17 +19,16 @@ import torch
 from patience import PATIENCE
 from prometheus_client.parser import text_string_to_metric_families
 from running import LONG, Paused, Running
+from services import query, serve
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ServiceBusy
 from privml.service import monitor
-from privml.service.dispatcher import Capacity
 from privml.service.events import Event
 from privml.service.logs import json_lines
 from privml.service.monitor import Metrics, Monitor
-from privml.service.query import query
-from privml.service.serve import serve
+from privml.service.options import Capacity
 from privml.session.handshake import PROTOCOL_VERSION
 
 VALUE = torch.tensor([[1.2345678, -0.8765432, 1.4142135, -0.5772156]])

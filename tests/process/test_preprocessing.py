@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from running import Running
+from services import preprocess, query, serve
 from store_pairs import INPUT, altered, answer, assert_right, copied, filled, killed_in_a_query, make, order
 
 from privml.engines.correlations import OtChoice
@@ -22,10 +23,7 @@ from privml.errors import (
     ProtocolError,
     StoreError,
 )
-from privml.service.dispatcher import Capacity
-from privml.service.preprocess import preprocess
-from privml.service.query import query
-from privml.service.serve import serve
+from privml.service.options import Capacity
 from privml.session.preprocessing import Preprocessing
 from privml.store.store import Store
 

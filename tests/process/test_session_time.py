@@ -9,8 +9,10 @@ import time
 from functools import partial
 
 import pytest
+import services
 import torch
 from running import LONG, Paused, Running
+from services import deal, query, serve
 from small_network import Net
 
 from privml import _core
@@ -18,14 +20,12 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import PeerDisconnected
 from privml.service import asking, dispatcher
-from privml.service.client import Client
-from privml.service.deal import deal
-from privml.service.dispatcher import Capacity
-from privml.service.query import query
-from privml.service.serve import serve, settings_of
+from privml.service.options import Capacity
+from privml.service.request import settings_of
 from privml.session.connections import reach
 from privml.session.handshake import shake_hands
 from privml.session.lanes import Link
+from privml.spec import SessionSpec
 
 IDEAL = OtChoice("ideal")
 VALUE = torch.tensor([[0.5, -1.0, 0.25, 2.0]])
@@ -68,7 +68,7 @@ def assert_right(answer):
 def greeted(program, address, threads=1):
     """A client's first connection, the hellos said."""
     channel = reach(address, LONG)
-    shake_hands(channel, settings_of(program, IDEAL, threads).hello(1, "client"))
+    shake_hands(channel, settings_of(program, SessionSpec(ot=IDEAL, threads=threads)).hello(1, "client"))
     return channel
 
 
@@ -117,7 +117,7 @@ def test_what_begins_late_gets_a_session_of_its_own(server, program, clock):
     """So a query has half of the time at least."""
     with (
         server(capacity=Capacity(workers=1, session_seconds=LONGEST)) as running,
-        Client(program, running.address, ot=IDEAL) as client,
+        services.client(program, running.address, ot=IDEAL) as client,
     ):
         assert [client.query(VALUE).turn for _ in range(2)] == [1, 2]
         clock.ahead += LONGEST * 0.6
@@ -154,7 +154,7 @@ def test_draining_does_not_wait_for_what_is_made_ahead(server, program, monkeypa
     shared = {"ot": OtChoice()} if engine == "twopc" else {"ot": OtChoice(security="malicious"), "ring": 64}
     with (
         server(capacity=Capacity(workers=1, drain_seconds=10 * LONG), deadline=10 * LONG, **shared) as running,
-        Client(program, running.address, ahead=True, **shared) as client,
+        services.client(program, running.address, ahead=True, **shared) as client,
     ):
         assert_right(client.query(VALUE))
         assert held.wait(LONG)

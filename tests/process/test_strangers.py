@@ -10,7 +10,7 @@ import threading
 import pytest
 from running import LONG, assert_right, connect, value
 
-from privml.service.dispatcher import Capacity
+from privml.service.options import Capacity
 from privml.session.handshake import MAGIC
 from privml.session.lanes import LANE_MAGIC
 

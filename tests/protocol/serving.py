@@ -8,13 +8,11 @@ import socket
 import threading
 
 import torch
+from services import deal, serve
 
 import privml
 from privml.engines.correlations import OtChoice
 from privml.program import Program
-from privml.service.answering import Limits
-from privml.service.deal import deal
-from privml.service.serve import serve
 
 # What a client of each engine passes, and a server too.
 ENGINES = {
@@ -91,13 +89,13 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving(program: Program, engine: str = "twopc", limits: Limits | None = None, **settings):
+def serving(program: Program, engine: str = "twopc", **settings):
     """(server, settings of its clients)."""
     shared, server = {**ENGINES[engine]}, Serving()
     if engine == "threepc":
         shared["dealer"] = server.begin(deal, Program(program.body), truncation="exact")
     settings = {"on_answer": lambda answer: server._put(server.answered, answer), **shared, **settings}
-    server.address = server.begin(serve, program, limits=limits, **settings)
+    server.address = server.begin(serve, program, **settings)
     try:
         yield server, {**shared, "deadline": 20.0}
     finally:

@@ -7,16 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from ports import reserved
+from services import query, serve
 
 import privml
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, SecurityAbort
 from privml.measure.engines import Setting
 from privml.measure.predict import cost_of
-from privml.service.choose_active_ot import active_forecasts, named_active_choice
-from privml.service.query import query
-from privml.service.serve import serve
-from privml.spec import LinkProfile
+from privml.service.choose_ot import forecasts, named_choice
+from privml.spec import LinkProfile, SessionSpec
 
 IDEAL = OtChoice("ideal")
 
@@ -105,6 +104,10 @@ def model():
     return module, privml.convert(module, calibration=torch.randn(20, 4), numerics={"bits": 64, "narrow": False})
 
 
+def auto(link):
+    return SessionSpec("active", OtChoice("auto", security="malicious"), link=link)
+
+
 def test_the_plan_of_a_query_makes_everything_ahead(model):
     _, program = model
     ot = OtChoice(security="malicious")
@@ -115,15 +118,15 @@ def test_the_plan_of_a_query_makes_everything_ahead(model):
 def test_transfers_are_chosen_by_their_predicted_cost(model):
     _, program = model
     link = LinkProfile(40, 10)
-    for each in active_forecasts(program, ((2, 4),), 64, "auto", link):
+    for each in forecasts(program, ((2, 4),), auto(link)):
         cost = program.active_cost((2, 4), ot=each.ot).snapshot()
         assert each.link == pytest.approx(sum(map(link.seconds, (cost.setup, cost.preprocess, cost.online))))
         assert each.ot.security == "malicious" and each.ot.decided
-    best = [active_forecasts(program, ((1, 4),), 64, "auto", each)[0].ot.provider for each in (LinkProfile(), link)]
+    best = [forecasts(program, ((1, 4),), auto(each))[0].ot.provider for each in (LinkProfile(), link)]
     assert best == ["softspoken", "silent"]
-    assert named_active_choice({"ot": ["silent", 0]})[0] == OtChoice("silent", 0, "malicious")
+    assert named_choice({"ot": ["silent", 0]}, auto(link))[0] == OtChoice("silent", 0, "malicious")
     with pytest.raises(ProtocolError):
-        named_active_choice({"ot": ["ideal", 0]})
+        named_choice({"ot": ["ideal", 0]}, auto(link))
 
 
 @pytest.mark.parametrize("ot", [IDEAL, OtChoice(), OtChoice("auto")], ids=str)
@@ -149,7 +152,7 @@ def test_a_query_is_answered_at_the_predicted_cost(model, ot):
     assert (answer.outputs[0] - module(x)).abs().max() < 1e-2 and "(malicious)" in served[0].source
     choice = OtChoice(ot.provider, ot.k, "malicious")
     if not ot.decided:
-        choice = active_forecasts(program, ((2, 4),), 64, "auto", LinkProfile())[0].ot
+        choice = forecasts(program, ((2, 4),), auto(LinkProfile()))[0].ot
         assert served[0].source == answer.source and "ot=auto: predicted" in answer.source
     predicted = program.active_cost((2, 4), ot=choice).snapshot()
     measured = answer.ledger.snapshot()

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+import services
 import torch
 from patience import ENDLESS
 from serving import ENGINES, plain, serving
@@ -15,7 +16,7 @@ from small_network import converted
 import privml
 import privml.service.answering
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, ProtocolError
-from privml.service.answering import Limits
+from privml.service.options import Limits
 from privml.service.request import Room, _room_of
 from privml.session.ledger import PHASES, Ledger, Snapshot
 
@@ -46,7 +47,7 @@ def foretold(program, engine, shapes, **settings):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_queries_of_mixed_shapes(program, engine):
-    with serving(program, engine) as (server, settings), privml.Client(program, server.address, **settings) as client:
+    with serving(program, engine) as (server, settings), services.client(program, server.address, **settings) as client:
         answers = [client.query(x) for x in inputs()]
         for x, answer in zip(inputs(), answers, strict=True):
             assert torch.equal(answer.outputs[0], plain(program, engine, x))
@@ -66,7 +67,7 @@ def test_what_is_made_ahead_leaves_the_next_query_online_only(program, engine):
     shapes = [(2, 4), (2, 4), (1, 4), (3, 4)]
     with (
         serving(program, engine) as (server, settings),
-        privml.Client(program, server.address, ahead=True, **settings) as client,
+        services.client(program, server.address, ahead=True, **settings) as client,
     ):
         answers = [client.query(x) for x in inputs(shapes)]
         for x, answer in zip(inputs(shapes), answers, strict=True):
@@ -87,7 +88,7 @@ def test_nothing_is_made_ahead_where_a_party_does_not_want_it(program):
     for limits, ahead in ((Limits(ahead=False), True), (Limits(), False)):
         with (
             serving(program, limits=limits) as (server, settings),
-            privml.Client(program, server.address, ahead=ahead, **settings) as client,
+            services.client(program, server.address, ahead=ahead, **settings) as client,
         ):
             second = [client.query(x) for _ in range(2)][1]
             assert second.ahead == Snapshot() and second.turn == 2
@@ -96,7 +97,7 @@ def test_nothing_is_made_ahead_where_a_party_does_not_want_it(program):
 
 def test_an_input_that_is_refused_here_leaves_the_session(program):
     x = inputs()[0]
-    with serving(program) as (server, settings), privml.Client(program, server.address, **settings) as client:
+    with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
         client.query(x)
         for bad in (torch.zeros(2, 5), torch.full((1, 4), float("nan")), [x, x]):
             with pytest.raises(InvalidInput):
@@ -107,8 +108,8 @@ def test_an_input_that_is_refused_here_leaves_the_session(program):
 def test_a_session_has_only_so_many_queries(program):
     x = inputs()[0]
     with (
-        serving(program, limits=Limits(queries=2)) as (server, settings),
-        privml.Client(program, server.address, **settings) as client,
+        serving(program, limits=Limits(session_queries=2)) as (server, settings),
+        services.client(program, server.address, **settings) as client,
     ):
         assert [client.query(x).turn for _ in range(5)] == [1, 2, 1, 2, 1]
 
@@ -118,7 +119,7 @@ def test_an_idle_session_ends_and_the_next_query_gets_another(program, engine):
     x = inputs()[0]
     with (
         serving(program, engine, limits=Limits(idle=0.2)) as (server, settings),
-        privml.Client(program, server.address, **settings) as client,
+        services.client(program, server.address, **settings) as client,
     ):
         client.query(x)
         client._conversation._room = Room(5, 1e9)  # as if the deadline passed at the server alone
@@ -144,7 +145,7 @@ def test_a_server_may_end_a_session_that_waits(program, monkeypatch, engine):
     x = inputs()[0]
     with (
         serving(program, engine) as (server, settings),
-        privml.Client(program, server.address, **settings) as client,
+        services.client(program, server.address, **settings) as client,
     ):
         for count in (1, 2):
             answer = client.query(x)
@@ -158,7 +159,7 @@ def test_an_error_in_a_query_ends_the_session(program):
         raise RuntimeError("for this test")
 
     x = inputs()[0]
-    with serving(program) as (server, settings), privml.Client(program, server.address, **settings) as client:
+    with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
         client.query(x)
         with pytest.raises(RuntimeError, match="for this test"):
             client.query(x, progress=fail)
@@ -168,7 +169,7 @@ def test_an_error_in_a_query_ends_the_session(program):
 
 def test_who_says_something_else_after_an_answer_is_shown_the_door(program):
     x = inputs()[0]
-    with serving(program) as (server, settings), privml.Client(program, server.address, **settings) as client:
+    with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
         client.query(x)
         client._conversation._link.channels[0].set_tag(0)  # as between two queries
         client._conversation._link.channels[0].write(b"\x07")
@@ -188,7 +189,9 @@ def test_a_server_must_say_what_it_has_room_for(words):
         _room_of(words, False)
 
 
-@pytest.mark.parametrize("limits", [{"queries": 0}, {"queries": 1.5}, {"idle": 0}, {"idle": float("nan")}], ids=str)
+@pytest.mark.parametrize("limits", [
+    {"session_queries": 0}, {"session_queries": 1.5}, {"queries": -1}, {"idle": 0}, {"idle": float("nan")},
+], ids=str)  # fmt: skip
 def test_limits_that_are_none(limits):
     with pytest.raises(ConfigError):
         Limits(**limits)
@@ -196,7 +199,7 @@ def test_limits_that_are_none(limits):
 
 def test_a_closed_client_asks_nothing(program):
     with serving(program) as (server, settings):
-        client = privml.Client(program, server.address, **settings)
+        client = services.client(program, server.address, **settings)
         client.query(inputs()[0])
         client.close()
         client.close()
@@ -208,7 +211,7 @@ def test_closing_ends_a_query_that_waits(program):
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        client = privml.Client(program, f"127.0.0.1:{silent.getsockname()[1]}", deadline=50.0, retries=5)
+        client = services.client(program, f"127.0.0.1:{silent.getsockname()[1]}", deadline=50.0, retries=5)
         errors = []
         waiting = threading.Thread(target=lambda: errors.append(error_of(client)))
         waiting.start()
@@ -224,12 +227,12 @@ def test_a_client_waits_for_an_answer_as_long_as_it_is_told_to(program):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (
-            privml.Client(program, address, deadline=ENDLESS, answer_seconds=0.2) as client,
+            services.client(program, address, deadline=ENDLESS, answer_seconds=0.2) as client,
             pytest.raises(PeerDisconnected, match="no answer came within answer_seconds=0.2"),
         ):
             client.query(inputs()[0])
     with pytest.raises(ConfigError, match="answer_seconds"):
-        privml.Client(program, address, answer_seconds=-1.0)
+        services.client(program, address, answer_seconds=-1.0)
 
 
 def error_of(client):
@@ -241,7 +244,7 @@ def error_of(client):
 
 def test_an_answers_ledger_stays_as_it_is(program):
     x = inputs()[0]
-    with serving(program) as (server, settings), privml.Client(program, server.address, **settings) as client:
+    with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
         first = client.query(x).ledger
         before, layers = first.as_dict(), list(first.records)
         client.query(x)

@@ -7,6 +7,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import services
 import torch
 from serving import plain, serving
 from small_network import converted
@@ -41,7 +42,7 @@ def test_a_call_is_a_query(program, served, tmp_path):
     server, settings = served
     program.save(tmp_path)
     x = torch.randn(3, 4)
-    with privml.RemoteModel(tmp_path, server.address, **settings) as model:
+    with services.remote_model(tmp_path, server.address, **settings) as model:
         assert torch.equal(model(x), plain(program, "twopc", x)) and model.queries == 1
         assert torch.equal(model(x.double().numpy()), plain(program, "twopc", x))
         assert torch.equal(torch.nn.Sequential(model, torch.nn.Softmax(1)).eval()(x), model(x).softmax(1))
@@ -50,7 +51,7 @@ def test_a_call_is_a_query(program, served, tmp_path):
 
 def test_several_inputs_and_outputs():
     program = privml.convert(TwoOutputs(), calibration=(torch.randn(32, 3), torch.randn(32, 3)))
-    with serving(program) as (server, settings), privml.RemoteModel(program, server.address, **settings) as model:
+    with serving(program) as (server, settings), services.remote_model(program, server.address, **settings) as model:
         x, y = torch.randn(2, 3), torch.randn(2, 3)
         total, product = model(x, y)
         assert (total - x - y).abs().max() < 0.05 and (product - x * y).abs().max() < 0.05
@@ -59,7 +60,7 @@ def test_several_inputs_and_outputs():
 
 
 def test_what_it_refuses(program):
-    model = privml.RemoteModel(program, "127.0.0.1:1", deadline=0.1)
+    model = services.remote_model(program, "127.0.0.1:1", deadline=0.1)
     with pytest.raises(InvalidInput, match="requires a gradient.*detach"):
         model(torch.randn(1, 4, requires_grad=True))
     with pytest.raises(InvalidInput, match="shape"):
@@ -82,14 +83,14 @@ def test_what_it_refuses(program):
 @pytest.mark.parametrize("settings", [{"max_batch": 0}, {"max_batch": 1.5}, {"max_wait": -1}, {"retries": -1}], ids=str)
 def test_settings_that_are_refused(program, settings):
     with pytest.raises(ConfigError):
-        privml.RemoteModel(program, "127.0.0.1:1", **settings)
+        services.remote_model(program, "127.0.0.1:1", **settings)
 
 
 def test_only_free_rows_are_gathered():
     fixed = privml.convert(Total(), calibration=torch.randn(8, 4))
     assert fixed.outputs[0].shape == (4,)
     with pytest.raises(ConfigError, match="free first dimension"):
-        privml.RemoteModel(fixed, "127.0.0.1:1", max_batch=4)
+        services.remote_model(fixed, "127.0.0.1:1", max_batch=4)
 
 
 def at_once(calls):
@@ -107,7 +108,7 @@ def at_once(calls):
 def test_calls_of_eight_threads_are_one_query(program, served):
     server, settings = served
     rows = torch.randn(8, 1, 4)
-    with privml.RemoteModel(program, server.address, max_batch=8, max_wait=30.0, **settings) as model:
+    with services.remote_model(program, server.address, max_batch=8, max_wait=30.0, **settings) as model:
         outputs = at_once([lambda x=x: model(x) for x in rows])
         assert model.queries == 1 and server.answers(1)[0].shapes == ((8, 4),)
         for x, output in zip(rows, outputs, strict=True):
@@ -118,7 +119,7 @@ def test_calls_of_many_sizes_all_get_their_rows(program, served):
     server, settings = served
     sizes = [1, 2, 3, 1, 7, 2, 1, 1]
     inputs = [torch.randn(size, 4) for size in sizes]
-    with privml.RemoteModel(program, server.address, max_batch=4, max_wait=0.2, **settings) as model:
+    with services.remote_model(program, server.address, max_batch=4, max_wait=0.2, **settings) as model:
         for _ in range(2):
             outputs = at_once([lambda x=x: model(x) for x in inputs])
             for x, output in zip(inputs, outputs, strict=True):

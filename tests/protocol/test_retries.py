@@ -5,11 +5,12 @@ import shutil
 import threading
 
 import pytest
+import services
 import torch
+from services import order, preprocess
 from serving import Serving, plain, serving
 from small_network import converted
 
-import privml
 from privml.errors import (
     ConfigError,
     HandshakeMismatch,
@@ -22,7 +23,6 @@ from privml.errors import (
     StoreError,
 )
 from privml.service.client import LONGEST_PAUSE
-from privml.service.preprocess import Order, preprocess
 from privml.session.preprocessing import Preprocessing
 from privml.store.store import Store
 
@@ -58,7 +58,7 @@ class Failing:
 
 def client_of(program, outcomes, monkeypatch, **settings):
     """A client whose every session meets the next of ``outcomes``; the pauses that it makes."""
-    client, pauses = privml.Client(program, "127.0.0.1:1", **settings), []
+    client, pauses = services.client(program, "127.0.0.1:1", **settings), []
     monkeypatch.setattr(client, "_connect", lambda server, away: Failing(outcomes))
     monkeypatch.setattr(client._closed, "wait", pauses.append)
     return client, pauses
@@ -101,7 +101,7 @@ def test_pauses_have_an_end(program, monkeypatch):
 @pytest.mark.parametrize("settings", [{"retries": -1}, {"retries": 0.5}, {"backoff": 0}, {"backoff": float("inf")}])
 def test_settings_that_are_refused(program, settings):
     with pytest.raises(ConfigError):
-        privml.Client(program, "127.0.0.1:1", **settings)
+        services.client(program, "127.0.0.1:1", **settings)
 
 
 def test_a_check_that_failed_while_idle_is_told_and_not_tried_again(program, monkeypatch):
@@ -116,7 +116,7 @@ def test_a_check_that_failed_while_idle_is_told_and_not_tried_again(program, mon
 
     with (
         serving(program, "active") as (server, settings),
-        privml.Client(program, server.address, ahead=True, retries=3, **settings) as client,
+        services.client(program, server.address, ahead=True, retries=3, **settings) as client,
     ):
         with monkeypatch.context() as patch:
             patch.setattr(asking, "make_ahead", caught)
@@ -132,14 +132,14 @@ def test_a_check_that_failed_while_idle_is_told_and_not_tried_again(program, mon
 def made(program, tmp_path_factory):
     folder, server, outcomes = tmp_path_factory.mktemp("made"), Serving(), []
 
-    def order(rank):
-        return Order(program, folder / str(rank), count=4, batch=2, key_file=f"{folder}/{rank}.key")
+    def half(rank):
+        return order(program, folder / str(rank), count=4, batch=2, key_file=f"{folder}/{rank}.key")
 
     def fill(listen, log, on_listening):
-        outcomes.append(preprocess(order(0), listen=listen, on_listening=on_listening))
+        outcomes.append(preprocess(half(0), listen=listen, on_listening=on_listening))
         server._put(server.lines, "made")
 
-    preprocess(order(1), server=server.begin(fill), deadline=20.0)
+    preprocess(half(1), server=server.begin(fill), deadline=20.0)
     server.said("made")
     server.threads[0].join(20)
     return folder
@@ -169,7 +169,7 @@ def test_every_query_of_a_session_draws_its_own(program, stores):
     (ours, theirs), taken = stores
     with (
         serving(program, preprocessing=ours) as (server, settings),
-        privml.Client(program, server.address, preprocessing=theirs, ahead=True, **settings) as client,
+        services.client(program, server.address, preprocessing=theirs, ahead=True, **settings) as client,
     ):
         for turn in (1, 2, 3):
             answer = client.query(INPUT)
@@ -187,7 +187,7 @@ def test_a_query_that_the_store_does_not_suffice_for_gets_a_session_that_makes_i
     (ours, theirs), _ = stores
     with (
         serving(program, preprocessing=ours) as (server, settings),
-        privml.Client(program, server.address, preprocessing=theirs, **settings) as client,
+        services.client(program, server.address, preprocessing=theirs, **settings) as client,
     ):
         assert client.query(INPUT).source.startswith("from store")
         large = client.query(INPUT.repeat(9, 1))
@@ -215,7 +215,7 @@ def test_a_failure_in_the_middle_spends_what_was_drawn(program, stores, first_tu
 
     with (
         serving(program, preprocessing=ours, progress=fail_once) as (server, settings),
-        privml.Client(program, server.address, preprocessing=theirs, retries=1, backoff=0.01, **settings) as client,
+        services.client(program, server.address, preprocessing=theirs, retries=1, backoff=0.01, **settings) as client,
     ):
         for _ in range(first_turn):
             answer = client.query(INPUT)

@@ -7,6 +7,7 @@ import threading
 import weakref
 
 import pytest
+import services
 import torch
 
 import privml
@@ -14,8 +15,7 @@ from privml import _core
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import DEALER, Links, Message
 from privml.errors import PeerDisconnected
-from privml.service import deal as service
-from privml.service.dispatcher import Capacity
+from privml.service.options import Capacity
 from privml.session.dealer import reach_dealer
 
 FUNCTIONS = {
@@ -123,7 +123,7 @@ def test_half_a_session_is_given_up_though_nobody_else_comes():
 
     settings = {"log": lines.put, "on_listening": ports.put, "sessions": 1, "capacity": Capacity(hello_seconds=1.0)}
     settings["on_event"] = watch
-    thread = threading.Thread(target=service.deal, args=(program, "127.0.0.1:0"), kwargs=settings)
+    thread = threading.Thread(target=services.deal, args=(program, "127.0.0.1:0"), kwargs=settings)
     thread.start()
     port = ports.get(timeout=20)
 

@@ -9,7 +9,7 @@ import pytest
 from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError, SecurityAbort
 from privml.service.aborts import LIMITS, Aborts
 from privml.service.answering import answer
-from privml.service.query_limit import LARGEST_QUERY
+from privml.service.options import LARGEST_QUERY
 from privml.service.request import grant
 
 # A peer that has seen its attempt fail may leave, or send what is no message.
@@ -52,7 +52,7 @@ def fail(served, client, error):
 
     link = SimpleNamespace(channels=[client])
     with pytest.raises(type(error)):
-        answer(opener, link, served, lambda: 1, lambda answered: None)
+        answer(opener, link, served)
 
 
 def test_a_client_is_refused_after_its_last_failure():

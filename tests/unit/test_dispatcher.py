@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from privml.service import dispatcher as module
-from privml.service.dispatcher import Capacity, Dispatcher
+from privml.service.dispatcher import Dispatcher
 from privml.service.events import LONGEST_TEXT, Events, printable
+from privml.service.options import Capacity
 from privml.service.stopping import Stop, kept_signals, on_signals
 
 LONG = 60.0

@@ -27,7 +27,7 @@ def kernels_for(device: str) -> Any:
     """The kernels of ``privml.engines.threepc`` on "cpu" or "cuda". ConfigError for anything else, and for cuda where
     torch has no device or CuPy is missing."""
     if device not in DEVICES:
-        raise ConfigError(f"device must be one of {', '.join(DEVICES)}, got {device!r}")
+        raise ConfigError(f"device={device} must be one of {', '.join(DEVICES)}")
     if device == "cpu":
         return kernels_cpu
     if not torch.cuda.is_available():
