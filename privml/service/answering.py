@@ -18,10 +18,9 @@ from privml.errors import PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Elsewhere, Room, Service, Shape, grant
-from privml.session.lanes import Link
-from privml.session.ledger import Ledger
+from privml.session.connections import Link
+from privml.session.ledger import Ledger, begin_query, between_queries, make_ahead
 from privml.session.session import EngineOpener
-from privml.session.turns import aside, begin_query, make_ahead
 from privml.sharing import reveal
 
 # What a client sends before it asks for another query.
@@ -122,7 +121,7 @@ def answer(
                 if service.settings.backend.actively_secure and not turns.leaving:  # it may have seen an attempt fail
                     raise
                 return "the client left"
-            with aside(link.channels[:2] if service.settings.backend.dealt else link.channels[:1]):
+            with between_queries(link.channels[:2] if service.settings.backend.dealt else link.channels[:1]):
                 idle = turns.idle
                 if not _asks_again(channel, idle):
                     late = time.monotonic() - done >= idle

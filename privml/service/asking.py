@@ -20,10 +20,9 @@ from privml.service.aborts import HARMLESS
 from privml.service.answering import AGAIN
 from privml.service.progress import Progress, report_nodes
 from privml.service.request import AnyTerms, Elsewhere, Room, Service, ask
-from privml.session.lanes import Link
-from privml.session.ledger import Ledger, Snapshot
+from privml.session.connections import Link
+from privml.session.ledger import Ledger, Snapshot, begin_query, between_queries, make_ahead
 from privml.session.session import EngineOpener, open_session
-from privml.session.turns import aside, begin_query, make_ahead
 from privml.sharing import reveal
 
 # How long the thread of an ended session may take to clean up.
@@ -184,7 +183,7 @@ class Conversation:
 
     def _ask_again(self, session: Session, held: AnyTerms, request: _Request) -> AnyTerms:
         channels = self._link.channels
-        with aside(channels[:2] if self._service.settings.backend.dealt else channels[:1]):
+        with between_queries(channels[:2] if self._service.settings.backend.dealt else channels[:1]):
             try:
                 channels[0].write(AGAIN)
                 terms = ask(channels[0], self._service, request.shapes, self._ahead, held)

@@ -21,10 +21,11 @@ from privml.service.inputs import checked_input
 from privml.service.options import DEFAULT_SPEC, NO_RETRIES, Addresses, Retries, addresses_of, refuse_moved
 from privml.service.progress import Progress
 from privml.service.request import Service, settings_of
-from privml.session.connections import following, reach, reaching, reaching_dealer
+from privml.session.connections import Link, following, reach
+from privml.session.dealer import dealer_opener
 from privml.session.handshake import DEALER
-from privml.session.identity import check_addresses, dialling
-from privml.session.lanes import Link
+from privml.session.identity import check_addresses, connect_options
+from privml.session.lanes import lane_opener
 from privml.session.preprocessing import StoreHalf
 from privml.session.session import load_torch
 from privml.spec import SessionSpec
@@ -67,9 +68,9 @@ class Client:
         settings = settings_of(self.program, spec, preprocessing)
         self._service = Service(self.program, settings, preprocessing, dealer=addresses.dealer)
         self._retries, self._ahead = retries, ahead
-        self._away = dialling(spec, WEIGHTS_OWNER)
+        self._away = connect_options(spec, WEIGHTS_OWNER)
         self._admit(addresses.server, addresses.dealer)
-        self._dealer_away = {} if addresses.dealer is None else dialling(spec, DEALER)
+        self._dealer_away = {} if addresses.dealer is None else connect_options(spec, DEALER)
         self._one = threading.Lock()  # a session takes one query at a time
         self._failures = 0  # actively secure sessions that failed
         self._closed = threading.Event()
@@ -142,9 +143,9 @@ class Client:
     def _connect(self, server: str, away: Mapping[str, Any]) -> Conversation:
         load_torch()
         deadline, dealer = self._service.settings.spec.deadline, self._service.dealer
-        join = reaching(server, deadline, away)
+        join = lane_opener(server, deadline, away)
         if dealer is not None:
-            join = reaching_dealer(dealer, INPUT_OWNER, deadline, self._dealer_away)
+            join = dealer_opener(dealer, INPUT_OWNER, deadline, self._dealer_away)
         link = Link(reach(server, deadline, self._retries.on_wait, away), join)
         return Conversation(link, self._service, self._ahead, self._retries.answer_seconds or None)
 

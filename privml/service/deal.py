@@ -19,8 +19,8 @@ from privml.service.options import DEFAULT_HOOKS, DEFAULT_SPEC, Capacity, Hooks,
 from privml.service.request import Service, settings_of
 from privml.service.server import phases_of
 from privml.session.connections import listening
-from privml.session.dealer import Gathering, Lobby
-from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, hear_hello
+from privml.session.dealer import PendingSessions, SessionConnections
+from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, receive_hello
 from privml.session.identity import check_addresses
 from privml.session.lanes import session_name
 from privml.session.session import load_torch
@@ -74,7 +74,7 @@ def refuse_without_dealer(spec: SessionSpec) -> None:
         raise ConfigError(f"engine={spec.backend.name} has no dealer: choose an engine of three parties")
 
 
-class Dealer(Host[Gathering]):
+class Dealer(Host[SessionConnections]):
     """Party 2. It counts sessions that have begun."""
 
     callers = (WEIGHTS_OWNER, INPUT_OWNER)
@@ -85,7 +85,9 @@ class Dealer(Host[Gathering]):
         super().__init__(service.settings, listener, events, capacity, hooks)
         self._service = service
         tls = service.settings.spec.identity.tls
-        self._lobby = Lobby(self.patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls)
+        self._lobby = PendingSessions(
+            self.patience, lambda text: self.events.tell("refused", text=text, reason="gone"), tls
+        )
         self._counting, self._begun, self.ended = threading.Lock(), 0, 0
         self._tokens: set[bytes] = set()  # of the sessions that wait or run
         self._telling = threading.BoundedSemaphore(_MOST_TOLD)
@@ -95,7 +97,7 @@ class Dealer(Host[Gathering]):
         return self._begun
 
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
-        return partial(self._add, channel, *self._lobby.hear(channel))
+        return partial(self._add, channel, *self._lobby.receive(channel))
 
     def _add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> None:
         gathering = self._lobby.add(channel, token, place)
@@ -119,21 +121,21 @@ class Dealer(Host[Gathering]):
         finally:
             self._lobby.close()
 
-    def turn_away(self, guest: Gathering, seconds: float) -> None:
+    def turn_away(self, guest: SessionConnections, seconds: float) -> None:
         self._forget(guest)
         if not self._telling.acquire(blocking=False):
             guest.close()
             return
         threading.Thread(target=self._tell_busy, args=(guest, seconds), name="busy", daemon=True).start()
 
-    def _tell_busy(self, guest: Gathering, seconds: float) -> None:
+    def _tell_busy(self, guest: SessionConnections, seconds: float) -> None:
         """The parties say hello when they have agreed with each other; only then can they hear that there is no
         session."""
         end = threading.Timer(self.patience, guest.close)
         end.start()
         try:
             for rank in range(DEALER):
-                hear_hello(guest.channels[rank, 0], self.settings.hello(DEALER, DEALER_ROLE), peer=rank)
+                receive_hello(guest.channels[rank, 0], self.settings.hello(DEALER, DEALER_ROLE), peer=rank)
                 answer_busy(guest.channels[rank, 0], seconds)
         except PrivmlError:
             pass  # a party that does not want to know
@@ -142,11 +144,11 @@ class Dealer(Host[Gathering]):
             guest.close()
             self._telling.release()
 
-    def _forget(self, guest: Gathering) -> None:
+    def _forget(self, guest: SessionConnections) -> None:
         with self._counting:
             self._tokens.discard(guest.token)
 
-    def attend(self, guest: Gathering) -> None:
+    def attend(self, guest: SessionConnections) -> None:
         name, start = session_name(guest.token), time.monotonic()
         with self._counting:
             self._begun += 1

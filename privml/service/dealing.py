@@ -12,11 +12,9 @@ from privml.program import INPUT_OWNER, Program
 from privml.service.options import QueryLimit
 from privml.service.request import Service, Shape, checked_shapes
 from privml.session.agreement import Fields, agree
-from privml.session.deal import open_dealer, set_patience
-from privml.session.dealer import Gathering
+from privml.session.dealer import SessionConnections, open_dealer, set_patience
 from privml.session.handshake import DEALER
-from privml.session.ledger import Ledger
-from privml.session.turns import aside
+from privml.session.ledger import Ledger, between_queries
 from privml.sharing import reveal
 
 # The dealer, whom nobody tells how long a session may be idle, waits longer than servers do.
@@ -41,7 +39,7 @@ class Dealt:
         )
 
 
-def deal_session(gathering: Gathering, service: Service, idle: float = LONGEST_IDLE) -> Dealt:
+def deal_session(gathering: SessionConnections, service: Service, idle: float = LONGEST_IDLE) -> Dealt:
     """The session of the parties gathered, to its end; see ``open_dealer`` for errors. Between two queries it may be
     ``idle`` for so many seconds."""
     start, queries, told = time.monotonic(), 0, []
@@ -63,7 +61,9 @@ def deal_session(gathering: Gathering, service: Service, idle: float = LONGEST_I
     return Dealt(shapes, seconds, session.ledger.frozen(), queries)
 
 
-def _next(gathering: Gathering, program: Program, limit: QueryLimit, idle: float, deadline: float) -> list[Fields]:
+def _next(
+    gathering: SessionConnections, program: Program, limit: QueryLimit, idle: float, deadline: float
+) -> list[Fields]:
     """What both parties say about their next query; nothing when they have none."""
     told: list[Fields] = []
     refused: list[InvalidInput] = []
@@ -78,7 +78,7 @@ def _next(gathering: Gathering, program: Program, limit: QueryLimit, idle: float
         return None, {}
 
     channels = [gathering.channels[rank, 0] for rank in range(DEALER)]
-    with aside(channels):
+    with between_queries(channels):
         channels[0].set_deadline(idle)
         try:
             agree(channels[0], {}, hear, "party 0 gives up")

@@ -22,11 +22,10 @@ from privml.service.host import Host
 from privml.service.monitor import Monitor
 from privml.service.options import DEFAULT_CAPACITY, DEFAULT_HOOKS, Capacity, Hooks
 from privml.service.server import Client
-from privml.session.address import parse_address
-from privml.session.connections import listening
-from privml.session.handshake import MAGIC, answer_busy, answer_moved, hear_hello
+from privml.session.connections import Link, listening, parse_address
+from privml.session.handshake import MAGIC, answer_busy, answer_moved, receive_hello
 from privml.session.identity import check_addresses
-from privml.session.lanes import Link, session_token
+from privml.session.lanes import session_token
 from privml.session.session import Settings
 
 # When clients come again who found no worker.
@@ -110,7 +109,7 @@ class Front(Host[Client]):
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
         if channel.read(len(MAGIC)) != MAGIC:
             raise ProtocolError("its first bytes are no hello")
-        greeting = hear_hello(channel, self.settings.hello(0, "server"), greeted=True)
+        greeting = receive_hello(channel, self.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
         return partial(self._send_on, Client(Link(channel), greeting, token, channel.peer_name, 0.0))
 

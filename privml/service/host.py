@@ -16,7 +16,7 @@ from privml.service.door import Door
 from privml.service.events import Events, error_fields, one_line, reason_of
 from privml.service.options import Capacity, Hooks
 from privml.service.stopping import Stop
-from privml.session.identity import link_to
+from privml.session.identity import accept_options
 from privml.session.session import Settings
 
 # How soon the end of the last session, or a signal, is seen.
@@ -54,7 +54,7 @@ class Host(Generic[Guest]):
         self.closing, self._cut_at = False, math.inf  # no session begins; when those under way are cut off
         self.dispatcher: Dispatcher[Guest] = Dispatcher(capacity, self.attend, lambda: self.spare)
         self.patience = min(capacity.hello_seconds, spec.deadline)
-        link = link_to(spec, *self.callers)
+        link = accept_options(spec, *self.callers)
         self.door = Door(listener, link, self.hear, self.refuse, replace(capacity, hello_seconds=self.patience))
 
     # ---- what a subclass says

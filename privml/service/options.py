@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privml.service.host import State
     from privml.service.progress import Progress
     from privml.service.stopping import Stop
-    from privml.session.session import WaitCallback
+    from privml.session.connections import WaitCallback
 
 DEFAULT_SPEC = SessionSpec()
 

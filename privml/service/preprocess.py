@@ -22,22 +22,13 @@ from privml.service.options import DEFAULT_SPEC, refuse_moved
 from privml.service.request import settings_of
 from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
-from privml.session.callers import first_caller
-from privml.session.connections import listening, reach
+from privml.session.connect import accept_peer
+from privml.session.connections import Link, WaitCallback, listening, reach
 from privml.session.handshake import Greeting
-from privml.session.identity import check_addresses, dialling, link_to
-from privml.session.joint_writer import JointWriter
-from privml.session.lanes import Link
+from privml.session.identity import accept_options, check_addresses, connect_options
 from privml.session.ledger import Snapshot
-from privml.session.session import (
-    EngineOpener,
-    Settings,
-    WaitCallback,
-    interruptible,
-    load_torch,
-    open_session,
-    opener_of,
-)
+from privml.session.preprocessing import JointWriter
+from privml.session.session import EngineOpener, Settings, engine_opener, interruptible, load_torch, open_session
 from privml.spec import SessionSpec
 from privml.store.key import default_key_file
 from privml.store.layout import Header
@@ -151,7 +142,7 @@ def preprocess(
     address = listen or server or ""
     deadline, greeting = order.spec.deadline, None
     check_addresses(order.spec, address)
-    away = (link_to if listen is not None else dialling)(order.spec, 1 - rank)
+    away = (accept_options if listen is not None else connect_options)(order.spec, 1 - rank)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
@@ -159,7 +150,7 @@ def preprocess(
         with listening(listen) as listener:
             if on_listening is not None:
                 on_listening(listener.port)
-            channel, greeting = first_caller(listener, partial(settings.hello, rank, ROLE), deadline, on_wait, away)
+            channel, greeting = accept_peer(listener, partial(settings.hello, rank, ROLE), deadline, on_wait, away)
             link = Link(channel)
     else:
         link = Link(reach(address, deadline, on_wait, away))
@@ -174,7 +165,7 @@ def _make(link: Link, rank: int, order: Order, progress: Progress | None, greeti
     def settle(channel: _core.Channel) -> EngineOpener:
         settled.append(_agree_on(channel, rank, order))
         ot = settled[0][1].ot
-        return opener_of(replace(settings, spec=replace(settings.spec, ot=ot)))
+        return engine_opener(replace(settings, spec=replace(settings.spec, ot=ot)))
 
     with open_session(link, rank, settings, ROLE, agree=settle, greeting=greeting) as session:
         name, order = settled[0]

@@ -21,9 +21,9 @@ from privml.service.aborts import Aborts
 from privml.service.choose_ot import forecasts, link_of, named_choice, naming, reason
 from privml.service.options import DEFAULT_SPEC, LARGEST_QUERY, QueryLimit
 from privml.session.active_preprocessing import ActivePreprocessing
-from privml.session.agreement import agree, attest, hear
+from privml.session.agreement import agree, confirm, expect_confirmation
 from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
-from privml.session.session import Settings, opener_of, tell_dealer
+from privml.session.session import Settings, ask_dealer, engine_opener
 from privml.spec import SessionSpec
 
 # Seconds; more than any server waits for a next query.
@@ -134,11 +134,11 @@ class DealtTerms:
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        return opener_of(self.settings, inputs_of(self.shapes))(channels, rank, test_seed)
+        return engine_opener(self.settings, inputs_of(self.shapes))(channels, rank, test_seed)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
-        tell_dealer(channels[1], inputs_of(self.shapes))
+        ask_dealer(channels[1], inputs_of(self.shapes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ class ActiveTerms:
         """See ``open_session``."""
         settings, store = self.service.settings, self.service.preprocessing
         if self.allotment is None or not isinstance(store, ActivePreprocessing):
-            return opener_of(replace(settings, spec=replace(settings.spec, ot=self.ot)))(channels, rank, test_seed)
+            return engine_opener(replace(settings, spec=replace(settings.spec, ot=self.ot)))(channels, rank, test_seed)
         return store.open(channels[0], rank, self.allotment, settings.spec.engine.truncation)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
@@ -203,11 +203,11 @@ def ask(
     """
     store, settings = _store_for(service, held), service.settings
     with contextlib.nullcontext() if store is None else store.turn:
-        words = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.words())}
+        words = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.request())}
         _, verdict = agree(channel, words, lambda theirs: (None, {}), "the server refuses the query")
         allotment, start = None, verdict.get("start")
         if store is not None and start is not None:
-            allotment = attest(channel, lambda: store.claim(start, _stored(service, shapes)))
+            allotment = confirm(channel, lambda: store.claim(start, _stored(service, shapes)))
     room, shapes = _room_of(verdict, ahead), tuple(shapes)
     _refuse_shortage(service, shapes, allotment, store)
     choice = None
@@ -245,7 +245,7 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
     (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
     _refuse_shortage(service, shapes, further[0], store)
     if further[0] is not None:
-        hear(channel, "the client gives up")  # its half may be on a full disk
+        expect_confirmation(channel, "the client gives up")  # its half may be on a full disk
     return _terms(service, shapes, given, held, *further)
 
 

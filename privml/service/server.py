@@ -26,11 +26,11 @@ from privml.service.events import Events, error_fields, one_line
 from privml.service.host import Host
 from privml.service.options import Hooks, Limits
 from privml.service.request import Room, Service
-from privml.session.connections import reaching_dealer
-from privml.session.handshake import DEALER, MAGIC, Greeting, answer_busy, hear_hello
-from privml.session.identity import dialling
-from privml.session.lane_desk import LaneDesk
-from privml.session.lanes import LANE_MAGIC, Joiner, Link, session_name, session_token
+from privml.session.connections import Joiner, Link
+from privml.session.dealer import dealer_opener
+from privml.session.handshake import DEALER, MAGIC, Greeting, answer_busy, receive_hello
+from privml.session.identity import connect_options
+from privml.session.lanes import LANE_MAGIC, PendingLanes, session_name, session_token
 from privml.session.ledger import PHASES, Snapshot
 from privml.session.session import open_session
 
@@ -81,9 +81,9 @@ class Server(Host[Client]):
         self._service, self._limits = service, limits
         self._join: Joiner | None = None
         if service.dealer is not None:  # further connections of sessions come from their clients otherwise
-            link = dialling(service.settings.spec, DEALER)
-            self._join = reaching_dealer(service.dealer, WEIGHTS_OWNER, self.patience, link)
-        self._desk = LaneDesk()
+            link = connect_options(service.settings.spec, DEALER)
+            self._join = dealer_opener(service.dealer, WEIGHTS_OWNER, self.patience, link)
+        self._desk = PendingLanes()
         self._answers = 0
         self._lock = threading.Lock()  # guards what follows; nothing is asked of the dispatcher under it
         self._numbers = itertools.count(1)
@@ -103,10 +103,10 @@ class Server(Host[Client]):
     def hear(self, channel: _core.Channel) -> Callable[[], None]:
         magic = channel.read(len(MAGIC))
         if magic == LANE_MAGIC:
-            return self._desk.hear(channel)
+            return self._desk.receive(channel)
         if magic != MAGIC:
             raise ProtocolError("its first bytes are neither a hello nor join a session")
-        greeting = hear_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
+        greeting = receive_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
         forget = partial(self._desk.forget, token)
         client = Client(Link(channel), greeting, token, channel.peer_name, time.monotonic(), forget)

@@ -16,9 +16,8 @@ from privml.engines.active.backend import BACKEND, established, numbers_of
 from privml.engines.active.engine import ActiveEngine
 from privml.engines.correlations import OtChoice
 from privml.errors import CorruptFile, ProtocolError
-from privml.session.joint_writer import JointWriter
 from privml.session.ledger import Snapshot
-from privml.session.preprocessing import ELSEWHERE, Allotment, StoreHalf
+from privml.session.preprocessing import ELSEWHERE, Allotment, JointWriter, StoreHalf
 
 # (done, total, label)
 Progress = Callable[[int, int, str], None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parties settle in clear between handshake and set-up: each says what it wants, each accepts or refuses.
+"""What the parties negotiate in clear between handshake and set-up: each sends a request, each accepts or refuses.
 
 Wire layout: 4 bytes little-endian length (at most 4096), then JSON.
 """
@@ -16,8 +16,8 @@ from privml.session.handshake import ByteChannel
 
 LENGTH_LIMIT = 4096
 _PATH = re.compile(r"(?:/[^/\s:'\"]+)+")
-# What a refusal of the peer means here too; any other one is that of an input.
-_SHARED_TROUBLES = {StoreError.__name__: StoreError}
+# Errors of the peer that are raised here too; any other one becomes InvalidInput.
+_SHARED_ERRORS = {StoreError.__name__: StoreError}
 Result = TypeVar("Result")
 Fields = dict[str, Any]
 
@@ -25,18 +25,18 @@ Fields = dict[str, Any]
 def agree(
     channel: ByteChannel, ours: Fields, check: Callable[[Fields], tuple[Result, Fields]], refusal: str
 ) -> tuple[Result, Fields]:
-    """Exchanges ``ours`` for the peer's words. ``check`` makes a result and further words of those; returned are the
-    result and the peer's further words.
+    """Exchanges ``ours`` for the peer's request. ``check`` turns the peer's request into a result and a reply; returns
+    the result and the peer's reply.
 
-    When ``check`` raises, the peer is told and the error goes on; when the peer refuses, InvalidInput, or StoreError
-    where the peer's store is what fails, says ``refusal`` and its reason. Raises ProtocolError for what is no such
+    If ``check`` raises, the peer gets a refusal and the error is raised here. If the peer refuses, InvalidInput, or
+    StoreError if its store is what failed, gives ``refusal`` and its reason. Raises ProtocolError for a malformed
     message.
     """
     theirs = _exchange(channel, ours)
     try:
         result, further = check(theirs)
     except PrivmlError as error:
-        # The peer's verdict is read too: a connection closed over unread bytes could lose ours.
+        # The peer's reply is read too: a connection that is closed over unread bytes could lose ours.
         _exchange(channel, _refusal(error))
         raise
     verdict = _exchange(channel, {"accepted": True, **further})
@@ -44,8 +44,8 @@ def agree(
     return result, verdict
 
 
-def attest(channel: ByteChannel, action: Callable[[], Result]) -> Result:
-    """``action()``, which this party alone can do; the peer ``hear``s whether it has, and why not when it raises."""
+def confirm(channel: ByteChannel, action: Callable[[], Result]) -> Result:
+    """``action()``, which this party alone can do; the peer, in ``expect_confirmation``, learns if it succeeded."""
     try:
         result = action()
     except PrivmlError as error:
@@ -55,19 +55,19 @@ def attest(channel: ByteChannel, action: Callable[[], Result]) -> Result:
     return result
 
 
-def hear(channel: ByteChannel, refusal: str) -> None:
-    """The peer's side of ``attest``: raises as ``agree`` does when it refuses."""
+def expect_confirmation(channel: ByteChannel, refusal: str) -> None:
+    """The peer's side of ``confirm``: raises as ``agree`` does when it refuses."""
     _expect_accepted(_receive(channel), refusal)
 
 
 def _refusal(error: PrivmlError) -> Fields:
-    reason = _PATH.sub(lambda path: path[0].rsplit("/", 1)[1], str(error))  # where files lie here is nobody's business
+    reason = _PATH.sub(lambda path: path[0].rsplit("/", 1)[1], str(error))  # not its folders
     return {"accepted": False, "error": type(error).__name__, "reason": reason[:500]}
 
 
 def _expect_accepted(verdict: Fields, refusal: str) -> None:
     if verdict.get("accepted") is not True:
-        kind = _SHARED_TROUBLES.get(str(verdict.get("error")), InvalidInput)
+        kind = _SHARED_ERRORS.get(str(verdict.get("error")), InvalidInput)
         raise kind(f"{refusal}: {str(verdict.get('reason'))[:300]!r}")
 
 

@@ -3,22 +3,34 @@
 
 from __future__ import annotations
 
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
 from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any
 
+import privml._core as _core
 from privml.context import Session
 from privml.engines.interface import Backend, backends
-from privml.errors import ConfigError
+from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, PrivmlError
 from privml.generators import CommonGenerators
-from privml.session.callers import first_caller
-from privml.session.connections import joining, listening, reach, reaching, reaching_dealer
-from privml.session.deal import as_dealer
-from privml.session.handshake import DEALER
-from privml.session.identity import check_addresses, dialling, link_to
-from privml.session.lanes import Link
-from privml.session.session import Settings, WaitCallback, load_torch, open_session
+from privml.session.connections import Link, WaitCallback, listening, reach, time_limit
+from privml.session.dealer import as_dealer, dealer_opener
+from privml.session.handshake import DEALER, Greeting, Hello, receive_hello
+from privml.session.identity import accept_options, check_addresses, connect_options
+from privml.session.lanes import lane_acceptor, lane_opener
+from privml.session.session import HELLO_PATIENCE, Settings, load_torch, open_session
 from privml.spec import SessionSpec
 
+# Waiting is divided into slices, so that an interrupt is seen soon and connections are accepted while hellos are read.
+_SLICE_SECONDS, _SHORT_SECONDS = 0.5, 0.05
+# Connections whose hello is read at a time; the oldest is closed for a further one.
+_MOST_CALLERS = 64
+
+# A connection, and its hello or what ended it.
+_Outcome = tuple[_core.Channel, Greeting | PrivmlError]
 # Parameters that are part of the specification now, and what it calls them.
 _MOVED = {
     **{name: name for name in ("engine", "ot", "k", "security", "refill", "numerics", "deadline", "threads")},
@@ -65,16 +77,16 @@ def connect(
     if rank == DEALER:
         with listening(listen) as listener:
             return of_program(as_dealer(listener, settings, on_wait))
-    join = None if dealer is None else reaching_dealer(dealer, rank, spec.deadline, dialling(spec, DEALER))
+    join = None if dealer is None else dealer_opener(dealer, rank, spec.deadline, connect_options(spec, DEALER))
     if listen is not None:
-        away = link_to(spec, 1 - rank)
+        away = accept_options(spec, 1 - rank)
         with listening(listen) as listener:
             hello = partial(settings.hello, rank, "party")
-            channel, greeting = first_caller(listener, hello, spec.deadline, on_wait, away)
-            link = Link(channel, join or joining(listener, channel, spec.deadline, away))
+            channel, greeting = accept_peer(listener, hello, spec.deadline, on_wait, away)
+            link = Link(channel, join or lane_acceptor(listener, channel, spec.deadline, away))
             return of_program(open_session(link, rank, settings, greeting=greeting))
-    away = dialling(spec, 1 - rank)
-    link = Link(reach(connect, spec.deadline, on_wait, away), join or reaching(connect, spec.deadline, away))
+    away = connect_options(spec, 1 - rank)
+    link = Link(reach(connect, spec.deadline, on_wait, away), join or lane_opener(connect, spec.deadline, away))
     return of_program(open_session(link, rank, settings))
 
 
@@ -110,3 +122,82 @@ def _check_places(rank: int, listen: str | None, connect: str | None, dealer: st
     if (dealer is None) == engine.dealt:
         three = ", ".join(each.name for each in backends() if each.dealt)
         raise ConfigError(f"pass dealer='host:port', the address of party 2, with engine={three} and only with it")
+
+
+# ---- which of the connections to a listening party is its peer's
+def accept_peer(
+    listener: _core.TcpListener,
+    hello: Callable[[], Hello],
+    deadline: float,
+    on_wait: WaitCallback | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[_core.Channel, Greeting]:
+    """The first connection, with ``options`` (see ``accept_options``), whose hello matches ``hello()``; it is not sent
+    yet. ``on_wait`` is called with the seconds waited while there is no connection.
+
+    Port scanners and other strangers, which send something else, half a TLS handshake or nothing, keep no party out:
+    each connection's hello is read on a thread of its own, and a warning names the reason of each refusal. Connections
+    are accepted for ``deadline`` seconds; an accepted one may take as long for each read of its hello. Raises
+    HandshakeMismatch as soon as a hello has other settings, and at the end the reason why the last connection was
+    refused, or PeerDisconnected if there was none.
+    """
+    start, refused, outcome = time.monotonic(), None, None
+    outcomes: SimpleQueue[_Outcome] = SimpleQueue()
+    callers: list[_core.Channel] = []
+    try:
+        while callers or time.monotonic() - start < deadline:
+            accepts = time.monotonic() - start < deadline  # or strays could keep it for ever
+            channel = _next(listener, 0.0 if callers else min(_SLICE_SECONDS, deadline), options) if accepts else None
+            if channel is not None:
+                callers.append(channel)
+                threading.Thread(
+                    target=_receive, args=(channel, hello(), deadline, outcomes), name="hello", daemon=True
+                ).start()
+                if len(callers) > _MOST_CALLERS:
+                    callers[0].close()
+            elif not callers and on_wait is not None:
+                on_wait(time.monotonic() - start)
+            outcome = _take(outcomes) if callers else None
+            if outcome is None:
+                continue
+            callers.remove(outcome[0])
+            if isinstance(outcome[1], Greeting):
+                return outcome[0], outcome[1]
+            refused = outcome[1]
+            if isinstance(refused, HandshakeMismatch):
+                raise refused
+            warnings.warn(f"a connection to port {listener.port} was refused: {refused}", stacklevel=3)
+        if refused is None:
+            raise PeerDisconnected(f"nobody connected to port {listener.port} within {deadline:g} seconds")
+        raise type(refused)(f"{refused}; nobody else connected to port {listener.port} within {deadline:g} seconds")
+    finally:
+        for channel in callers:
+            channel.close()
+        refused = outcome = None  # an error refers to this frame: nothing here may refer to it, or sockets stay open
+
+
+def _next(listener: _core.TcpListener, seconds: float, options: Mapping[str, Any] | None) -> _core.Channel | None:
+    try:
+        return listener.accept(seconds, **(options or {}))
+    except PeerDisconnected:
+        return None
+
+
+def _take(outcomes: SimpleQueue[_Outcome]) -> _Outcome | None:
+    try:
+        return outcomes.get(timeout=_SHORT_SECONDS)
+    except Empty:
+        return None
+
+
+def _receive(channel: _core.Channel, ours: Hello, deadline: float, outcomes: SimpleQueue[_Outcome]) -> None:
+    outcome: Greeting | PrivmlError
+    try:
+        channel.set_deadline(deadline)
+        with time_limit(HELLO_PATIENCE * deadline, channel, "the peer's hello"):
+            outcome = receive_hello(channel, ours)
+    except PrivmlError as error:
+        channel.close()
+        outcome = error
+    outcomes.put((channel, outcome))
+    del outcome, channel  # as above

@@ -1,48 +1,50 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections over TCP: a listening party's, and those to a party that listens."""
+"""Connections over TCP: addresses, listening, connecting, and time limits."""
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
+import threading
 import time
-from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import privml._core as _core
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
-from privml.session.address import parse_address
-from privml.session.dealer import reach_dealer
-from privml.session.lanes import Joiner, accept_lanes, open_lanes
-from privml.session.session import WaitCallback
 
-# Waiting happens in slices, so that an interrupt is seen soon.
+# Waiting is divided into slices, so that an interrupt is seen soon.
 _SLICE_SECONDS = 0.5
 Result = TypeVar("Result")
+# Opens or accepts one connection within so many seconds.
+Connector = Callable[[float], _core.Channel]
+# All further connections of a session, from its token and their number.
+Joiner = Callable[[bytes, int], Sequence[_core.Channel]]
+# Called while waiting for the peer, with the seconds waited so far.
+WaitCallback = Callable[[float], None]
 
 
-def joining(
-    listener: _core.TcpListener,
-    first: _core.Channel,
-    deadline: float,
-    link: Mapping[str, Any] | None = None,
-) -> Joiner:
-    """How a listening party gets the further connections of a session, of which ``first`` is there."""
-    connector = partial(accept, listener, link=link)
-    return lambda token, count: accept_lanes(connector, first, token, count, deadline)
+# ---- addresses
+def parse_address(text: str) -> tuple[str, int]:
+    """("127.0.0.1", 9000) from "127.0.0.1:9000" or "[::1]:9000"; port 0 lets the system choose.
+
+    Raises ConfigError naming the text.
+    """
+    host, separator, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not separator or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"'{text}' is not an address; write host:port, for example 127.0.0.1:9000")
+    return host, int(port)
 
 
-def reaching(address: str, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:
-    """How a connecting party opens the further connections of a session."""
-    connector = partial(reach, address, link=link)
-    return lambda token, count: open_lanes(connector, token, count, deadline)
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
-def reaching_dealer(address: str, rank: int, deadline: float, link: Mapping[str, Any] | None = None) -> Joiner:
-    """How party 0 or 1 opens its connections to the dealer at ``address``."""
-    connector = partial(reach, address, link=link)
-    return lambda token, count: reach_dealer(connector, token, rank, deadline)
-
-
+# ---- connecting
 class listening:
     """``with listening("host:port") as listener``; ConfigError when the port cannot be had."""
 
@@ -65,12 +67,12 @@ def accept(
     listener: _core.TcpListener,
     deadline: float | None,
     on_wait: WaitCallback | None = None,
-    link: Mapping[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> _core.Channel:
-    """The next connection, made with ``link`` (see ``link_to``); ``deadline`` None waits for ever.
+    """The next connection, with ``options`` (see ``accept_options``); ``deadline`` in seconds, None waits for ever.
     Raises PeerDisconnected after the deadline."""
     return _in_slices(
-        lambda seconds: listener.accept(seconds, **(link or {})),
+        lambda seconds: listener.accept(seconds, **(options or {})),
         deadline,
         on_wait,
         f"nobody connected to port {listener.port}",
@@ -78,12 +80,13 @@ def accept(
 
 
 def reach(
-    address: str, deadline: float, on_wait: WaitCallback | None = None, link: Mapping[str, Any] | None = None
+    address: str, deadline: float, on_wait: WaitCallback | None = None, options: Mapping[str, Any] | None = None
 ) -> _core.Channel:
-    """A connection to a listening peer, tried until the deadline. Raises PeerDisconnected after it."""
+    """A connection to a listening peer, with ``options`` (see ``connect_options``), tried until the deadline (seconds).
+    Raises PeerDisconnected after it."""
     host, port = parse_address(address)
     return _in_slices(
-        lambda seconds: _core.connect_tcp(host, port, seconds, **(link or {})),
+        lambda seconds: _core.connect_tcp(host, port, seconds, **(options or {})),
         deadline,
         on_wait,
         f"nobody listens on {address}",
@@ -109,24 +112,84 @@ def _in_slices(
 
 def following(
     address: str,
-    link: Mapping[str, Any],
+    options: Mapping[str, Any],
     attempt: Callable[[str, Mapping[str, Any]], Result],
     admit: Callable[[str], None],
 ) -> Result:
-    """``attempt(address, link)``, which asks the server there over connections made with ``link`` (see ``link_to``);
-    and once more where that server sends its clients on, to one that proves the same name.
+    """``attempt(address, options)``, a request to the server there, with the ``options`` of its connections (see
+    ``connect_options``); repeated once if that server redirects its clients, at one that proves the same name.
 
     ``admit`` raises for an address that this party does not connect to (see ``check_addresses``). Raises ProtocolError
-    when the second server sends the client on again.
+    if the second server redirects the client again.
     """
     try:
-        return attempt(address, link)
+        return attempt(address, options)
     except ServiceMoved as moved:
         further, name = moved.address, moved.name
     admit(further)
     if name:
-        link = {**link, "identity": link["identity"].expecting([name])}
+        options = {**options, "identity": options["identity"].expecting([name])}
     try:
-        return attempt(further, link)
+        return attempt(further, options)
     except ServiceMoved:
         raise ProtocolError(f"the server sends its clients on to {further}, which sends them on again") from None
+
+
+# ---- channels
+def close_all(channels: Iterable[_core.Channel]) -> None:
+    for channel in channels:
+        channel.close()
+
+
+class Link:
+    """All channels of a session, which any thread may close at once. ``join`` brings the further ones."""
+
+    def __init__(self, channel: _core.Channel, join: Joiner | None = None) -> None:
+        self.channels, self.join = [channel], join
+        self._lock, self._closed = threading.Lock(), False
+
+    def add(self, channels: Sequence[_core.Channel]) -> None:
+        """Adds further channels, which are closed at once if the session was closed."""
+        with self._lock:
+            self.channels.extend(channels)
+            closed = self._closed
+        if closed:
+            close_all(channels)
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed, channels = True, list(self.channels)
+        close_all(channels)
+
+
+class Closable(Protocol):
+    """A channel, or several of them."""
+
+    def close(self) -> None:
+        """Ends its reads in other threads."""
+
+
+@contextlib.contextmanager
+def time_limit(seconds: float, channel: Closable, what: str) -> Iterator[None]:
+    """Closes ``channel`` if the block is not done after so many seconds, and raises PeerDisconnected, which says that
+    ``what`` took longer. A channel's own deadline begins anew with every frame, so it does not limit a whole message.
+    """
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        channel.close()
+
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except PeerDisconnected:
+        if not late.is_set():
+            raise
+    finally:
+        timer.cancel()
+        timer.join()  # nothing of it outlives the block
+    if late.is_set():
+        raise PeerDisconnected(f"{what} took longer than {seconds:g} seconds")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How three parties find each other: the parties 0 and 1 shake hands first, then both reach the dealer, party 2, and
-name their session by the token of that handshake.
+"""Sessions with a dealer: the parties 0 and 1 shake hands first, then both connect to the dealer, party 2, and name
+their session by the token of that handshake.
 
 Party 0 opens two connections to the dealer, one for what is dealt ahead of time; party 1 opens one. Wire layout of
 each: 8 bytes magic, 32 bytes token, 1 byte rank, 1 byte number of the connection. The token tells sessions apart; it
-is no key. Under TLS both connections of a party prove the same names, and the three parties different ones; that they
-belong to one session is proved again by its keys (``privml.engines.threepc.keys``).
+is not a key. Under TLS both connections of a party must show the same names, and the three parties different ones;
+the engine's keys prove again that they belong to one session.
 """
 
 from __future__ import annotations
@@ -15,21 +15,30 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import privml._core as _core
-from privml.errors import IdentityError, PeerDisconnected, ProtocolError
-from privml.session.cutoff import ending_within
-from privml.session.identity import Tls, expect_same_party, refuse_other_name, refuse_shared_names
-from privml.session.lanes import Connector, close_all
+from privml.context import Session
+from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError
+from privml.session.agreement import Fields, agree
+from privml.session.connections import Connector, Joiner, WaitCallback, accept, close_all, reach, time_limit
+from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
+from privml.session.identity import Tls, accept_options, expect_same_party, refuse_other_name, refuse_shared_names
+from privml.session.lanes import public_seed
+from privml.session.session import HELLO_PATIENCE, Settings, session_on
+from privml.spec import SessionSpec
 
 DEALER_MAGIC = b"privml\x00D"
 _TOKEN_BYTES = 32
-# A connection that says nothing within this time keeps no other one waiting.
+# A connection that sends no request within this time is closed.
 _REQUEST_SECONDS = 2.0
 # Rank and number of the connections of a session.
 PLACES = ((0, 0), (0, 1), (1, 0))
-# Incomplete sessions at a time; each holds two connections at most.
+# Incomplete sessions at a time, each of two connections at most.
 MOST_WAITING = 256
+# Parties 0 and 1 may exchange much without the dealer, which waits for them this many times their deadline.
+_PATIENCE = 5
 
 
 def dealer_connections(rank: int) -> int:
@@ -38,7 +47,7 @@ def dealer_connections(rank: int) -> int:
 
 
 def reach_dealer(connect: Connector, token: bytes, rank: int, deadline: float) -> list[_core.Channel]:
-    """The connections of party ``rank`` to the dealer, in order. Raises PeerDisconnected when it is not there."""
+    """The connections of party ``rank`` to the dealer, in order. Raises PeerDisconnected if it cannot be reached."""
     end = time.monotonic() + deadline
     channels: list[_core.Channel] = []
     try:
@@ -53,9 +62,9 @@ def reach_dealer(connect: Connector, token: bytes, rank: int, deadline: float) -
 
 
 @dataclass(slots=True, eq=False)
-class Gathering:
-    """A session's connections that have come so far, by place; ``since``: when the first one came; ``first``: the name
-    that its peer has proved, "" without TLS."""
+class SessionConnections:
+    """A session's connections that the dealer has accepted so far, by (rank, number); ``since``: when the first one was
+    accepted; ``first``: the name in its peer's certificate, "" without TLS."""
 
     token: bytes
     since: float
@@ -68,7 +77,7 @@ class Gathering:
 
     @property
     def peer(self) -> str:
-        """The names that its parties have proved."""
+        """The names in its parties' certificates."""
         return " and ".join(filter(None, (self.channels[place].peer_name for place in PLACES[1:])))
 
     @property
@@ -80,82 +89,82 @@ class Gathering:
         close_all(self.channels.values())
 
 
-class Lobby:
-    """Where a dealer sorts connections into sessions. A session that is not complete after ``patience`` seconds is
-    closed. Of ``MOST_WAITING`` incomplete ones the oldest of the name that has begun most of them makes room for one
-    more, so that nobody who begins many keeps out another name. ``log`` takes a line about each connection that is
-    refused or given up. ``tls``: whose names the parties must prove. Any thread may call."""
+class PendingSessions:
+    """A dealer's incomplete sessions, to which it assigns connections. One that is not complete after ``patience``
+    seconds is closed. If there are ``MOST_WAITING``, the oldest one of the name that has begun most of them is closed
+    for a further one, so that no name can keep out the others. ``log`` takes a line about each connection that is
+    refused or given up. ``tls``: has the names of the parties. Any thread may call."""
 
     def __init__(self, patience: float, log: Callable[[str], None], tls: Tls | None = None) -> None:
         self._patience, self._log, self._tls = patience, log, tls
         self._lock = threading.Lock()
-        self._waiting: dict[bytes, Gathering] = {}
+        self._waiting: dict[bytes, SessionConnections] = {}
 
-    def admit(self, channel: _core.Channel) -> Gathering | None:
-        """The session that ``channel`` completes, or None; a connection that belongs to none is closed."""
+    def admit(self, channel: _core.Channel) -> SessionConnections | None:
+        """The session that ``channel`` completes, or None; a connection that belongs to no session is closed."""
         self.expire()
         channel.set_deadline(_REQUEST_SECONDS)
         try:
-            with ending_within(_REQUEST_SECONDS, channel, "its request"):
-                asked = self.hear(channel)
+            with time_limit(_REQUEST_SECONDS, channel, "its request"):
+                asked = self.receive(channel)
             return self.add(channel, *asked)
         except (ProtocolError, PeerDisconnected, IdentityError) as error:
             self._log(f"a connection was refused: {error}")
             channel.close()
             return None
 
-    def hear(self, channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:
-        """The session and the place that a connection asks for. Raises ProtocolError, IdentityError and
+    def receive(self, channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:
+        """The session's token and the place that a connection requests. Raises ProtocolError, IdentityError and
         PeerDisconnected."""
         token, place = _request(channel)
         refuse_other_name(channel, self._tls, place[0])
         return token, place
 
-    def add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> Gathering | None:
-        """The session that ``channel`` completes, or None. Raises ProtocolError for one that is there already, and
-        IdentityError for one whose names do not go with the others of its session, which waits on."""
+    def add(self, channel: _core.Channel, token: bytes, place: tuple[int, int]) -> SessionConnections | None:
+        """The session that ``channel`` completes, or None. Raises ProtocolError if its place is taken, and
+        IdentityError if its names do not match those of the session, which goes on waiting."""
         gone = None
         with self._lock:
             waiting = self._waiting.get(token)
             _refuse_misfit(channel, place, {} if waiting is None else waiting.channels)
             if token not in self._waiting:
                 gone = self._make_room()
-                self._waiting[token] = Gathering(token, time.monotonic(), channel.peer_name)
-            gathering = self._waiting[token]
-            if place in gathering.channels:
+                self._waiting[token] = SessionConnections(token, time.monotonic(), channel.peer_name)
+            connections = self._waiting[token]
+            if place in connections.channels:
                 raise ProtocolError(f"connection {place[1]} of party {place[0]} is there already")
-            gathering.channels[place] = channel
-            complete = self._waiting.pop(token) if gathering.complete else None
+            connections.channels[place] = channel
+            complete = self._waiting.pop(token) if connections.complete else None
         if gone is not None:
             self._log(f"a session was given up: too many wait for their other party, most of them of {gone.first!r}")
             gone.close()
         return complete
 
-    def _make_room(self) -> Gathering | None:
-        """Who has to go before one more may wait."""
+    def _make_room(self) -> SessionConnections | None:
+        """The session that must be closed before a further one may wait."""
         if len(self._waiting) < MOST_WAITING:
             return None
         ((name, _),) = Counter(each.first for each in self._waiting.values()).most_common(1)
         return self._waiting.pop(next(token for token, each in self._waiting.items() if each.first == name))
 
     def expire(self) -> None:
-        """Closes what has waited too long."""
+        """Closes the sessions that have waited too long."""
         now = time.monotonic()
         with self._lock:
             late = [each for each in self._waiting.values() if now - each.since > self._patience]
-            for gathering in late:
-                del self._waiting[gathering.token]
-        for gathering in late:
-            came = sorted({rank for rank, _ in gathering.channels})
+            for connections in late:
+                del self._waiting[connections.token]
+        for connections in late:
+            came = sorted({rank for rank, _ in connections.channels})
             self._log(f"a session was given up after {self._patience:g} seconds: only party {came} came")
-            gathering.close()
+            connections.close()
 
     def close(self) -> None:
         with self._lock:
             waiting = list(self._waiting.values())
             self._waiting.clear()
-        for gathering in waiting:
-            gathering.close()
+        for connections in waiting:
+            connections.close()
 
 
 def _refuse_misfit(
@@ -177,3 +186,93 @@ def _request(channel: _core.Channel) -> tuple[bytes, tuple[int, int]]:
     if place not in PLACES:
         raise ProtocolError(f"a session has no connection {place[1]} of party {place[0]}")
     return request[:_TOKEN_BYTES], place
+
+
+def dealer_opener(address: str, rank: int, deadline: float, options: Mapping[str, Any] | None = None) -> Joiner:
+    """Opens the connections of party 0 or 1 to the dealer at ``address``."""
+    connector = partial(reach, address, options=options)
+    return lambda token, count: reach_dealer(connector, token, rank, deadline)
+
+
+def open_dealer(
+    connections: SessionConnections,
+    settings: Settings,
+    check: Callable[[Fields], None],
+) -> Session:
+    """Shakes hands with both other parties and sets up the engine; the session owns the channels from here on.
+
+    ``check`` gets the request that the parties send to the dealer in clear, and raises a PrivmlError to refuse it. A
+    read may wait for the specification's deadline until the engine is there, and 5 times as long afterwards.
+    Raises HandshakeMismatch, ProtocolError (also if the requests of the two differ), PeerDisconnected; all channels
+    are closed then.
+    """
+    spec = settings.spec
+    deadline = spec.deadline
+    requests: list[Fields] = []
+    refused: list[InvalidInput] = []
+
+    def compare(request: Fields) -> tuple[None, Fields]:
+        if refused:
+            raise refused[0]
+        check(request)
+        if requests and requests[0] != request:
+            raise ProtocolError("the parties 0 and 1 sent the dealer different requests")
+        requests.append(request)
+        return None, {}
+
+    channels = connections.channels
+    try:
+        for channel in channels.values():
+            channel.set_deadline(deadline)
+        for rank in range(DEALER):
+            with time_limit(HELLO_PATIENCE * deadline, connections, f"the hello of party {rank}"):
+                shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
+            try:
+                agree(channels[rank, 0], {}, compare, f"party {rank} gives up")
+            except InvalidInput as error:  # the other party must learn of it too
+                refused.append(error)
+        if refused:
+            raise refused[0]
+        ends = [channels[rank, 0] for rank in range(DEALER)]
+        engine = spec.backend.open([*ends, channels[0, 1]], DEALER, spec, spec.test_seed)
+        set_patience(connections, deadline)
+    except BaseException:
+        connections.close()
+        raise
+    common = public_seed(connections.token) if spec.test_seed is None else spec.test_seed
+    return session_on(engine, spec.numerics, common, ends)
+
+
+def set_patience(connections: SessionConnections, deadline: float) -> None:
+    """Sets how long the dealer waits in a query's run, for parties with this ``deadline`` in seconds."""
+    for channel in connections.channels.values():
+        channel.set_deadline(_PATIENCE * deadline)
+
+
+def accept_session(
+    listener: _core.TcpListener, spec: SessionSpec, on_wait: WaitCallback | None = None
+) -> SessionConnections:
+    """The connections of the first session that is complete. Raises PeerDisconnected after the deadline."""
+    end, refused = time.monotonic() + spec.deadline, []
+    pending, options = PendingSessions(spec.deadline, refused.append, spec.identity.tls), accept_options(spec, 0, 1)
+    try:
+        while True:
+            channel = accept(listener, max(end - time.monotonic(), 0.0), on_wait, options)
+            complete = pending.admit(channel)
+            if complete is not None:
+                return complete
+    except PeerDisconnected as error:
+        raise PeerDisconnected(f"{error}" + (f"; {refused[-1]}" if refused else "")) from None
+    finally:
+        pending.close()
+
+
+def expect_no_request(request: Fields) -> None:
+    """For programs whose parties send the dealer no request."""
+    if request:
+        raise ProtocolError("the parties request something else of the dealer than this program")
+
+
+def as_dealer(listener: _core.TcpListener, settings: Settings, on_wait: WaitCallback | None = None) -> Session:
+    """The session of the first two parties that come."""
+    return open_dealer(accept_session(listener, settings.spec, on_wait), settings, expect_no_request)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first message of a connection: both of its ends say what they are about to run, and both compare.
+"""The first message of a connection: both parties send what they are about to run, and both compare.
 
 Wire layout, the same in every version: 8 bytes magic, 4 bytes little-endian length (at most 4096), then that
-many bytes of JSON, one flat object of strings, integers and nulls. In place of a store's id stands a hash of it with
-the sender's rank and nonce: who has a half of the store knows it by that, and nobody else learns the id.
+many bytes of JSON, one flat object of strings, integers and nulls. A store's id is sent as a hash of it with the
+sender's rank and nonce: a party that has a half of the store can compare it, and no other party learns the id.
 
-A server or dealer that takes no session answers in the same frame with an object of one entry instead of its hello:
-``{"busy": seconds}``, come again after so many seconds; or, a server alone, ``{"moved": "host:port"}``, ask there.
+A server or dealer that accepts no session replies in the same frame with an object of one entry instead of its hello:
+``{"busy": seconds}``, retry after so many seconds; or, a server alone, ``{"moved": "host:port"}``, connect there.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from typing import Any, Protocol
 
 import privml._core as _core
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
-from privml.session.address import parse_address
+from privml.session.connections import parse_address
 
 MAGIC = b"privml\x00\x01"
 LENGTH_LIMIT = 4096
 TEXT_LIMIT = 128
 PROTOCOL_VERSION = 2
-# What a server may answer instead of its hello, and the longest that it may ask a client to stay away.
+# What a server may reply instead of its hello, and the longest time after which it may ask a client to retry.
 BUSY, MOVED = "busy", "moved"
-LONGEST_BREAK = 86_400.0
+LONGEST_RETRY = 86_400.0
 _ADDRESS_LIMIT = 300
 
 _FACING_ROLE = {"party": "party", "server": "client", "client": "server", "preprocess": "preprocess"}
-# A dealer is one of three parties and talks to both others, whatever these are to each other.
+# A dealer is one of three parties and connects to both others, whatever their roles towards each other.
 DEALER, DEALER_ROLE, DEALT_ROLE = 2, "dealer", "dealt"
 _FACING_ROLE |= {DEALER_ROLE: DEALT_ROLE, DEALT_ROLE: DEALER_ROLE}
-# Who may be told to come again, and who to go elsewhere.
-_PATIENT, _MOVABLE = ("client", DEALT_ROLE), ("client",)
+# Roles that may be told to retry, and to connect elsewhere.
+_RETRYING, _MOVABLE = ("client", DEALT_ROLE), ("client",)
 _HINTS = {
     "protocol": "install the same release of privml at both parties",
     "version": "install the same release of privml at both parties",
@@ -67,10 +67,10 @@ class ByteChannel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What one party says about itself. ``program`` and ``formats`` are hashes in hex, or None where no
-    program is fixed beforehand; ``store`` is the id of the store that both have a half of; ``nonce`` is this party's
-    half of the randomness both may know, ``keys`` its (secret, public) keys of X25519, of which the public one is said:
-    in hex, as ``key``."""
+    """What one party is about to run. ``program`` and ``formats`` are hashes in hex, or None if no program is fixed
+    beforehand; ``store`` is the id of the store of which both have a half; ``nonce`` is this party's half of the
+    randomness that both may know, ``keys`` its (secret, public) keys of X25519, of which the public one is sent: in
+    hex, as ``key``."""
 
     version: str
     rank: int
@@ -95,75 +95,74 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Greeting:
-    """A hello that was heard before there was a session for it, and the one that will answer it."""
+    """A hello that was received before there was a session for it, and the one that will answer it."""
 
     ours: Hello
     theirs: Hello
 
 
 def shake_hands(channel: ByteChannel, ours: Hello, peer: int | None = None) -> Hello:
-    """Sends ``ours``, receives and returns the peer's. ``peer``: the rank it must have, which between two parties goes
-    without saying.
+    """Sends ``ours``, receives and returns the peer's. ``peer``: the rank that it must have (None: the other of two).
 
     Raises HandshakeMismatch (at both parties) naming the first field that disagrees and both values, ServiceBusy and
-    ServiceMoved where a client or a dealt party is answered so, ProtocolError for bytes that are no hello, and
+    ServiceMoved if a client or a dealt party gets these replies, ProtocolError for bytes that are not a hello, and
     PeerDisconnected.
     """
-    _write(channel, _words(ours))
+    _write(channel, message_of(ours))
     theirs = _read(channel)
-    if len(theirs) == 1 and ours.role in _PATIENT:
-        _heed_busy(theirs)
+    if len(theirs) == 1 and ours.role in _RETRYING:
+        _raise_if_busy(theirs)
     if len(theirs) == 1 and ours.role in _MOVABLE:
-        _heed_moved(theirs, getattr(channel, "peer_name", ""))
-    return _fitting(ours, theirs, peer)
+        _raise_if_moved(theirs, getattr(channel, "peer_name", ""))
+    return _checked(ours, theirs, peer)
 
 
-def hear_hello(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: int | None = None) -> Greeting:
-    """The first half of ``shake_hands`` for whoever is called: the peer's hello, heard and compared with ``ours``,
-    which is sent where they do not fit. ``greeted``: the peer's magic has been read already. Errors as there."""
+def receive_hello(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: int | None = None) -> Greeting:
+    """The first half of ``shake_hands`` for a listening party: receives the peer's hello and compares it with ``ours``,
+    which is sent if they do not match. ``greeted``: the peer's magic has been read already. Errors as there."""
     theirs = _read(channel, greeted)
     try:
-        return Greeting(ours, _fitting(ours, theirs, peer))
+        return Greeting(ours, _checked(ours, theirs, peer))
     except HandshakeMismatch:
-        _write(channel, _words(ours))
+        _write(channel, message_of(ours))
         raise
 
 
 def answer_hello(channel: ByteChannel, greeting: Greeting) -> None:
-    """The other half: there is a session."""
-    _write(channel, _words(greeting.ours))
+    """The other half: the session is accepted."""
+    _write(channel, message_of(greeting.ours))
 
 
 def answer_busy(channel: ByteChannel, seconds: float) -> None:
-    """Instead of a hello: no session now, come again after so many seconds."""
-    _write(channel, {BUSY: min(max(seconds, 0.0), LONGEST_BREAK)})
+    """Instead of a hello: no session now, retry after so many seconds."""
+    _write(channel, {BUSY: min(max(seconds, 0.0), LONGEST_RETRY)})
 
 
 def answer_moved(channel: ByteChannel, address: str) -> None:
-    """Instead of a hello: a session is to be had at ``address`` ("host:port")."""
+    """Instead of a hello: sessions are accepted at ``address`` ("host:port")."""
     _write(channel, {MOVED: address})
 
 
-def _heed_busy(answer: dict[str, Any]) -> None:
+def _raise_if_busy(answer: dict[str, Any]) -> None:
     if BUSY not in answer:
         return
     seconds = answer[BUSY]
-    if type(seconds) not in (int, float) or not 0 <= seconds <= LONGEST_BREAK:
-        raise ProtocolError("the peer is busy for a time that is none")
-    raise ServiceBusy(f"the peer takes no session now; come again in {seconds:g} seconds", float(seconds))
+    if type(seconds) not in (int, float) or not 0 <= seconds <= LONGEST_RETRY:
+        raise ProtocolError("the peer is busy for an invalid time")
+    raise ServiceBusy(f"the peer accepts no session now; retry in {seconds:g} seconds", float(seconds))
 
 
-def _heed_moved(answer: dict[str, Any], name: str) -> None:
+def _raise_if_moved(answer: dict[str, Any], name: str) -> None:
     if MOVED not in answer:
         return
     address = answer[MOVED]
     if not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or not _is_address(address):
-        raise ProtocolError("the peer sends this party on to what is no address")
-    raise ServiceMoved(f"the server sends its clients on to {address}", address, name)
+        raise ProtocolError("the peer redirects this party to what is not an address")
+    raise ServiceMoved(f"the server redirects its clients to {address}", address, name)
 
 
 def _is_address(text: str) -> bool:
-    """Whether a peer's text is an address that can be shown and dialled."""
+    """Whether a peer's text is an address that can be printed and connected to."""
     if not text.isascii() or not text.isprintable() or " " in text:
         return False
     try:
@@ -172,15 +171,15 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def _words(hello: Hello) -> dict[str, Any]:
+def message_of(hello: Hello) -> dict[str, Any]:
     """What is sent of a hello."""
-    words = {**asdict(hello), "store": store_mark(hello.store, hello.rank, hello.nonce), "key": hello.keys[1].hex()}
-    del words["keys"]
-    return words
+    message = {**asdict(hello), "store": store_mark(hello.store, hello.rank, hello.nonce), "key": hello.keys[1].hex()}
+    del message["keys"]
+    return message
 
 
 def store_mark(store: str | None, rank: object, nonce: object) -> str | None:
-    """What the party ``rank``, whose hello has this nonce, says in place of the id of its store."""
+    """What the party ``rank``, whose hello has this nonce, sends in place of the id of its store."""
     if store is None:
         return None
     return hashlib.sha256(f"privml store {store} {rank} {nonce}".encode(errors="replace")).hexdigest()[:32]
@@ -209,22 +208,22 @@ def _read(channel: ByteChannel, greeted: bool = False) -> dict[str, Any]:
     return hello
 
 
-def _fitting(ours: Hello, theirs: dict[str, Any], peer: int | None) -> Hello:
-    if not all(_plain(value) for value in theirs.values()):
+def _checked(ours: Hello, theirs: dict[str, Any], peer: int | None) -> Hello:
+    if not all(_is_plain(value) for value in theirs.values()):
         raise ProtocolError("the peer's hello is not a flat object of short strings and integers")
     _compare(asdict(ours), theirs, 1 - ours.rank if peer is None else peer)
     return replace(_as_hello(theirs), store=ours.store)
 
 
-def _as_hello(words: dict[str, Any]) -> Hello:
+def _as_hello(message: dict[str, Any]) -> Hello:
     names = [f.name for f in fields(Hello) if f.name != "keys"]
-    missing = [name for name in names if name not in words]
+    missing = [name for name in names if name not in message]
     if missing:
-        raise ProtocolError(f"the peer's hello says nothing of {missing[0]}")
-    return Hello(**{name: words[name] for name in names}, keys=(b"", bytes.fromhex(words["key"])))
+        raise ProtocolError(f"the peer's hello has no {missing[0]}")
+    return Hello(**{name: message[name] for name in names}, keys=(b"", bytes.fromhex(message["key"])))
 
 
-def _plain(value: object) -> bool:
+def _is_plain(value: object) -> bool:
     if value is None or isinstance(value, str):
         return value is None or len(value) <= TEXT_LIMIT
     return isinstance(value, int) and abs(value) < 2**63

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who the parties are: certificates under mutual TLS 1.3, and what may be done without."""
+"""The parties' identities: certificates under mutual TLS 1.3, and what is allowed without them."""
 
 from __future__ import annotations
 
-import ipaddress
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,26 +12,26 @@ from typing import TYPE_CHECKING, Any
 
 import privml._core as _core
 from privml.errors import ConfigError, IdentityError
-from privml.session.address import parse_address
+from privml.session.connections import is_loopback, parse_address
 
 if TYPE_CHECKING:
     from privml.spec import SessionSpec
 
 ANY_NAME = "ANY_NAME"
-"""In place of a name, for a party that this one dials: it may be anybody whom the authority has certified."""
+"""In place of the name of a party that this one connects to: any certificate of the authority is accepted."""
 # By rank.
 ROLES = ("server", "client", "dealer")
 
 
 @dataclass(frozen=True)
 class Tls:
-    """This party's proof of its name, and the names it demands of the others.
+    """This party's certificate, and the names that it requires of the others.
 
     ``authority``: PEM file of the certificate that signs every party's; ``certificate`` and ``key``: PEM files of this
-    party's own. ``names``: rank of a party -> the names, one or several, that its certificate may bear. Every party
-    that this one dials needs an entry, since any party of the authority could pose as it otherwise; ``ANY_NAME`` allows
-    just that and warns. A party that dials this one and is not in it may bear any name the authority has signed.
-    ``privml certs`` makes all of them.
+    party's own. ``names``: rank of a party -> the names, one or several, that its certificate may have. Every party
+    that this one connects to needs an entry, because any party of the authority could pose as it otherwise;
+    ``ANY_NAME`` allows that, with a warning. A party that connects to this one and has no entry may have any name that
+    the authority has signed. ``privml certs`` makes the files.
     """
 
     authority: str | Path
@@ -41,7 +40,7 @@ class Tls:
     names: Mapping[int, str | Sequence[str]] = field(default_factory=dict)
 
     def allowed(self, rank: int) -> tuple[str, ...]:
-        """The names that party ``rank`` may prove; none: any."""
+        """The names that party ``rank`` may prove; empty: any."""
         names = self._listed(rank)
         return () if ANY_NAME in names else names
 
@@ -49,15 +48,15 @@ class Tls:
         names = self.names.get(rank) or ()
         return (names,) if isinstance(names, str) else tuple(names)
 
-    def refuse_anybody(self, rank: int) -> None:
-        """For a party ``rank`` that this one dials: ConfigError where any party of the authority could pose as it; a
-        warning where ``names`` say ANY_NAME."""
+    def require_name(self, rank: int) -> None:
+        """For a party ``rank`` that this one connects to: ConfigError if it has no name here; a warning if its name is
+        ANY_NAME."""
         names, role = self._listed(rank), ROLES[rank]
         if not names:
             raise ConfigError(
-                f"this party dials party {rank}, the {role}, and demands no name of it: any party of the authority "
-                f"could pose as it. Add its name, names={{{rank}: '...'}} or network.tls.names.{role}=... (`privml "
-                f"certs show file=...` prints the names of a certificate); {ANY_NAME} in its place accepts all"
+                f"this party connects to party {rank}, the {role}, and requires no name of it: any party of the "
+                f"authority could pose as it. Add its name, names={{{rank}: '...'}} or network.tls.names.{role}=... "
+                f"(`privml certs show file=...` prints the names of a certificate); {ANY_NAME} accepts all"
             )
         if ANY_NAME in names:
             warnings.warn(
@@ -65,7 +64,7 @@ class Tls:
             )
 
     def identity(self, *peers: int) -> _core.TlsIdentity:
-        """For connections to any of the parties ``peers``. ConfigError naming a file that cannot be used."""
+        """For connections to any of the parties ``peers``. ConfigError names a file that cannot be used."""
         allowed = [self.allowed(rank) for rank in peers]
         names = [] if () in allowed else [name for some in allowed for name in some]
         try:
@@ -74,29 +73,29 @@ class Tls:
             raise ConfigError(f"{error}; `privml certs` makes and shows certificates") from None
 
 
-def link_to(spec: SessionSpec, *peers: int) -> dict[str, Any]:
-    """What a connection that one of ``peers`` opens is accepted with: the simulated link, and the identity."""
+def accept_options(spec: SessionSpec, *peers: int) -> dict[str, Any]:
+    """The options of a connection that one of ``peers`` opens: the simulated link, and this party's identity."""
     tls = spec.identity.tls
     return {**spec.shape, "identity": None if tls is None else tls.identity(*peers)}
 
 
-def dialling(spec: SessionSpec, peer: int) -> dict[str, Any]:
-    """What a connection that this party opens to ``peer`` is made with. ConfigError if TLS is on and no name is
-    demanded of it."""
+def connect_options(spec: SessionSpec, peer: int) -> dict[str, Any]:
+    """The options of a connection that this party opens to ``peer``. ConfigError if TLS is on and the specification has
+    no name for it."""
     if spec.identity.tls is not None:
-        spec.identity.tls.refuse_anybody(peer)
-    return link_to(spec, peer)
+        spec.identity.tls.require_name(peer)
+    return accept_options(spec, peer)
 
 
 def refuse_other_name(channel: _core.Channel, tls: Tls | None, rank: int) -> None:
-    """Raises IdentityError where a channel that was opened for several parties belongs to another one than ``rank``."""
+    """Raises IdentityError if the certificate at the other end of ``channel`` is not that of party ``rank``."""
     if tls is None or not tls.allowed(rank) or channel.peer_name in tls.allowed(rank):
         return
     raise IdentityError(f"the certificate for '{channel.peer_name}' is not that of party {rank}")
 
 
 def refuse_shared_names(*channels: _core.Channel) -> None:
-    """Raises IdentityError where this party and those at the other ends of ``channels`` are not all certified by
+    """Raises IdentityError unless the certificates of this party and of those at the other ends of ``channels`` have
     different names. Without TLS there are none."""
     certified = [channels[0].names[0], *(channel.names[1] for channel in channels)]
     for one, other in combinations(certified, 2):
@@ -109,7 +108,7 @@ def refuse_shared_names(*channels: _core.Channel) -> None:
 
 
 def expect_same_party(first: _core.Channel, further: _core.Channel) -> None:
-    """Raises IdentityError where two connections that should be of one party are certified by different names."""
+    """Raises IdentityError if two connections that should be of one party show different names."""
     if set(first.names[1]) != set(further.names[1]):
         raise IdentityError(
             f"a further connection of '{first.peer_name}' shows the certificate for '{further.peer_name}'"
@@ -138,10 +137,3 @@ def check_addresses(spec: SessionSpec, *addresses: str | None) -> None:
             f"no TLS to {host}: whoever controls the network between the parties can read and change what they send",
             stacklevel=3,
         )
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import privml._core as _core
+    from privml.context import Session
 
 PHASES = ("setup", "preprocess", "online")
 
@@ -169,3 +173,31 @@ class Ledger:
     def as_dict(self) -> dict[str, Any]:
         """Totals and nodes as plain numbers, for JSON."""
         return {"total": asdict(self.snapshot()), "nodes": [r.as_dict() for r in self.records.values()]}
+
+
+# ---- several queries of one session
+@contextmanager
+def between_queries(channels: Sequence[_core.Channel]) -> Iterator[None]:
+    """Keeps messages out of the costs of both queries: afterwards ``channels`` have the depth of before, and
+    the next query's ledger begins after their bytes. All parties must do the same."""
+    depths = [channel.traffic()["depth"] for channel in channels]
+    for channel in channels:
+        channel.set_tag(0)
+    yield
+    for channel, depth in zip(channels, depths, strict=True):
+        channel.set_depth(depth)
+
+
+def begin_query(session: Session) -> None:
+    """Gives ``session`` a ledger that counts from here on."""
+    engines = session.engines  # not the session, see session_on
+    engines.whole.refresh()
+    before = Snapshot.of(engines.whole.counters())
+    session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()) - before)
+
+
+def make_ahead(session: Session, stock: object) -> Snapshot:
+    """Makes the correlations of a possible next query; returns what that cost this party."""
+    before = Snapshot.of(session.engine.counters())
+    session.reserve(stock)
+    return Snapshot.of(session.engine.counters()) - before

@@ -14,16 +14,20 @@ from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.twopc.backend import BACKEND
 from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import ConfigError, CorruptFile, ProtocolError, StoreError
+from privml.session.handshake import ByteChannel
 from privml.store.files import Position, offset_context
 from privml.store.key import default_key_file
 from privml.store.store import Chunk, Store
+from privml.store.writer import StoreWriter
 
 WHEN_EMPTY = ("refuse", "make")
+# Whether this party's disk had room.
+_ROOM, _FULL = b"\x01", b"\x00"
 ELSEWHERE = "the peer allots correlations that this party does not have"
 AHEAD = (
-    "the client's half of the {store} stands further ahead than a session can account for: one of the halves was "
-    "brought back from a copy, or the client says what is not so. Nothing was used; make another store with `privml "
-    "preprocess` at both parties"
+    "the client's half of the {store} is further ahead than a session can explain: one of the halves was restored from "
+    "a copy, or the client sends a wrong position. Nothing was used; make another store with `privml preprocess` at "
+    "both parties"
 )
 HalfType = TypeVar("HalfType", bound="StoreHalf")
 
@@ -40,9 +44,9 @@ class StoreHalf:
     """A party's half of a store, and what happens to a query for which it does not suffice: ``when_empty`` "refuse"
     ends it with StoreError, "make" lets the session make all its correlations as if there were no store.
 
-    Sessions on several threads may share it. The server allots: under a lock of its own, which no client can hold up.
-    A client keeps ``turn`` from saying where it stands until it has claimed what it was allotted, so its sessions
-    settle one after another; their servers' sides hold nothing that these wait for.
+    Sessions on several threads may share it. The server allots under a lock of its own, which no client can hold. A
+    client holds ``turn`` from sending its position until it has claimed what it was allotted, so its sessions
+    negotiate one after another; their servers hold nothing that these wait for.
 
     Raises what ``Store`` raises; ConfigError for another engine, program or rank than those it was made for.
     """
@@ -96,20 +100,20 @@ class StoreHalf:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def words(self) -> dict[str, Any]:
-        """What a client tells the server: where its half stands."""
+    def request(self) -> dict[str, Any]:
+        """What a client sends to the server: its half's position."""
         return {"position": list(self.store.position)}
 
     def allot(self, theirs: dict[str, Any], wanted: Any) -> Allotment | None:
-        """Server: correlations for a client that says ``theirs``, from the later of both halves' positions on, which
-        makes up for a crash of one of them. None when too little is left. Raises ProtocolError for what is no
-        position, StoreError for one further ahead than what one session takes: a server counts first, and no client may
-        use up its half by a word."""
+        """Server: correlations for a client that sends ``theirs``, from the later of both halves' positions on, which
+        makes up for a crash of one of them. None if too little is left. Raises ProtocolError for an invalid position,
+        StoreError for one further ahead than what one session takes: otherwise a client could use up the server's half
+        with one message."""
         raise NotImplementedError
 
     def claim(self, start: object, wanted: Any) -> Allotment | None:
-        """Client: the same correlations of its own half, from where the server names (None: too little is left).
-        Raises ProtocolError for a start that cannot be."""
+        """Client: the same correlations of its own half, from the server's ``start`` on (None: too little is left).
+        Raises ProtocolError for an impossible start."""
         raise NotImplementedError
 
     def refuse_shortage(self, wanted: Any) -> None:
@@ -130,7 +134,7 @@ class StoreHalf:
         return tuple(named)
 
     def _near(self, named: object, wanted: Sequence[int]) -> Position:
-        """A client's position, ahead of this half by what it wants of each kind at most, or by one query's share."""
+        """A client's position, at most as far ahead of this half as it wants of each kind, or as one query's share."""
         place, header = self._position(named), self.store.header
         for kind, (at, ours, want, share) in enumerate(
             zip(place, self.store.position, wanted, header.per_query, strict=True)
@@ -204,3 +208,50 @@ class Preprocessing(StoreHalf):
         for index, lane in enumerate(wanted.lanes):
             for direction, count in enumerate((lane.from0, lane.from1)):
                 stocks[direction].give(engine.session.lane(index), direction == engine.rank, count)
+
+
+class JointWriter:
+    """``writer`` of one half, in step with the peer's: after each query both send one byte over ``channel``, whether
+    their disk had room. After a failed write nothing more is written.
+
+    Raises StoreError, at both parties after the same query, if one of their disks is full.
+    """
+
+    def __init__(self, writer: StoreWriter, channel: ByteChannel) -> None:
+        self.header, self.seal = writer.header, writer.seal
+        self._writer, self._channel = writer, channel
+        self._of_a_query = sum(writer.header.query_start(1))
+        self._put = 0
+        self._failure: StoreError | None = None
+
+    def put(self, kind: int, sealed: bytes) -> None:
+        """See ``StoreWriter``."""
+        if self._failure is None:
+            try:
+                self._writer.put(kind, sealed)
+            except StoreError as error:
+                self._failure = error
+        if self._failure is not None:
+            self._writer.skip(kind)
+        self._put += 1
+        if self._put % self._of_a_query == 0:
+            self._meet()
+
+    def _meet(self) -> None:
+        self._channel.write(_ROOM if self._failure is None else _FULL)
+        self._channel.flush()
+        theirs = self._channel.read(1)
+        if self._failure is not None:
+            raise self._failure
+        if theirs != _ROOM:
+            raise StoreError("the peer could not write its half of the store: its disk is full")
+
+    @property
+    def offset_context(self) -> bytes:
+        return self._writer.offset_context
+
+    def next_context(self, kind: int) -> bytes:
+        return self._writer.next_context(kind)
+
+    def next_size(self, kind: int) -> int:
+        return self._writer.next_size(kind)

@@ -21,10 +21,10 @@ from privml.errors import ConfigError
 from privml.formats import Numerics
 from privml.session.agreement import Fields
 from privml.session.agreement import agree as agree_on
-from privml.session.cutoff import ending_within
+from privml.session.connections import Link, time_limit
 from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
 from privml.session.identity import expect_same_party, refuse_shared_names
-from privml.session.lanes import Link, public_seed, session_key, session_token
+from privml.session.lanes import public_seed, session_key, session_token
 from privml.session.ledger import Ledger, Snapshot
 from privml.spec import SessionSpec, terms
 from privml.transcript import Transcript
@@ -33,20 +33,18 @@ from privml.version import VERSION
 Result = TypeVar("Result")
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
-# A hello as a whole may take as many times what one read may.
+# A whole hello may take this many times as long as one read.
 HELLO_PATIENCE = 2
 
 # (channels, rank, test_seed) -> engine
 EngineOpener = Callable[[Sequence[_core.Channel], int, int | None], Engine]
-# Called while waiting for the peer with the seconds waited so far.
-WaitCallback = Callable[[float], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What both parties must agree on: of ``spec`` its ``terms``; ``program`` and ``formats``: hashes in hex or None;
-    ``store`` names the store that correlations come from and ``when_empty`` what follows when they do not suffice (see
-    ``privml.session.preprocessing``)."""
+    """A session's specification, of which the parties compare the ``terms``, and what they compute: ``program`` and
+    ``formats``, hashes in hex or None; ``store``, the id of the store that correlations come from, and ``when_empty``,
+    what happens if they do not suffice (see ``privml.session.preprocessing``)."""
 
     spec: SessionSpec = field(default_factory=SessionSpec)
     program: str | None = None
@@ -106,7 +104,7 @@ def open_session(
         channel.set_deadline(spec.deadline)
         if greeting is None:
             ours = settings.hello(rank, role)
-            with ending_within(HELLO_PATIENCE * spec.deadline, channel, "the peer's hello"):
+            with time_limit(HELLO_PATIENCE * spec.deadline, channel, "the peer's hello"):
                 greeting = Greeting(ours, shake_hands(channel, ours))
         else:
             answer_hello(channel, greeting)
@@ -120,7 +118,7 @@ def open_session(
         if spec.ot.provider == "ideal" and spec.backend.transfers and test_seed is None:
             test_seed = common % 2**64  # the correlations' seed, which both parties know
         if opener is None:
-            opener = opener_of(settings)
+            opener = engine_opener(settings)
         key = session_key(greeting.ours, greeting.theirs) if test_seed is None else seeded_key(test_seed)
         engine = opener(link.channels, rank, test_seed)
     except BaseException:
@@ -130,16 +128,16 @@ def open_session(
 
 
 def seeded_key(test_seed: int) -> bytes:
-    """What stands for the session's key where all randomness is deterministic."""
+    """The session's key if all randomness is deterministic."""
     return hashlib.blake2b(f"privml session {test_seed}".encode(), digest_size=32).digest()
 
 
 def session_on(
     engine: Engine, numerics: Numerics, common: int, peers: Sequence[_core.Channel], key: bytes = b""
 ) -> Session:
-    """A session that closes ``engine`` at its end, counts what it costs and has a transcript: under ``key``, which both
-    of two parties know, or those that the engine has agreed on with several. ``peers``: a channel to each other party,
-    which is told there if a program fails."""
+    """A session that closes ``engine`` at its end, counts its costs and has a transcript: under ``key``, which both of
+    two parties know, or under the keys that the engine has agreed on with several. ``peers``: a channel to each other
+    party, over which it learns if a program fails here."""
     session = Session(engine, numerics, on_close=engine.close)
     engines = session.engines  # not the session: it would live until a collection of cycles, and so would its sockets
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()))
@@ -155,30 +153,30 @@ def session_on(
     return session
 
 
-def opener_of(settings: Settings, fields: Fields | None = None) -> EngineOpener:
-    """How the engine of ``settings`` comes to its channels. A dealer, if there is one, gets ``fields`` in clear."""
+def engine_opener(settings: Settings, fields: Fields | None = None) -> EngineOpener:
+    """Opens the engine of ``settings`` on its channels. A dealer, if there is one, gets ``fields`` in clear."""
 
     def opened(channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         spec = settings.spec
         if spec.backend.dealt:
-            _greet_dealer(channels, rank, settings, fields or {})
+            _join_dealer(channels, rank, settings, fields or {})
         return spec.backend.open(channels, rank, spec, test_seed)
 
     return opened
 
 
-def _greet_dealer(channels: Sequence[_core.Channel], rank: int, settings: Settings, fields: Fields) -> None:
+def _join_dealer(channels: Sequence[_core.Channel], rank: int, settings: Settings, fields: Fields) -> None:
     """Shakes hands with the dealer and sends it ``fields`` in clear."""
     peer, dealer, *dealing = channels
     refuse_shared_names(peer, dealer)
     for each in dealing:
         expect_same_party(dealer, each)
     shake_hands(dealer, settings.hello(rank, DEALT_ROLE), peer=DEALER)
-    tell_dealer(dealer, fields)
+    ask_dealer(dealer, fields)
 
 
-def tell_dealer(dealer: _core.Channel, fields: Fields) -> None:
-    """Says ``fields`` to the dealer; InvalidInput with its reason when it refuses."""
+def ask_dealer(dealer: _core.Channel, fields: Fields) -> None:
+    """Sends ``fields`` to the dealer; InvalidInput with its reason if it refuses."""
     agree_on(dealer, fields, lambda theirs: (None, {}), "the dealer refuses the session")
 
 

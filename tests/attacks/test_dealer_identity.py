@@ -16,10 +16,9 @@ import privml
 from privml import _core
 from privml.engines.threepc import backend as threepc
 from privml.errors import IdentityError, PeerDisconnected, ProtocolError, SecurityAbort
-from privml.session.connections import accept, listening, reach, reaching_dealer
-from privml.session.dealer import DEALER_MAGIC
-from privml.session.identity import dialling, link_to
-from privml.session.lanes import Link
+from privml.session.connections import Link, accept, listening, reach
+from privml.session.dealer import DEALER_MAGIC, dealer_opener
+from privml.session.identity import accept_options, connect_options
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
@@ -51,21 +50,21 @@ class Sessions:
     def server(self):
         address, dealer = self.addresses
         settings = self.settings(0)
-        away = dialling(settings.spec, 2)
+        away = connect_options(settings.spec, 2)
 
         def join(token, count):
             assert self.squatted.wait(SECONDS)
-            return reaching_dealer(dealer, 0, SECONDS, away)(token, count)
+            return dealer_opener(dealer, 0, SECONDS, away)(token, count)
 
         with listening(address) as listener:
-            channel = accept(listener, SECONDS, None, link_to(settings.spec, 1))
+            channel = accept(listener, SECONDS, None, accept_options(settings.spec, 1))
             with open_session(Link(channel, join), 0, settings) as session:
                 return self.work(session, 0)
 
     def client(self):
         address, dealer = self.addresses
         settings = self.settings(1)
-        away = dialling(settings.spec, 2)
+        away = connect_options(settings.spec, 2)
 
         def join(token, count):
             if self.squatting:
@@ -75,11 +74,11 @@ class Sessions:
                 self.thief = threading.Thread(target=self.take, args=(stolen,))
                 self.thief.start()
                 # The dealer has put it in its place, or refused it, before it takes the next one.
-            own = reaching_dealer(dealer, 1, SECONDS, away)(token, count)
+            own = dealer_opener(dealer, 1, SECONDS, away)(token, count)
             self.squatted.set()
             return own
 
-        channel = reach(address, SECONDS, None, dialling(settings.spec, 0))
+        channel = reach(address, SECONDS, None, connect_options(settings.spec, 0))
         try:
             with open_session(Link(channel, join), 1, settings) as session:
                 return self.work(session, 1)

@@ -20,7 +20,7 @@ from small_network import Net
 import privml
 from privml import _core
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError
-from privml.session.callers import first_caller
+from privml.session.connect import accept_peer
 from privml.session.handshake import MAGIC
 from privml.session.session import Settings
 
@@ -169,4 +169,4 @@ class Crowded:
 def test_a_crowd_of_strays():
     """Strays that come one after another do not keep a listening party waiting beyond its deadline."""
     with pytest.raises(PeerDisconnected, match="nobody else connected"):
-        first_caller(Crowded(), lambda: Settings().hello(0, "party"), 1.0)
+        accept_peer(Crowded(), lambda: Settings().hello(0, "party"), 1.0)

@@ -28,8 +28,8 @@ from privml.engines.twopc.backend import transfers
 from privml.errors import PeerDisconnected
 from privml.program import Program
 from privml.service.request import Service, ask, grant, settings_of
-from privml.session.dealer import DEALER_MAGIC, Lobby
-from privml.session.handshake import MAGIC, Hello, _words, shake_hands
+from privml.session.dealer import DEALER_MAGIC, PendingSessions
+from privml.session.handshake import MAGIC, Hello, message_of, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
 from privml.session.preprocessing import Preprocessing
 from privml.spec import SessionSpec
@@ -109,7 +109,7 @@ def greet(data: bytes) -> None:
 
 def greetings() -> list[bytes]:
     hellos = [
-        _words(replace(ours, **facing, nonce="0" * 32, keys=PEER_KEYS))
+        message_of(replace(ours, **facing, nonce="0" * 32, keys=PEER_KEYS))
         for ours, facing in zip(OURS, FACING, strict=True)
     ]
     return [bytes([i]) + MAGIC + framed(hello) for i, hello in enumerate(hellos)]
@@ -187,7 +187,7 @@ def gather(data: bytes) -> None:
     elif which == 1:
         assert len(open_lanes(connect, TOKEN, 2, 60.0)) == 2
     else:
-        lobby = Lobby(60.0, lambda text: None)
+        lobby = PendingSessions(60.0, lambda text: None)
         while (complete := lobby.admit(connect(1.0))) is None:
             pass
         assert complete.complete

@@ -13,7 +13,7 @@ pytest.importorskip("privml._core")
 from parties import run_both, succeed
 
 from privml.engines.correlations import OtChoice
-from privml.session.lanes import Link
+from privml.session.connections import Link
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 

@@ -164,7 +164,7 @@ def test_a_client_without_weights_and_a_server_without_images(program, lenet, sa
     pytest.importorskip("privml._core")
     from parties import run_both, succeed
 
-    from privml.session.lanes import Link
+    from privml.session.connections import Link
     from privml.session.session import Settings, open_session
 
     x = lenet.preprocess(lenet.samples[:3])

@@ -19,8 +19,8 @@ from patience import PATIENCE
 
 from privml.session import connections as connection
 from privml.session import session as sessions
+from privml.session.connections import Link
 from privml.session.handshake import shake_hands
-from privml.session.lanes import Link
 from privml.spec import SessionSpec
 
 

@@ -19,8 +19,7 @@ from privml.service.request import settings_of
 from privml.service.stopping import Stop, on_signals
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
-from privml.session.connections import reach
-from privml.session.lanes import Link
+from privml.session.connections import Link, reach
 from privml.session.preprocessing import Preprocessing, StoreHalf
 from privml.session.session import open_session
 

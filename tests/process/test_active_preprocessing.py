@@ -209,7 +209,7 @@ def test_a_peer_that_names_no_position_is_refused(program, stores):
             theirs.claim(begun, demand)
         with pytest.raises(ProtocolError, match="does not have"):
             theirs.claim(list(theirs.store.header.query_start(2)), demand)
-        with pytest.raises(StoreError, match="further ahead than a session can account for"):
+        with pytest.raises(StoreError, match="further ahead than a session can explain"):
             ours.allot({"position": list(ours.store.header.query_start(2))}, demand)
         assert ours.store.queries_left == 2, "nothing was used"
         allotment = ours.allot({"position": begun}, demand)

@@ -81,7 +81,7 @@ def test_a_full_server_says_when_to_come_again(server, ask, pause):
         first = pause(running, value(0)).there()
         second = pause(running, value(1))
         running.wait("queued", 2)
-        with pytest.raises(ServiceBusy, match="come again in") as busy:
+        with pytest.raises(ServiceBusy, match="retry in") as busy:
             ask(running, value(2))
         assert 1.0 <= busy.value.retry_after <= 300.0
         told = running.wait("refused", reason="busy")

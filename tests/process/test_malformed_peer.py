@@ -32,8 +32,7 @@ from privml.program import Program
 from privml.service.asking import Answer
 from privml.service.request import settings_of
 from privml.session.agreement import agree
-from privml.session.connections import reach
-from privml.session.lanes import Link
+from privml.session.connections import Link, reach
 from privml.session.ledger import PHASES
 from privml.session.session import open_session
 from privml.spec import SessionSpec

@@ -236,7 +236,7 @@ def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
     drawn = program.correlations((2, 4))
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         for place in ([2, 0], [0, 2], [3, 3], [4, 4]):
-            with pytest.raises(StoreError, match="further ahead than a session can account for"):
+            with pytest.raises(StoreError, match="further ahead than a session can explain"):
                 ours.allot({"position": place}, drawn)
         assert ours.store.queries_left == 4, "nothing was used"
         for _ in theirs.store.take_query(2):  # and what is before it

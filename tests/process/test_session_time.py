@@ -22,9 +22,8 @@ from privml.errors import PeerDisconnected
 from privml.service import asking, dispatcher
 from privml.service.options import Capacity
 from privml.service.request import settings_of
-from privml.session.connections import reach
+from privml.session.connections import Link, reach
 from privml.session.handshake import shake_hands
-from privml.session.lanes import Link
 from privml.spec import SessionSpec
 
 IDEAL = OtChoice("ideal")

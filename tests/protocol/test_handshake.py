@@ -12,20 +12,20 @@ from privml import _core
 from privml.engines.correlations import OtChoice
 from privml.errors import HandshakeMismatch, PeerDisconnected, ProtocolError, ServiceBusy, ServiceMoved
 from privml.session import dealer
-from privml.session.connections import following
-from privml.session.dealer import DEALER_MAGIC, Lobby
+from privml.session.connections import Link, following
+from privml.session.dealer import DEALER_MAGIC, PendingSessions
 from privml.session.handshake import (
     LENGTH_LIMIT,
-    LONGEST_BREAK,
+    LONGEST_RETRY,
     MAGIC,
     Hello,
     answer_busy,
     answer_moved,
-    hear_hello,
+    receive_hello,
     shake_hands,
     store_mark,
 )
-from privml.session.lanes import Link, public_seed, session_token
+from privml.session.lanes import public_seed, session_token
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
@@ -168,7 +168,7 @@ def test_halves_of_one_store_know_each_other():
 def test_who_has_another_store_learns_nothing_of_this_one(named):
     def party(rank, channel):
         if rank == 0:
-            return hear_hello(channel, replace(BASE, store=STORE))
+            return receive_hello(channel, replace(BASE, store=STORE))
         body = json.dumps({**words(FACING), "store": store_mark(named, 1, FACING.nonce)}).encode()
         channel.write(frame(body))
         channel.flush()
@@ -197,7 +197,7 @@ def test_stores_that_do_not_fit(ours, theirs, shown):
 def test_a_mark_is_its_senders_own(mark):
     def party(rank, channel):
         if rank == 0:
-            return hear_hello(channel, replace(BASE, store=STORE))
+            return receive_hello(channel, replace(BASE, store=STORE))
         channel.write(frame(json.dumps({**words(FACING), "store": mark}).encode()))
         channel.flush()
 
@@ -235,7 +235,7 @@ def test_a_hello_has_an_end_as_a_whole():
 def test_a_request_of_a_dealer_has_an_end_as_a_whole(monkeypatch):
     monkeypatch.setattr(dealer, "_REQUEST_SECONDS", 0.5)
     lines = []
-    lobby = Lobby(60.0, lines.append)
+    lobby = PendingSessions(60.0, lines.append)
     assert trickled(DEALER_MAGIC + bytes(34), lobby.admit) is None
     assert len(lines) == 1 and lines[0].startswith("a connection was refused")
 
@@ -255,7 +255,7 @@ def answered(answer, ours=FACING):
     return run_both(party)[1]
 
 
-@pytest.mark.parametrize("seconds, told", [(2.5, 2.5), (0, 0.0), (-3.0, 0.0), (1e9, LONGEST_BREAK)])
+@pytest.mark.parametrize("seconds, told", [(2.5, 2.5), (0, 0.0), (-3.0, 0.0), (1e9, LONGEST_RETRY)])
 def test_a_busy_server_says_when_to_come_again(seconds, told):
     error = answered(lambda channel: answer_busy(channel, seconds))
     assert isinstance(error, ServiceBusy) and error.retry_after == told

@@ -15,9 +15,9 @@ from ports import reserved
 import privml
 from privml import _core
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ProtocolError
-from privml.session.connections import accept, joining, reach, reaching
+from privml.session.connections import Link, accept, reach
 from privml.session.handshake import MAGIC
-from privml.session.lanes import LANE_MAGIC, Link, accept_lanes, open_lanes
+from privml.session.lanes import LANE_MAGIC, accept_lanes, lane_acceptor, lane_opener, open_lanes
 from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
@@ -188,7 +188,7 @@ def test_a_party_that_brings_no_lanes(listener, broken):
 
     def party(rank):
         channel = accept(listener, 5.0) if rank == 0 else reach(address, 5.0)
-        join = joining(listener, channel, 1.0) if rank == 0 else reaching(address, 1.0)
+        join = lane_acceptor(listener, channel, 1.0) if rank == 0 else lane_opener(address, 1.0)
         if rank == broken:
             join = lambda token, count: ended.wait() and []  # noqa: E731
         return open_session(Link(channel, join), rank, Settings(SessionSpec(threads=2, deadline=5.0)))

@@ -10,8 +10,7 @@ import pytest
 
 from privml import _core
 from privml.errors import PeerDisconnected, ProtocolError
-from privml.session.lane_desk import LaneDesk
-from privml.session.lanes import LANE_MAGIC
+from privml.session.lanes import LANE_MAGIC, PendingLanes
 
 LONG = 30.0
 TOKENS = [bytes([n]) * 32 for n in range(8)]
@@ -37,7 +36,7 @@ def join(desk, token, lane, name=""):
     other.flush()
     channel.read(len(LANE_MAGIC))
     try:
-        desk.hear(Named(channel, name))()
+        desk.receive(Named(channel, name))()
         error = None
     except ProtocolError as raised:
         error = str(raised)
@@ -46,7 +45,7 @@ def join(desk, token, lane, name=""):
 
 
 def test_connections_find_their_sessions_in_any_order():
-    desk = LaneDesk()
+    desk = PendingLanes()
     for token in TOKENS:
         desk.expect(token, 2, FIRST)
     wanted = [(token, lane) for lane in (2, 1) for token in TOKENS]
@@ -67,7 +66,7 @@ def test_connections_find_their_sessions_in_any_order():
 
 
 def test_who_belongs_to_no_session_is_refused():
-    desk = LaneDesk()
+    desk = PendingLanes()
     desk.expect(TOKENS[0], 2, Named(FIRST, "lab-b"))
     assert join(desk, TOKENS[1], 1, "lab-b")[1] == WRONG_TOKEN
     assert join(desk, TOKENS[0], 1, "lab-c")[1] == WRONG_TOKEN, "another peer's"
@@ -82,7 +81,7 @@ def test_who_belongs_to_no_session_is_refused():
 
 
 def test_what_is_missing_is_said_at_the_deadline():
-    desk = LaneDesk()
+    desk = PendingLanes()
     desk.expect(TOKENS[0], 3, FIRST)
     other = join(desk, TOKENS[0], 2)[0]
     join(desk, TOKENS[0], 7)
@@ -96,7 +95,7 @@ def test_what_is_missing_is_said_at_the_deadline():
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_peer_that_has_closed_its_first_connection_is_not_waited_for(waits):
-    desk, (first, peer) = LaneDesk(), _core.memory_pair()
+    desk, (first, peer) = PendingLanes(), _core.memory_pair()
     desk.expect(TOKENS[0], 2, first)
     join(desk, TOKENS[0], 1)
     with ThreadPoolExecutor(1) as executor:
@@ -108,7 +107,7 @@ def test_a_peer_that_has_closed_its_first_connection_is_not_waited_for(waits):
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_who_is_forgotten_waits_no_more(waits):
-    desk = LaneDesk()
+    desk = PendingLanes()
     desk.expect(TOKENS[0], 2, FIRST)
     other = join(desk, TOKENS[0], 1)[0]
     with ThreadPoolExecutor(1) as executor:
@@ -121,7 +120,7 @@ def test_who_is_forgotten_waits_no_more(waits):
 
 
 def test_a_connection_that_leaves_gives_its_lane_back():
-    desk = LaneDesk()
+    desk = PendingLanes()
     desk.expect(TOKENS[0], 1, FIRST)
 
     class Gone(Named):
@@ -132,12 +131,12 @@ def test_a_connection_that_leaves_gives_its_lane_back():
     other.write(TOKENS[0] + (1).to_bytes(4, "little"))
     other.flush()
     with pytest.raises(PeerDisconnected):
-        desk.hear(Gone(channel, ""))()
+        desk.receive(Gone(channel, ""))()
     assert join(desk, TOKENS[0], 1)[1] == JOINED
 
 
 def test_a_connection_may_come_before_anybody_waits_for_it():
-    desk, got = LaneDesk(), []
+    desk, got = PendingLanes(), []
     desk.expect(TOKENS[0], 1, FIRST)
     waiting = threading.Thread(target=lambda: got.extend(desk.collect(TOKENS[0], LONG)))
     assert join(desk, TOKENS[0], 1)[1] == JOINED

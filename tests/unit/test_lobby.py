@@ -9,7 +9,7 @@ import pytest
 
 from privml.errors import IdentityError, ProtocolError
 from privml.session import dealer
-from privml.session.dealer import PLACES, Lobby
+from privml.session.dealer import PLACES, PendingSessions
 
 MOST = 6
 
@@ -27,7 +27,7 @@ class Channel:
 def lobby(monkeypatch):
     monkeypatch.setattr(dealer, "MOST_WAITING", MOST)
     lines = []
-    lobby = Lobby(60.0, lines.append)
+    lobby = PendingSessions(60.0, lines.append)
     lobby.lines = lines
     return lobby
 
