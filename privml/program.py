@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,8 +14,7 @@ import torch
 from torch import fx
 
 from privml.context import Session
-from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
-from privml.engines.demands import difference
+from privml.engines.correlations import Correlations
 from privml.errors import ConfigError
 from privml.formats import Format, Numerics
 from privml.graph.body import body_of, digest, formats_of, graph_of
@@ -23,13 +22,16 @@ from privml.graph.execution import share_attributes, share_inputs
 from privml.graph.file import read_program, read_weights, write_program, write_weights
 from privml.graph.ir import calls, dtype_of, placeholders, shape_of
 from privml.graph.parallel import Plans, run_graph
-from privml.graph.passes.cost import SessionMeter, predict
+from privml.graph.passes.cost import SessionMeter
 from privml.session.ledger import Ledger, NodeCallback, Snapshot
+from privml.spec import SessionSpec
 from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
 INPUT_OWNER = 1
-# Counts of correlations that a program remembers, one for every combination of shapes and settings.
+# Of each input its shape.
+Shapes = Sequence[Sequence[int]]
+# Counts that a program remembers, one for every combination of shapes and settings.
 KEPT_COUNTS = 256
 
 
@@ -60,8 +62,7 @@ class Program:
         self.graph, self.constants, self.numerics = graph_of(self.body)
         self.weights: dict[str, torch.Tensor] | None = None
         self.choice: Any = None
-        self._correlations: dict[tuple, Correlations] = {}
-        self._demands: dict[tuple, dict[str, Any]] = {}
+        self._counts: dict[tuple, Any] = {}  # of correlations and demands
         self._plans: Plans = {}
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
         if weights is not None:
@@ -194,134 +195,84 @@ class Program:
         """The inputs' shapes, every size that may vary being ``batch``."""
         return tuple(tuple(batch if size is None else size for size in spec.shape) for spec in self.inputs)
 
-    def correlations(self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, threads: int = 1) -> Correlations:
-        """Exactly what one run on inputs of these shapes draws from a session with ``ot`` and ``threads`` lanes."""
-        key = (tuple(tuple(shape) for shape in shapes), ot, threads)
-        known = self._correlations.get(key)  # sessions on other threads may clear them
-        if known is None:
-            engine = _meter(0, ot, threads)
-            self.metered(engine, *shapes)  # without a lock: no client waits for the count of another one
-            counts = [engine.lane(index).counters() for index in range(threads)]
+    def correlations(self, shapes: Shapes, spec: SessionSpec | None = None) -> Correlations:
+        """Exactly what one run on inputs of these shapes draws from a session of ``spec`` (None:
+        ``SessionSpec()``), whose engine must draw transfers."""
+        spec = SessionSpec() if spec is None else spec
+
+        def counted() -> Correlations:
+            engine = spec.backend.meter(spec, 0)
+            self.metered(engine, *shapes)
+            counts = [engine.lane(index).counters() for index in range(spec.threads)]
             first, *further = (Correlations(c["cots_as_sender"], c["cots_as_receiver"]) for c in counts)
-            known = Correlations(first.from0, first.from1, tuple(further))
-            if len(self._correlations) >= KEPT_COUNTS:  # clients choose the shapes
-                self._correlations.clear()
-            self._correlations[key] = known
+            return Correlations(first.from0, first.from1, tuple(further))
+
+        return self._once(counted, "correlations", shapes, spec)
+
+    def demand(self, shapes: Shapes, spec: SessionSpec | None = None, further: bool = False) -> Any:
+        """What a session of ``spec`` (None: ``SessionSpec()``) makes ahead of a query on inputs of these shapes, its
+        first one or a ``further`` one, for which the weights are shared already; None if it makes nothing."""
+        spec = SessionSpec() if spec is None else spec
+        return self._once(lambda: spec.backend.demand(self, shapes, spec, further), "demand", shapes, spec, further)
+
+    def _once(self, count: Callable[[], Any], kind: str, shapes: Shapes, spec: SessionSpec, *more: Any) -> Any:
+        key = (kind, _checked(shapes), spec.engine, spec.ot, spec.threads, *more)
+        known = self._counts.get(key)  # sessions on other threads may clear them
+        if known is None:
+            known = count()  # without a lock: no client waits for the count of another one
+            if len(self._counts) >= KEPT_COUNTS:  # clients choose the shapes
+                self._counts.clear()
+            self._counts[key] = known
         return known
 
-    def cost(
-        self, *shapes: Sequence[int], ot: OtChoice = DEFAULT_OT, threads: int = 1, rank: int = INPUT_OWNER
-    ) -> Ledger:
-        """The ledger of party ``rank``, with an entry per layer, of one query of inputs of these shapes: the
-        correlations made ahead, as ``serve`` and ``query`` do, the run, and the opening of the outputs."""
-        engine = _meter(rank, ot, threads)
-        engine.reserve(self.correlations(*shapes, ot=ot, threads=threads).stock)
-        return self.metered(engine, *shapes)
+    def cost(self, shapes: Shapes, spec: SessionSpec | None = None, rank: int = INPUT_OWNER) -> Ledger:
+        """The ledger of party ``rank``, with an entry per layer, of one query on inputs of these shapes in a session
+        of ``spec`` (None: ``SessionSpec()``): what is made ahead, as ``serve`` and ``query`` do, the run, and the
+        opening of the outputs. With ``OtChoice("ideal")`` nothing is made, as for a query on a store."""
+        return self.session_cost([shapes], spec, rank=rank)[0][0]
+
+    def session_cost(
+        self,
+        queries: Sequence[Shapes],
+        spec: SessionSpec | None = None,
+        *,
+        ahead: bool = False,
+        rank: int = INPUT_OWNER,
+    ) -> list[tuple[Ledger, Snapshot]]:
+        """``cost`` of several queries of one session, each given by its inputs' shapes: its ledger, and what was spent
+        before it was asked (``ahead``: on what a query of the same shapes as the one before draws). The first ledger
+        includes the set-up."""
+        spec = SessionSpec() if spec is None else spec
+        meter = spec.backend.meter(spec, rank)
+        session, costs, spent = self.session_meter(meter), [], Snapshot()
+        for turn, shapes in enumerate(queries):
+            stock = self.demand(shapes, spec, further=turn > 0)
+            if stock is not None:
+                meter.reserve(stock)
+            costs.append((session.query(_checked(shapes)), spent))
+            stock = self.demand(shapes, spec, further=True) if ahead else None
+            spent = Snapshot() if stock is None else session.make_ahead(stock)
+        return costs
 
     def metered(self, engine: Any, *shapes: Sequence[int], on_node: NodeCallback | None = None) -> Ledger:
         """The ledger of one query on ``engine``, which counts; what it has reserved is its caller's. ``on_node``: see
         ``Ledger``."""
-        return predict(
-            self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans, on_node=on_node
-        )
-
-    def dealt_cost(self, *shapes: Sequence[int], truncation: str = "auto", rank: int = INPUT_OWNER) -> Ledger:
-        """``cost`` between three parties; ``rank`` 2 is the dealer's view."""
-        from privml.engines.threepc.backend import meter  # programs load without the compiled core
-
-        return self.metered(meter(rank, truncation), *shapes)
-
-    def demand(
-        self, *shapes: Sequence[int], ring: int = 64, truncation: str = "auto", further: bool = False
-    ) -> dict[str, Any]:
-        """Exactly what one run on inputs of these shapes draws from an actively secure session, by kind; ``further``:
-        what a later one draws, for which the weights are shared already."""
-        key = (tuple(tuple(shape) for shape in shapes), ring, truncation, further)
-        known = self._demands.get(key)  # sessions on other threads may clear them
-        if known is None:
-            engine = _active_meter(INPUT_OWNER, OtChoice("ideal"), ring, truncation)
-            session = self.session_meter(engine)
-            session.query(shapes)
-            known = engine.drawn()
-            if further:
-                session.query(shapes)
-                known = difference(engine.drawn(), known)
-            if len(self._demands) >= KEPT_COUNTS:
-                self._demands.clear()
-            self._demands[key] = known
-        return known
+        return self.session_meter(engine).query(_checked(shapes), on_node)
 
     def session_meter(self, engine: Any) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""
         return SessionMeter(self.graph, self.constants, self.numerics, engine, self._plans)
-
-    def session_cost(
-        self,
-        *queries: Sequence[Sequence[int]],
-        engine: str = "twopc",
-        ot: OtChoice = DEFAULT_OT,
-        threads: int = 1,
-        ring: int = 64,
-        truncation: str = "auto",
-        ahead: bool = False,
-        rank: int = INPUT_OWNER,
-    ) -> list[tuple[Ledger, Snapshot]]:
-        """For each of ``queries``, the shapes of its inputs, asked one after another in a session of party ``rank``
-        with ``engine`` ("twopc", "threepc", "active"): its ledger, and what was spent on it before it was asked
-        (``ahead``: correlations of a query of the same shapes as the one before are made in between). The first one's
-        ledger includes the set-up."""
-        if engine == "threepc":
-            from privml.engines.threepc.backend import meter  # programs load without the compiled core
-
-            counting, stocks = meter(rank, truncation), [(Correlations(), Correlations())] * len(queries)
-        elif engine == "active":
-            counting = _active_meter(rank, ot, ring, truncation)
-            stocks = [
-                tuple(
-                    self.demand(*shapes, ring=ring, truncation=truncation, further=more) for more in (index > 0, True)
-                )
-                for index, shapes in enumerate(queries)
-            ]
-        else:
-            counting = _meter(rank, ot, threads)
-            stocks = [(self.correlations(*shapes, ot=ot, threads=threads).stock,) * 2 for shapes in queries]
-        session, costs, spent = self.session_meter(counting), [], Snapshot()
-        for shapes, (stock, next_stock) in zip(queries, stocks, strict=True):
-            counting.reserve(stock)
-            costs.append((session.query(shapes), spent))
-            spent = session.make_ahead(next_stock) if ahead else Snapshot()
-        return costs
-
-    def active_cost(
-        self,
-        *shapes: Sequence[int],
-        ot: OtChoice = DEFAULT_OT,
-        ring: int = 64,
-        truncation: str = "auto",
-        rank: int = INPUT_OWNER,
-        stored: bool = False,
-    ) -> Ledger:
-        """``cost`` between two parties secure against one that deviates; ``stored``: on what a store holds, so that
-        nothing is made."""
-        engine = _active_meter(rank, OtChoice("ideal") if stored else ot, ring, truncation)
-        engine.reserve(self.demand(*shapes, ring=ring, truncation=truncation))
-        return predict(self.graph, self.constants, self.numerics, engine, shapes=shapes, plans=self._plans)
 
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"
 
 
-def _meter(rank: int, ot: OtChoice, threads: int) -> Any:
-    from privml.engines.twopc.backend import meter  # programs load without the compiled core
-
-    return meter(rank, ot, threads)
-
-
-def _active_meter(rank: int, ot: OtChoice, ring: int, truncation: str) -> Any:
-    from privml.engines.active.backend import meter  # programs load without the compiled core
-
-    return meter(rank, ot, ring, truncation)
+def _checked(shapes: Shapes) -> tuple[tuple[int, ...], ...]:
+    try:
+        return tuple(tuple(shape) for shape in shapes)
+    except TypeError:
+        raise ValueError(f"shapes are one for each input, such as [(1, 28, 28)], not {shapes!r}") from None
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:

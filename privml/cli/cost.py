@@ -18,7 +18,7 @@ from privml.errors import ConfigError
 from privml.measure import reference
 from privml.measure.calibration import Calibration
 from privml.measure.engines import Setting, offer_of
-from privml.measure.predict import Times, cost_of
+from privml.measure.predict import Times, cost_of, demand_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import forecasts
 from privml.session.ledger import Ledger
@@ -44,7 +44,7 @@ def run(config: DictConfig) -> None:
         how += f", {config.threads} threads"
     shapes = program.shapes(config.batch)
     if setting.ring is not None:
-        demand = program.demand(*shapes, ring=setting.ring, truncation=truncation)
+        demand = demand_of(program, shapes, setting)
         how, drawn = f"actively secure, ring of {setting.ring} bits", f"{drawn}; {kinds(demand)}"
     ledger = cost_of(program, shapes, setting, INPUT_OWNER)
     numbers = ledger.as_dict()

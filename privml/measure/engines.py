@@ -14,6 +14,7 @@ from privml.engines.threepc import backend as threepc
 from privml.engines.twopc import backend as twopc
 from privml.errors import ConfigError
 from privml.measure.clocked import Clocked
+from privml.spec import SessionSpec
 
 SEMI_HONEST, MALICIOUS = "semi_honest", "malicious"
 THREATS = (SEMI_HONEST, MALICIOUS)
@@ -83,8 +84,8 @@ OFFERS: dict[str, Offer] = {
             lanes=True,
             greeting_hops=4,  # hello, then what the query is about, asked and answered
             meter=lambda setting, rank, counts_only: twopc.meter(rank, setting.ot, setting.threads, counts_only),
-            demand=lambda program, shapes, setting: (
-                program.correlations(*shapes, ot=setting.ot, threads=setting.threads).stock
+            demand=lambda program, shapes, setting: program.demand(
+                shapes, SessionSpec(ot=setting.ot, threads=setting.threads)
             ),
             assumes="both parties follow the protocol (semi-honest); AES-128 is a correlation-robust hash, "
             "Diffie-Hellman on ristretto255; ot=silent: learning parity with noise is hard, too",
@@ -114,7 +115,7 @@ OFFERS: dict[str, Offer] = {
                 active.meter(rank, setting.ot, setting.ring, setting.truncation, counts_only)
             ),
             demand=lambda program, shapes, setting: program.demand(
-                *shapes, ring=setting.ring, truncation=setting.truncation
+                shapes, SessionSpec(active.Config(setting.ring, setting.truncation), setting.ot)
             ),
             assumes="nothing of the other party, which may deviate: it is caught before a result is shown, and can end "
             "the session; AES-128 is a correlation-robust hash, Diffie-Hellman on ristretto255",

@@ -19,6 +19,7 @@ from privml.formats import Numerics
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
 from privml.sharing import reveal, secret, share
+from privml.spec import SessionSpec
 
 Params = Mapping[str, Any]
 CALIBRATION = 8
@@ -114,7 +115,7 @@ def program(module: nn.Module, params: Params) -> Program:
 
 def forecast(converted: Program, batch: int, ot: OtChoice, threads: int) -> Snapshot:
     """Bytes, depth and correlations of one query, from the cost functions."""
-    return converted.cost(*converted.shapes(batch), ot=ot, threads=threads).snapshot()
+    return converted.cost(converted.shapes(batch), SessionSpec(ot=ot, threads=threads)).snapshot()
 
 
 def one_by_one(module: nn.Module, numerics: Numerics, batch: int, ot: OtChoice) -> Snapshot:

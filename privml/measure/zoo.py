@@ -25,7 +25,7 @@ from privml.measure.zoo_records import PHASES, Cost, Layer, Phase, Record
 from privml.program import Program
 from privml.service.progress import Progress
 from privml.session.ledger import Ledger
-from privml.spec import LinkProfile
+from privml.spec import LinkProfile, SessionSpec, engine
 
 ENGINES = ("plain", "twopc", "threepc", "active")
 # Those that compute with floats.
@@ -134,11 +134,13 @@ def predictions(program: Program, settings: Settings, rows: int) -> list[Ledger]
     """By rank, from the cost functions."""
     shapes = program.shapes(rows)
     if settings.engine == "threepc":
-        return [program.dealt_cost(*shapes, truncation=settings.truncation, rank=rank) for rank in range(3)]
-    if settings.engine == "active":
-        how = {"ot": settings.transfers, "ring": settings.ring or 64, "truncation": settings.truncation}
-        return [program.active_cost(*shapes, **how, rank=rank) for rank in range(2)]
-    return [program.cost(*shapes, ot=settings.ot, threads=settings.threads, rank=rank) for rank in range(2)]
+        spec = SessionSpec(engine("threepc", truncation=settings.truncation))
+    elif settings.engine == "active":
+        own = engine("active", ring=settings.ring or 64, truncation=settings.truncation)
+        spec = SessionSpec(own, settings.transfers)
+    else:
+        spec = SessionSpec(ot=settings.ot, threads=settings.threads)
+    return [program.cost(shapes, spec, rank) for rank in range(spec.backend.parties)]
 
 
 def messages_seconds(ledger: Mapping[str, Any], settings: Settings) -> float:

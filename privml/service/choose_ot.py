@@ -73,20 +73,20 @@ def link_of(spec: SessionSpec) -> LinkProfile:
 def forecast(program: Program, shapes: Shapes, spec: SessionSpec, queries: int = 1) -> Forecast:
     """For one session of ``queries`` queries on inputs of these shapes, with the transfers ``spec.ot``. With an
     actively secure engine what each query draws is made in a session of its own."""
-    link, ot, threads = link_of(spec), spec.ot, spec.threads
+    link, ot = link_of(spec), spec.ot
     if spec.backend.actively_secure:
-        own = spec.engine
-        online = program.active_cost(*shapes, ring=own.ring, truncation=own.truncation, stored=True).snapshot().online
-        ahead, made = made_ahead(spec.backend.demand(program, shapes, spec), spec)
+        given = replace(spec, ot=OtChoice("ideal"))  # nothing is made
+        online = program.cost(shapes, given).snapshot().online
+        ahead, made = made_ahead(program.demand(shapes, given), spec)
         seconds = queries * (link.seconds(ahead.setup) + link.seconds(ahead.preprocess) + link.seconds(online))
         return Forecast(ot, seconds, queries * (SETUP_SECONDS[ot.provider] + made * candidates(spec)[ot] * 1e-9))
-    lanes = program.correlations(*shapes, ot=ot, threads=threads).lanes
+    lanes = program.correlations(shapes, spec).lanes
     granularity = _core.ot_granularity(ot.provider, ot.k, ot.security)
     made = max(sum(_rounded(queries * count, granularity) for count in (lane.from0, lane.from1)) for lane in lanes)
-    cost = program.cost(*shapes, ot=ot, threads=threads).snapshot()
+    cost = program.cost(shapes, spec).snapshot()
     setup, ahead, online = cost.setup, cost.preprocess, cost.online
     if queries > 1:
-        one = program.correlations(*shapes, ot=ot)
+        one = program.correlations(shapes, replace(spec, threads=1))
         together = Correlations(queries * one.from0, queries * one.from1)
         ahead = made_ahead(together, replace(spec, threads=1))[0].preprocess
     seconds = link.seconds(setup) + link.seconds(ahead) + queries * link.seconds(online)

@@ -106,7 +106,7 @@ class Order:
     @property
     def demand(self) -> Any:
         """What a query reserves."""
-        return self.backend.demand(self.program, self.program.shapes(self.batch), self.spec)
+        return self.program.demand(self.program.shapes(self.batch), self.spec)
 
     @property
     def settings(self) -> Settings:

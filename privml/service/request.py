@@ -252,7 +252,7 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
 def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:
     """What an actively secure query draws, the first one of a session or a further one."""
     spec = service.settings.spec
-    return spec.backend.demand(service.program, shapes, spec, further)
+    return service.program.demand(shapes, spec, further)
 
 
 def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
@@ -270,7 +270,7 @@ def _stored(service: Service, shapes: Sequence[Shape]) -> Any:
     assert service.preprocessing is not None
     if service.settings.backend.actively_secure:
         return demand_of(service, shapes)
-    return service.program.correlations(*shapes, ot=service.preprocessing.ot, threads=service.settings.spec.threads)
+    return service.program.correlations(shapes, replace(service.settings.spec, ot=service.preprocessing.ot))
 
 
 def _store_for(service: Service, held: AnyTerms | None) -> StoreHalf | None:
@@ -310,7 +310,7 @@ def _terms(
         return ActiveTerms(shapes, service, ot, held is None, room, allotment, why)
     half = store if isinstance(store, Preprocessing) else None
     used = ot if allotment is None or half is None else half.ot
-    drawn = service.program.correlations(*shapes, ot=used, threads=settings.spec.threads)
+    drawn = service.program.correlations(shapes, replace(settings.spec, ot=used))
     return Terms(shapes, used, drawn, allotment, half, why, room)
 
 

@@ -205,7 +205,7 @@ def test_a_store_on_a_full_disk(stored, tiny_disk, full):
 def test_a_store_that_outgrows_its_disk(spawner, proxy, small, tiny_disk, tmp_path, full):
     """The free space is enough for the bytes, but files take whole blocks: the disk is full in the middle."""
     make_key(tmp_path / f"{full}.key")
-    drawn = load(small.folder / "twopc" / "program").correlations(VALUE.shape)
+    drawn = load(small.folder / "twopc" / "program").correlations([VALUE.shape])
     count = int(0.9 * os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_bsize / (16 * drawn.total + 80))
     program, places = small.folder / "twopc", {full: tiny_disk / "half"}
     for party in preprocess(spawner, proxy, tmp_path, program, count, stores=places).values():

@@ -11,6 +11,7 @@ from torch import nn
 
 import privml
 from privml.engines.correlations import OtChoice
+from privml.spec import SessionSpec
 
 HIDDEN = torch.ones(4, 4, dtype=torch.bool).triu(1)
 
@@ -176,7 +177,7 @@ def test_cost_of_a_transformer_is_predicted():
         before = session.engine.counters()
         program.run(session, x)
         after = session.engine.counters()
-    drawn = program.correlations(tuple(x.shape), ot=OtChoice("ideal", 0))
+    drawn = program.correlations([tuple(x.shape)], SessionSpec(ot=OtChoice("ideal", 0)))
     assert after["cots_as_sender"] - before["cots_as_sender"] == drawn.from0
     assert after["cots_as_receiver"] - before["cots_as_receiver"] == drawn.from1
 

@@ -74,7 +74,7 @@ def test_reports_say_which_layers_rely_on_what(model, data):
     program = converted(model, data, "calibrated")
     assert program.calibrated_layers == ("0", "1", "3") and not converted(model, data, "proved").calibrated_layers
     with Console(record=True, width=200) as console:
-        table = layer_table("Cost", program.cost([8, 6]).as_dict(), False, program.calibrated_layers)
+        table = layer_table("Cost", program.cost([[8, 6]]).as_dict(), False, program.calibrated_layers)
         console.print(table, reliance(program))
     text = console.export_text()
     assert "these layers rely on 2 times the calibrated range, all others on proved bounds: 0, 1, 3" in text

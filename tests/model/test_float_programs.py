@@ -66,7 +66,7 @@ def test_a_float_program_survives_its_file(program, data, tmp_path):
 
 
 def test_cost_of_a_float_program_is_what_it_sends(program, data):
-    predicted = program.cost((2, 6), ot=OtChoice("ideal"), rank=0).snapshot().online
+    predicted = program.cost([(2, 6)], SessionSpec(ot=OtChoice("ideal")), rank=0).snapshot().online
     with privml.local("twopc", ot="ideal", bits=64, floating="float32") as session:
         program.prepare(session)
         before = session.ledger.snapshot().online

@@ -10,6 +10,7 @@ from privml.context import Session
 from privml.engines.correlations import OtChoice
 from privml.engines.plain.engine import PlainEngine
 from privml.errors import ConfigError, SecurityAbort
+from privml.spec import SessionSpec
 
 sklearn = pytest.importorskip("sklearn")
 pytest.importorskip("skl2onnx")
@@ -137,11 +138,11 @@ def test_prediction_equals_the_run(tree, structure, ot):
         program = privml.convert(machine, calibration=x)
     numerics = program.numerics
     with privml.local("twopc", ot=ot, bits=numerics.bits, scale=numerics.scale) as session:
-        session.engine.reserve(program.correlations(tuple(x.shape), ot=OtChoice(ot)))
+        session.engine.reserve(program.correlations([tuple(x.shape)], SessionSpec(ot=OtChoice(ot))))
         label = privml.reveal(program.run(session, x), to=1)
         real = session.ledger.snapshot()
     assert label.tolist() == machine.predict(x.numpy()).tolist()
-    predicted = program.cost(tuple(x.shape), ot=OtChoice(ot), rank=0).snapshot()
+    predicted = program.cost([tuple(x.shape)], SessionSpec(ot=OtChoice(ot)), rank=0).snapshot()
     for phase in ("preprocess", "online"):
         mine, other = getattr(predicted, phase), getattr(real, phase)
         assert (mine.sent, mine.received, mine.depth) == (other.sent, other.received, other.depth), phase

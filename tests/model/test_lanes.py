@@ -17,6 +17,7 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import PrivmlError
+from privml.spec import SessionSpec
 
 
 class Branches(torch.nn.Module):
@@ -81,7 +82,7 @@ def run(program, x, threads, ot="softspoken", reserve=False, **settings):
     with privml.local("twopc", ot=ot, threads=threads, **settings) as session:
         if reserve:
             choice = OtChoice(ot)
-            session.reserve(program.correlations(*program.shapes(len(x)), ot=choice, threads=threads).stock)
+            session.reserve(program.correlations(program.shapes(len(x)), SessionSpec(ot=choice, threads=threads)).stock)
         outputs = program.run(session, x)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         revealed = [privml.reveal(output, to=1) for output in outputs]
@@ -112,7 +113,7 @@ def test_labels_of_the_shipped_model_are_the_same_whatever_the_threads():
 def test_prediction_equals_the_run(case, ot, threads):
     _, program, x = case
     _, after, ledger = run(program, x, threads, ot, reserve=True)
-    predicted = program.cost(*program.shapes(len(x)), ot=OtChoice(ot), threads=threads, rank=0)
+    predicted = program.cost(program.shapes(len(x)), SessionSpec(ot=OtChoice(ot), threads=threads), rank=0)
     total = predicted.snapshot()
     for phase in ("setup", "preprocess", "online"):
         mine, real = getattr(total, phase), getattr(after, phase)
@@ -127,7 +128,7 @@ def test_prediction_equals_the_run(case, ot, threads):
 
 
 def depth(program, x, threads):
-    return program.cost(*program.shapes(len(x)), threads=threads).snapshot().online.depth
+    return program.cost(program.shapes(len(x)), SessionSpec(threads=threads)).snapshot().online.depth
 
 
 def test_depth_falls_where_branches_are_independent(case):
@@ -144,7 +145,7 @@ def test_depth_falls_where_branches_are_independent(case):
 
 def test_an_overlapped_run_sends_what_a_run_in_order_sends(case):
     name, program, x = case
-    one, three = (program.cost(*program.shapes(len(x)), threads=threads).snapshot() for threads in (1, 3))
+    one, three = (program.cost(program.shapes(len(x)), SessionSpec(threads=threads)).snapshot() for threads in (1, 3))
     if name == "lenet":  # its convolutions are divided, which costs a little
         assert one.online.bytes <= three.online.bytes < 1.05 * one.online.bytes
     else:
@@ -167,7 +168,7 @@ def test_an_operand_of_several_products_is_truncated_once(case):
     assert after_three.online.depth < after.online.depth
     (plan,) = (plan for key, plan in program._plans.items() if key[0] == 3)
     assert [task.operand.name for task in plan.tasks if task.operand is not None] == [first["name"]]
-    predicted = program.cost(*program.shapes(len(x)), threads=3, rank=0)
+    predicted = program.cost(program.shapes(len(x)), SessionSpec(threads=3), rank=0)
     for name, record in ledger.records.items():
         assert record.cost.online.sent == predicted.records[name].cost.online.sent, name
 

@@ -36,6 +36,7 @@ from privml.errors import (
 )
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.preprocessing import Allotment, Preprocessing
+from privml.spec import SessionSpec, engine
 from privml.store.store import Store
 
 MALICIOUS = OtChoice(security="malicious")
@@ -81,7 +82,7 @@ def counted(snapshot):
 
 def test_both_halves_are_made_at_the_predicted_cost(program, made):
     folder, outcomes = made
-    demand = program.demand((2, 4), **ACTIVE)
+    demand = program.demand([(2, 4)], SessionSpec.of("active", **ACTIVE))
     for rank, outcome in enumerate(outcomes):
         with half(program, folder, rank) as ours:
             header = ours.store.header
@@ -90,7 +91,7 @@ def test_both_halves_are_made_at_the_predicted_cost(program, made):
             assert ours.store.queries_left == 2
         on_disk = sum(path.stat().st_size for path in (Path(folder) / str(rank) / "chunks").iterdir())
         assert outcome.bytes == on_disk == sum(2 * (k.count * k.bytes + 40) for k in header.kinds)
-        one = program.active_cost((2, 4), ot=MALICIOUS, **ACTIVE, rank=rank).snapshot()
+        one = program.cost([(2, 4)], SessionSpec(engine("active", **ACTIVE), MALICIOUS), rank=rank).snapshot()
         (setup, made_ahead, _), (one_setup, one_ahead, _) = counted(outcome.cost), counted(one)
         assert setup == tuple(2 * count for count in one_setup)
         assert made_ahead == tuple(2 * count for count in one_ahead) and made_ahead[0] > 100_000
@@ -103,7 +104,7 @@ def test_queries_draw_from_the_store_and_make_nothing(program, stores):
             served, got = ask(program, ours, theirs)
             assert torch.equal(got.outputs[0], alone.outputs[0])
             for rank, each in ((0, served), (1, got)):
-                predicted = program.active_cost((2, 4), **ACTIVE, rank=rank, stored=True).snapshot()
+                predicted = program.cost([(2, 4)], SessionSpec.of("active", ot="ideal", **ACTIVE), rank=rank).snapshot()
                 assert counted(each.ledger.snapshot()) == counted(predicted)
                 assert predicted.preprocess.bytes == 0 and predicted.setup.sent == 32
                 assert each.source.startswith("from store") and f"{left} queries left" in each.source
@@ -130,7 +131,7 @@ def test_further_queries_of_a_client_get_sessions_of_their_own(program, stores):
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         number, answers = both(server, client)
         assert number == 2 and ours.store.queries_left == theirs.store.queries_left == 0
-    predicted = program.active_cost((2, 4), **ACTIVE, stored=True).snapshot()
+    predicted = program.cost([(2, 4)], SessionSpec.of("active", ot="ideal", **ACTIVE)).snapshot()
     for got in answers:
         assert_right(got.outputs)
         assert got.turn == 1 and counted(got.ledger.snapshot()) == counted(predicted)
@@ -195,7 +196,7 @@ def test_halves_that_stand_at_different_queries_go_on_from_the_later(program, st
 
 
 def test_a_peer_that_names_no_position_is_refused(program, stores):
-    demand, kinds = program.demand((2, 4), **ACTIVE), None
+    demand, kinds = program.demand([(2, 4)], SessionSpec.of("active", **ACTIVE)), None
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         kinds = len(ours.store.header.kinds)
         for position in (None, [0], [0] * (kinds + 1), [-1] * kinds, [9] * kinds, ["0"] * kinds, [True] * kinds):

@@ -17,7 +17,7 @@ from privml.measure.launch import launch
 from privml.measure.predict import calls_of, times_of
 from privml.program import Program
 from privml.session.ledger import PHASES
-from privml.spec import LinkProfile
+from privml.spec import LinkProfile, SessionSpec
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_bytes_and_depth_are_predicted_exactly(program: Program, name: str) -> N
     run = launch(program, torch.rand(3, 6), dealer=name == "threepc")
     shapes = program.shapes(3)
     for rank, report in enumerate((run.server, run.client)):
-        cost = program.cost(*shapes, rank=rank) if name == "twopc" else program.dealt_cost(*shapes, rank=rank)
+        cost = program.cost(shapes, SessionSpec(name), rank)
         for phase in PHASES:
             predicted, found = getattr(cost.snapshot(), phase), report.ledger["total"][phase]
             assert (predicted.sent, predicted.received) == (found["sent"], found["received"]), (rank, phase)

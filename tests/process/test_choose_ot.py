@@ -46,7 +46,7 @@ def test_nothing_without_security_is_ever_chosen():
 def test_predictions_are_those_of_the_exact_cost(program):
     shapes = ((8, 4),)
     for each in forecasts(program, shapes, auto(link=WAN)):
-        cost = program.cost(*shapes, ot=each.ot).snapshot()
+        cost = program.cost(shapes, SessionSpec(ot=each.ot)).snapshot()
         phases = (cost.setup, cost.preprocess, cost.online)
         messages = sum(p.depth * 0.040 + max(p.sent, p.received) * 8 / 100e6 for p in phases)
         assert each.link == pytest.approx(messages)
@@ -153,7 +153,7 @@ def test_server_chooses_and_the_client_follows(program, link, security):
     best = forecasts(program, ((64, 4),), auto(security, link))[0].ot
     assert best.security == security
     assert got.source == told.source and f"made by {best} (ot=auto: predicted" in got.source
-    real, predicted = got.ledger.snapshot(), program.cost((64, 4), ot=best).snapshot()
+    real, predicted = got.ledger.snapshot(), program.cost([(64, 4)], SessionSpec(ot=best)).snapshot()
     for phase in ("setup", "preprocess", "online"):
         mine, theirs = getattr(real, phase), getattr(predicted, phase)
         assert (mine.sent, mine.received, mine.depth) == (theirs.sent, theirs.received, theirs.depth), phase

@@ -15,6 +15,7 @@ from torch import nn
 import privml
 from privml.errors import ConfigError
 from privml.measure.launch import launch
+from privml.spec import SessionSpec
 
 INPUT = [[0.5, -1.0, 2.0, 0.25], [1.5, 0.0, -0.5, 1.0]]
 
@@ -111,7 +112,7 @@ def test_launch_with_a_dealer_costs_what_was_foretold(program):
     run = launch(program, value, dealer=True)
     assert_answer("answer " + json.dumps(run.outputs[0].tolist()))
     for rank, report in enumerate((run.server, run.client, run.dealer)):
-        foretold = program.dealt_cost(value.shape, rank=rank).as_dict()["total"]
+        foretold = program.cost([value.shape], SessionSpec("threepc"), rank=rank).as_dict()["total"]
         for phase in ("setup", "preprocess", "online"):
             for count in ("sent", "received", "depth"):
                 assert report.ledger["total"][phase][count] == foretold[phase][count], (rank, phase, count)

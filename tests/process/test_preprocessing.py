@@ -25,6 +25,7 @@ from privml.errors import (
 )
 from privml.service.options import Capacity
 from privml.session.preprocessing import Preprocessing
+from privml.spec import SessionSpec
 from privml.store.store import Store
 
 
@@ -52,7 +53,7 @@ def half(program, stores, rank, **options):
 
 def test_both_halves_are_made_and_fit(program, made):
     folder, outcomes = made
-    drawn = program.correlations((2, 4))
+    drawn = program.correlations([(2, 4)])
     for rank, outcome in enumerate(outcomes):
         with half(program, folder, rank) as preprocessing:
             header = preprocessing.store.header
@@ -68,8 +69,8 @@ def test_both_halves_are_made_and_fit(program, made):
 
 
 def test_queries_draw_from_the_store_and_make_nothing(program, stores):
-    drawn = program.correlations((2, 4))
-    online = program.cost((2, 4), rank=1).snapshot().online
+    drawn = program.correlations([(2, 4)])
+    online = program.cost([(2, 4)], rank=1).snapshot().online
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         for left in (1, 0):
             served, got = answer(program, ours, theirs)
@@ -105,7 +106,7 @@ def test_what_does_not_suffice_is_made_where_that_is_allowed(program, stores):
 
 
 def test_lanes_share_a_store(program, tmp_path):
-    drawn = program.correlations((2, 4), threads=2)
+    drawn = program.correlations([(2, 4)], SessionSpec(threads=2))
     assert len(drawn.lanes) == 2
     filled(program, tmp_path, threads=2)
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
@@ -118,7 +119,7 @@ def test_lanes_share_a_store(program, tmp_path):
 @pytest.mark.parametrize("ot", [OtChoice("silent"), OtChoice(k=3, security="malicious")], ids=str)
 def test_other_transfers(program, tmp_path, ot):
     filled(program, tmp_path, ot=ot)
-    drawn = program.correlations((2, 4), ot=ot)
+    drawn = program.correlations([(2, 4)], SessionSpec(ot=ot))
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         assert ours.ot == theirs.ot == ot
         for left in (1, 0):
@@ -222,7 +223,7 @@ def test_an_altered_chunk_ends_the_query_and_not_the_server(program, stores):
 
 def test_a_peer_that_names_no_position_is_refused(program, stores, start):
     with half(program, stores, 0) as ours:
-        drawn = program.correlations((2, 4))
+        drawn = program.correlations([(2, 4)])
         for position in (None, [0], [0, -1], [0, 99], ["0", "0"], [0, True]):
             with pytest.raises(PrivmlError, match="no position"):
                 ours.allot({"position": position}, drawn)
@@ -233,7 +234,7 @@ def test_a_peer_that_names_no_position_is_refused(program, stores, start):
 def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
     for outcome in make(program, tmp_path, count=4):
         assert not isinstance(outcome, Exception), outcome
-    drawn = program.correlations((2, 4))
+    drawn = program.correlations([(2, 4)])
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         for place in ([2, 0], [0, 2], [3, 3], [4, 4]):
             with pytest.raises(StoreError, match="further ahead than a session can explain"):
@@ -252,13 +253,13 @@ def test_a_larger_query_may_be_lost_as_a_whole(program, tmp_path):
     for outcome in make(program, tmp_path, count=4):
         assert not isinstance(outcome, Exception), outcome
     with half(program, tmp_path, 0) as ours:
-        large = program.correlations((3, 4))
+        large = program.correlations([(3, 4)])
         assert ours.allot({"position": [2, 2]}, large).start == (2, 2)
 
 
 def test_a_server_that_allots_what_cannot_be_is_refused(program, stores):
     with half(program, stores, 1) as theirs:
-        drawn = program.correlations((2, 4))
+        drawn = program.correlations([(2, 4)])
         assert theirs.claim([1, 0], drawn).start == (1, 0)
         for start in (7, [0, 0], [2, 0], [2, 1, 1], [2, 99], [2.0, 1], "21", [True, 1]):
             with pytest.raises(ProtocolError):

@@ -231,9 +231,9 @@ def test_launch_runs_both_parties(program):
     assert_answer(f"answer {run.outputs[0].tolist()}")
     total = len(program.layers)
     assert [done for done, _, _ in seen] == list(range(total + 1)) and seen[-1] == (total, total, "done")
-    predicted = program.cost((2, 4)).as_dict()["total"]
+    predicted = program.cost([(2, 4)]).as_dict()["total"]
     assert total_bytes(predicted) == total_bytes(run.client.ledger["total"])
-    drawn = program.correlations((2, 4))
+    drawn = program.correlations([(2, 4)])
     assert (
         run.client.ledger["total"]["cots_as_sender"],
         run.client.ledger["total"]["cots_as_receiver"],

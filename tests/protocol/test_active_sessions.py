@@ -112,14 +112,14 @@ def test_the_plan_of_a_query_makes_everything_ahead(model):
     _, program = model
     ot = OtChoice(security="malicious")
     planned = cost_of(program, [(2, 4)], Setting("active", 2, ot, ring=64), 1).snapshot()
-    assert planned == program.active_cost((2, 4), ot=ot).snapshot() and planned.preprocess.sent > 100_000
+    assert planned == program.cost([(2, 4)], SessionSpec("active", ot)).snapshot() and planned.preprocess.sent > 100_000
 
 
 def test_transfers_are_chosen_by_their_predicted_cost(model):
     _, program = model
     link = LinkProfile(40, 10)
     for each in forecasts(program, ((2, 4),), auto(link)):
-        cost = program.active_cost((2, 4), ot=each.ot).snapshot()
+        cost = program.cost([(2, 4)], SessionSpec("active", each.ot)).snapshot()
         assert each.link == pytest.approx(sum(map(link.seconds, (cost.setup, cost.preprocess, cost.online))))
         assert each.ot.security == "malicious" and each.ot.decided
     best = [forecasts(program, ((1, 4),), auto(each))[0].ot.provider for each in (LinkProfile(), link)]
@@ -154,7 +154,7 @@ def test_a_query_is_answered_at_the_predicted_cost(model, ot):
     if not ot.decided:
         choice = forecasts(program, ((2, 4),), auto(LinkProfile()))[0].ot
         assert served[0].source == answer.source and "ot=auto: predicted" in answer.source
-    predicted = program.active_cost((2, 4), ot=choice).snapshot()
+    predicted = program.cost([(2, 4)], SessionSpec("active", choice)).snapshot()
     measured = answer.ledger.snapshot()
     for phase in ("setup", "preprocess", "online"):
         one, other = getattr(measured, phase), getattr(predicted, phase)
@@ -165,4 +165,8 @@ def test_a_query_is_answered_at_the_predicted_cost(model, ot):
     )
     with privml.local("active", ot="ideal", bits=64, scale=program.numerics.scale) as session:
         program.run(session, x)
-        assert session.engine.engines[0].drawn()["triples"] == program.demand((2, 4))["triples"] > 0
+        assert (
+            session.engine.engines[0].drawn()["triples"]
+            == program.demand([(2, 4)], SessionSpec("active"))["triples"]
+            > 0
+        )

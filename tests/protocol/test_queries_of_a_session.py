@@ -5,6 +5,7 @@ after the first."""
 import socket
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 import services
@@ -40,9 +41,10 @@ def counts(snapshot: Snapshot):
 
 
 def foretold(program, engine, shapes, **settings):
-    named = {"engine": "twopc" if engine == "lanes" else engine}
-    kept = {key: value for key, value in ENGINES[engine].items() if key in ("ot", "threads", "ring", "truncation")}
-    return program.session_cost(*[[shape] for shape in shapes], **named, **kept, **settings)
+    own = {key: value for key, value in ENGINES[engine].items() if key in ("threads", "ring", "truncation")}
+    spec = privml.SessionSpec.of("twopc" if engine == "lanes" else engine, **own)
+    spec = replace(spec, ot=ENGINES[engine].get("ot", spec.ot))
+    return program.session_cost([[shape] for shape in shapes], spec, **settings)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

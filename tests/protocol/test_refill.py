@@ -16,6 +16,7 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.engines.twopc import backend as twopc
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected
+from privml.spec import SessionSpec
 
 BACKGROUND = OtChoice(refill="background")
 
@@ -47,13 +48,13 @@ def test_prediction_equals_the_run(program, threads, announced):
     shapes = program.shapes(len(INPUT))
     with privml.local("twopc", threads=threads, refill="background") as session:
         if announced:
-            session.reserve(program.correlations(*shapes, ot=BACKGROUND, threads=threads).stock)
+            session.reserve(program.correlations(shapes, SessionSpec(ot=BACKGROUND, threads=threads)).stock)
         assert torch.equal(privml.reveal(program.run(session, INPUT), to=1), expected)
         real = session.ledger.snapshot()
     if not announced:
         assert real.preprocess.sent > 0
         return
-    predicted = program.cost(*shapes, ot=BACKGROUND, threads=threads, rank=0).snapshot()
+    predicted = program.cost(shapes, SessionSpec(ot=BACKGROUND, threads=threads), rank=0).snapshot()
     for phase in ("setup", "preprocess", "online"):
         mine, made = getattr(predicted, phase), getattr(real, phase)
         assert (mine.sent, mine.received, mine.depth) == (made.sent, made.received, made.depth), phase

@@ -8,6 +8,7 @@ import privml
 from privml.conversion import convert
 from privml.engines.correlations import LARGEST_STOCK, Correlations, OtChoice
 from privml.session.ledger import Snapshot
+from privml.spec import SessionSpec
 
 
 class Net(torch.nn.Module):
@@ -32,7 +33,7 @@ def run(program, batch, ot, reserve):
     x = torch.randn(batch, 1, 9, 9, generator=torch.Generator().manual_seed(5))
     with privml.local("twopc", ot=ot.provider, k=ot.k) as session:
         if reserve:
-            session.reserve(program.correlations(*program.shapes(batch), ot=ot))
+            session.reserve(program.correlations(program.shapes(batch), SessionSpec(ot=ot)))
         ahead = session.ledger.snapshot()
         privml.reveal(program.run(session, x), to=1)
         return ahead, session.ledger.snapshot()
@@ -42,7 +43,7 @@ def run(program, batch, ot, reserve):
 @pytest.mark.parametrize("batch", [1, 3])
 def test_a_run_draws_exactly_what_was_predicted(program, ot, batch):
     ahead, after = run(program, batch, ot, reserve=True)
-    predicted = program.correlations(*program.shapes(batch), ot=ot)
+    predicted = program.correlations(program.shapes(batch), SessionSpec(ot=ot))
     assert predicted.from0 > 1000 and predicted.from1 > 1000
     assert (after.cots_as_sender, after.cots_as_receiver) == predicted.roles(0)
     assert (ahead.cots_as_sender, ahead.cots_as_receiver) == (0, 0)
@@ -58,14 +59,14 @@ def test_without_a_reservation_they_are_made_on_the_way(program):
 
 def test_predicted_cost_equals_the_run(program):
     ahead, after = run(program, 2, OtChoice(), reserve=True)
-    ledger = program.cost(*program.shapes(2), rank=0)
+    ledger = program.cost(program.shapes(2), rank=0)
     predicted = ledger.snapshot()
     for phase in ("setup", "preprocess", "online"):
         mine, real = getattr(predicted, phase), getattr(after, phase)
         assert (mine.sent, mine.received, mine.depth) == (real.sent, real.received, real.depth), phase
     assert predicted.preprocess.depth == ahead.preprocess.depth
     layers = sum((record.cost for record in ledger.records.values()), Snapshot())
-    assert (layers.cots_as_sender, layers.cots_as_receiver) == program.correlations(*program.shapes(2)).roles(0)
+    assert (layers.cots_as_sender, layers.cots_as_receiver) == program.correlations(program.shapes(2)).roles(0)
 
 
 def test_directions_and_limits():

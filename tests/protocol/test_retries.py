@@ -177,7 +177,7 @@ def test_every_query_of_a_session_draws_its_own(program, stores):
             cost = answer.ledger.snapshot()
             assert answer.turn == turn and answer.source.startswith("from store") and cost.preprocess.bytes == 0
             assert cost.setup.sent == (64 if turn == 1 else 0)
-            drawn = program.correlations((2, 4))
+            drawn = program.correlations([(2, 4)])
             assert (cost.cots_as_sender, cost.cots_as_receiver) == drawn.roles(1)
             assert ours.store.left() == theirs.store.left() == ((4 - turn) * drawn.from0, (4 - turn) * drawn.from1)
     assert len(set(taken[0])) == len(taken[0]) and sorted(taken[0]) == sorted(taken[1])
@@ -222,7 +222,7 @@ def test_a_failure_in_the_middle_spends_what_was_drawn(program, stores, first_tu
             assert torch.equal(answer.outputs[0], plain(program, "twopc", INPUT))
         server.said("for this test")
         assert answer.turn == 1, "the attempt that succeeded had a session of its own"
-    drawn, used = program.correlations((2, 4)), first_turn + 1
+    drawn, used = program.correlations([(2, 4)]), first_turn + 1
     assert ours.store.left() == theirs.store.left() == ((4 - used) * drawn.from0, (4 - used) * drawn.from1)
     for chunks in taken.values():
         assert len(set(chunks)) == len(chunks) == 2 * used, "handed out once, those of the lost attempt included"

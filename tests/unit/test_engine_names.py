@@ -13,7 +13,7 @@ ALLOWED = {
     "cli/bench.py", "cli/classical.py", "cli/engines.py", "cli/experiment.py", "cli/networks.py", "cli/run.py",
     "cli/settings.py", "cli/stores.py", "measure/advise.py", "measure/engines.py", "measure/measuring.py",
     "measure/runner.py", "measure/spdz2k.py", "measure/threepc.py", "measure/words.py", "measure/zoo.py",
-    "program.py", "service/monitor.py", "service/preprocess.py", "service/serve.py",
+    "service/monitor.py", "service/preprocess.py", "service/serve.py",
 }  # fmt: skip
 
 

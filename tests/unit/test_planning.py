@@ -21,7 +21,7 @@ from privml.measure.calls import Watch, Watched, describe
 from privml.measure.engines import OFFERS, Setting, offer_of
 from privml.measure.predict import calls_of, cost_of, times_of
 from privml.program import Program
-from privml.spec import LinkProfile
+from privml.spec import LinkProfile, SessionSpec
 
 BITS = torch.ones(6, 10, dtype=torch.uint8)
 WORDS = torch.ones(6, 10, dtype=torch.int64)
@@ -113,9 +113,9 @@ def test_every_engine_is_metered_with_what_it_makes_ahead(program: Program) -> N
     shapes, malicious = program.shapes(2), OtChoice(security="malicious")
     for rank in (0, 1):
         expected = {
-            "twopc": program.cost(*shapes, rank=rank),
-            "threepc": program.dealt_cost(*shapes, rank=rank),
-            "active": program.active_cost(*shapes, ot=malicious, rank=rank),
+            "twopc": program.cost(shapes, rank=rank),
+            "threepc": program.cost(shapes, SessionSpec("threepc"), rank=rank),
+            "active": program.cost(shapes, SessionSpec("active", malicious), rank=rank),
         }
         assert set(expected) == set(OFFERS)
         for name, ledger in expected.items():
@@ -149,7 +149,7 @@ def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name
 def test_a_thin_link_is_as_slow_as_its_bytes(program: Program, tmp_path) -> None:
     setting, bits = offer_of("twopc").setting(OtChoice()), 1.0
     times = times_of(program, program.shapes(2), setting, LinkProfile(0.0, bits / 1e6), instant(tmp_path))
-    online = program.cost(*program.shapes(2)).snapshot().online
+    online = program.cost(program.shapes(2)).snapshot().online
     assert 8 * max(online.sent, online.received) <= times.online <= 8 * online.bytes + 60
 
 
@@ -162,13 +162,13 @@ def test_calls_and_correlations_take_their_time(program: Program, tmp_path) -> N
     )
     times = times_of(program, shapes, setting, LinkProfile(), calibration)
     assert times.online / 1e6 == pytest.approx(len(made), abs=0.01)
-    drawn = program.correlations(*shapes)
+    drawn = program.correlations(shapes)
     assert times.preprocess >= drawn.total and times.setup == 3.0
 
 
 def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
     setting, shapes = offer_of("active").setting(OtChoice()), program.shapes(2)
-    demand = program.demand(*shapes, ring=64)
+    demand = program.demand(shapes, SessionSpec.of("active", ring=64))
     wanted = demands.items_of(demand)
     assert wanted[Item("masks", 0)] == demand["masks"][0] and wanted[Item("triples")] == demand["triples"] > 0
     assert {part for kind, part in wanted if kind == "edabits"} == set(demand["edabits"])
@@ -179,7 +179,7 @@ def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
 
 
 def test_demands_are_told_apart_and_multiplied(program: Program) -> None:
-    demand = program.demand(*program.shapes(2), ring=64)
+    demand = program.demand(program.shapes(2), SessionSpec.of("active", ring=64))
     assert demands.difference(demands.times(demand, 3), demands.times(demand, 2)) == demand
     for item, count in demands.items_of(demand).items():
         assert demands.items_of(demands.demand_for(item, count, demand)) == {item: count}

@@ -12,7 +12,7 @@ import privml._core as _core
 from privml.engines.active.engine import RINGS, TRUNCATIONS, ActiveEngine
 from privml.engines.base import Engine
 from privml.engines.correlations import OtChoice
-from privml.engines.demands import Item, items_of
+from privml.engines.demands import Item, difference, items_of
 from privml.engines.interface import MALICIOUS, Backend, Kind
 from privml.engines.joint import JointEngine, joined
 from privml.errors import ConfigError
@@ -158,8 +158,14 @@ class Active(Backend):
         return meter(rank, spec.ot, own.ring, own.truncation, counts_only)
 
     def demand(self, program: Any, shapes: Any, spec: SessionSpec, further: bool = False) -> dict[str, Any]:
-        own = spec.engine
-        return program.demand(*shapes, ring=own.ring, truncation=own.truncation, further=further)
+        engine = meter(1, OtChoice("ideal"), spec.engine.ring, spec.engine.truncation)
+        session = program.session_meter(engine)
+        session.query(shapes)
+        first = engine.drawn()
+        if not further:
+            return first
+        session.query(shapes)
+        return difference(engine.drawn(), first)
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
         ot, own = spec.ot, spec.engine
@@ -169,7 +175,7 @@ class Active(Backend):
         }  # fmt: skip
 
     def store_kinds(self, program: Any, shapes: Any, spec: SessionSpec) -> tuple[Kind, ...]:
-        return kinds_of(self.demand(program, shapes, spec), spec.engine.ring)
+        return kinds_of(program.demand(shapes, spec), spec.engine.ring)
 
 
 BACKEND = Active()

@@ -133,7 +133,7 @@ class TwoParty(Backend):
         return meter(rank, spec.ot, spec.threads, counts_only)
 
     def demand(self, program: Any, shapes: Any, spec: SessionSpec, further: bool = False) -> Correlations:
-        return program.correlations(*shapes, ot=spec.ot, threads=spec.threads).stock
+        return program.correlations(shapes, spec).stock
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
         ot = spec.ot
@@ -142,7 +142,7 @@ class TwoParty(Backend):
         }  # fmt: skip
 
     def store_kinds(self, program: Any, shapes: Any, spec: SessionSpec) -> tuple[Kind, ...]:
-        return transfers(*program.correlations(*shapes, ot=spec.ot, threads=spec.threads).directions)
+        return transfers(*program.correlations(shapes, spec).directions)
 
 
 BACKEND = TwoParty()
