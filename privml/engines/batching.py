@@ -10,49 +10,16 @@ meet those of others. Values are what single calls give, wherever these are dete
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
 from privml.engines.base import Engine, Operand, Share
-
-
-class Form(NamedTuple):
-    """Dimensions at the front and at the end of shares that a call does not treat elementwise: of what it takes, and
-    of each share that it gives."""
-
-    front: int = 0
-    back: int = 0
-    results: tuple[tuple[int, int], ...] = ((0, 0),)
-
-
-_ELEMENTWISE = (
-    "multiply", "truncate", "floor", "truncate_reduce", "extend", "divide_public", "less_than_zero", "equal_zero",
-    "logical_and", "logical_or", "bits_to_ring", "select", "maximum", "function", "formula", "lookup",
-    "float_operation", "float_cast", "float_from_ring", "float_to_ring", "float_select", "float_align",
-    "float_from_sum",
-)  # fmt: skip
-FORMS: dict[str, Form] = {
-    **dict.fromkeys(_ELEMENTWISE, Form()),
-    "relu": Form(results=((0, 0), (0, 0))),
-    "max_last": Form(0, 1, ((0, 0), (0, 1))),
-    "argmax_last": Form(0, 1),
-    "multiply_rows": Form(0, 1, ((0, 1),)),
-    "less_than_many": Form(results=((1, 0),)),
-    "lookup_many": Form(results=((1, 0),)),
-    "select_sum": Form(1, 0),
-    "inner": Form(1, 0),
-    "weighted_bits": Form(1, 0, ((1, 0),)),
-}
-# Products of matrices of equal shapes are joined as a batch; convolutions are only handed over together.
-_MATRICES = ("matmul", "conv2d")
-# What is taken apart on engines that compose functions.
-_TAKEN_APART = ("relu", "maximum", "function", "max_last", "argmax_last")
-_SIGNATURES = {name: inspect.signature(getattr(Engine, name)) for name in (*FORMS, *_MATRICES)}
+from privml.engines.operations import OPERATIONS, Joining, offer, signature
+from privml.engines.shares import is_share
 
 
 @dataclass(slots=True, eq=False)
@@ -75,24 +42,17 @@ class BatchingEngine:
         return getattr(self.base, name)
 
 
-def _waiting(name: str) -> Callable[..., Any]:
-    signature = _SIGNATURES[name]
-
-    def method(self: BatchingEngine, *args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(self, *args, **kwargs)
-        bound.apply_defaults()
-        given = bound.args[1:]
-        if self.base.composes and name in _TAKEN_APART:
-            return self.base.composed(name, self, *given)
-        opens = name in self.base.opened_together
-        return self._ask(Call(name, given, (name, *map(_key_of(name), given)), opens))
-
-    method.__name__, method.__doc__ = name, f"See ``Engine.{name}``."
-    return method
+def _wait(engine: BatchingEngine, name: str, *args: Any, **kwargs: Any) -> Any:
+    bound = signature(name).bind(engine, *args, **kwargs)
+    bound.apply_defaults()
+    given = bound.args[1:]
+    base = engine.base
+    if base.composes and OPERATIONS[name].composed:
+        return base.composed(name, engine, *given)
+    return engine._ask(Call(name, given, (name, *map(_key_of(name), given)), name in base.opened_together))
 
 
-for _name in _SIGNATURES:
-    setattr(BatchingEngine, _name, _waiting(_name))
+offer(BatchingEngine, {name: _wait for name, operation in OPERATIONS.items() if operation.joining is not None})
 Engine.register(BatchingEngine)
 
 
@@ -101,28 +61,25 @@ def answer(base: Engine, calls: Sequence[Call]) -> list[Any]:
     first = calls[0]
     if len(calls) == 1:
         return [getattr(base, first.name)(*first.args)]
-    if all(call.key == first.key for call in calls) and first.name != "conv2d":
-        return _as_batch(base, calls) if first.name == "matmul" else _side_by_side(base, calls)
+    joining = OPERATIONS[first.name].joining
+    if all(call.key == first.key for call in calls) and joining is not Joining.WHOLE:
+        return _as_batch(base, calls) if joining is Joining.MATRICES else _side_by_side(base, calls)
     return base.together([(call.name, call.args) for call in calls])
 
 
 # ---- which calls are alike
-def _is_share(value: Any) -> bool:
-    return isinstance(value, tuple) and bool(value) and isinstance(value[0], torch.Tensor)
-
-
 def _key_of(name: str) -> Callable[[Any], Any]:
-    whole = name in _MATRICES
+    operation = OPERATIONS[name]
+    whole = operation.joining is not Joining.ELEMENTS
 
     def key(value: Any) -> Any:
         if isinstance(value, Operand):
             return key(value.share), value.bits, value.owner, value.signed, value.nonnegative
-        if _is_share(value):
+        if is_share(value):
             shape = tuple(value[0].shape)
             if whole:
                 return shape
-            form = FORMS[name]
-            return shape[: form.front], shape[len(shape) - form.back :]
+            return shape[: operation.front], shape[len(shape) - operation.back :]
         if isinstance(value, torch.Tensor):
             return tuple(value.shape), value.cpu().contiguous().numpy().tobytes()
         return tuple(value) if isinstance(value, list) else value
@@ -140,14 +97,14 @@ def _with(value: Any, share: Share) -> Any:
 
 
 def _side_by_side(base: Engine, calls: Sequence[Call]) -> list[Any]:
-    name, form = calls[0].name, FORMS[calls[0].name]
+    name, form = calls[0].name, OPERATIONS[calls[0].name]
     middles: list[torch.Size] = []
     for call in calls:
-        like = next(_components(a)[0] for a in call.args if isinstance(a, Operand) or _is_share(a))
+        like = next(_components(a)[0] for a in call.args if isinstance(a, Operand) or is_share(a))
         middles.append(like.shape[form.front : like.dim() - form.back])
     args = []
     for position, value in enumerate(calls[0].args):
-        if not (isinstance(value, Operand) or _is_share(value)):
+        if not (isinstance(value, Operand) or is_share(value)):
             args.append(value)
             continue
         shares = [_components(call.args[position]) for call in calls]

@@ -13,10 +13,10 @@ import torch
 
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.correlations import Correlations
-from privml.engines.formulas import Formula
+from privml.engines.operations import OPERATIONS, Kind, offer
 from privml.engines.owned import SharedEngine
 from privml.engines.party_threads import PartyThreads
-from privml.formats import FixedPoint, Float, Integer
+from privml.engines.shares import is_share
 
 
 class JointEngine(SharedEngine):
@@ -82,231 +82,49 @@ class JointEngine(SharedEngine):
         """What party ``rank`` sees of an argument: its own tensors of a share, all of anything public."""
         if isinstance(value, Operand):
             return replace(value, share=self._part(value.share, rank))
-        if isinstance(value, tuple) and value and isinstance(value[0], torch.Tensor):
+        if is_share(value):
             width = len(value) // self.parties  # bits may have fewer components than numbers
             return value[rank * width : (rank + 1) * width]
         return value
 
-    def _calls(self, operation: str, *args: Any) -> list[Callable[[], Any]]:
+    def _calls(self, operation: str, *args: Any, **kwargs: Any) -> list[Callable[[], Any]]:
         return [
-            partial(getattr(engine, operation), *(self._part(a, rank) for a in args))
+            partial(
+                getattr(engine, operation),
+                *(self._part(a, rank) for a in args),
+                **{name: self._part(a, rank) for name, a in kwargs.items()},
+            )
             for rank, engine in enumerate(self.engines)
         ]
 
-    def _local(self, operation: str, *args: Any) -> Any:
-        return _join([call() for call in self._calls(operation, *args)])
+    # ---- operations, by their kind
+    def _local(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+        return _join([call() for call in self._calls(operation, *args, **kwargs)])
 
-    def _interactive(self, operation: str, *args: Any) -> Any:
-        return _join(self.threads.run(self._calls(operation, *args)))
+    def _interactive(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+        return _join(self.threads.run(self._calls(operation, *args, **kwargs)))
 
-    # ---- in and out
-    def input(self, value: torch.Tensor | None, shape: Sequence[int], owner: int, bits: int) -> Share:
-        return self._from_owner("input", value, owner, tuple(shape), owner, bits)
-
-    def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
-        return self._from_owner("input_bits", value, owner, tuple(shape), owner)
-
-    def _from_owner(self, operation: str, value: torch.Tensor | None, owner: int, *args: Any) -> Share:
+    def _from_owner(
+        self, operation: str, value: torch.Tensor | None, shape: Sequence[int], owner: int, *args: Any
+    ) -> Share:
         calls = [
-            partial(getattr(engine, operation), value if rank == owner else None, *args)
+            partial(getattr(engine, operation), value if rank == owner else None, tuple(shape), owner, *args)
             for rank, engine in enumerate(self.engines)
         ]
         return _join([call() for call in calls] if self.trivial_inputs else self.threads.run(calls))
 
-    def public(self, value: torch.Tensor, bits: int) -> Share:
-        return self._local("public", value, bits)
+    def _opened(self, operation: str, *args: Any, **kwargs: Any) -> torch.Tensor | None:
+        results = self.threads.run(self._calls(operation, *args, **kwargs))
+        return next((value for value in results if value is not None), None)
 
-    def reveal(self, a: Share, bits: int, to: int | None = None) -> torch.Tensor | None:
-        return self.threads.run(self._calls("reveal", a, bits, to))[to or 0]
 
-    def reveal_bits(self, a: Share, to: int | None = None) -> torch.Tensor | None:
-        return self.threads.run(self._calls("reveal_bits", a, to))[to or 0]
-
-    # ---- local
-    def add(self, a: Share, b: Share, bits: int) -> Share:
-        return self._local("add", a, b, bits)
-
-    def negate(self, a: Share, bits: int) -> Share:
-        return self._local("negate", a, bits)
-
-    def subtract(self, a: Share, b: Share, bits: int) -> Share:
-        return self._local("subtract", a, b, bits)
-
-    def add_public(self, a: Share, value: torch.Tensor | int, bits: int) -> Share:
-        return self._local("add_public", a, value, bits)
-
-    def multiply_public(self, a: Share, factor: torch.Tensor | int, bits: int) -> Share:
-        return self._local("multiply_public", a, factor, bits)
-
-    def sum(self, a: Share, dims: Sequence[int], keepdim: bool, bits: int) -> Share:
-        return self._local("sum", a, list(dims), keepdim, bits)
-
-    def xor(self, a: Share, b: Share) -> Share:
-        return self._local("xor", a, b)
-
-    def logical_not(self, a: Share) -> Share:
-        return self._local("logical_not", a)
-
-    def additive(self, function: Callable[..., torch.Tensor], *shares: Share) -> Share:
-        return self._local("additive", function, *shares)
-
-    def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
-        return self._local("matmul_public", a, b, bits, left)
-
-    def conv2d_public(
-        self,
-        x: Share,
-        w: torch.Tensor,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
-        bits: int,
-    ) -> Share:
-        return self._local("conv2d_public", x, w, list(stride), list(padding), list(dilation), groups, bits)
-
-    # ---- products
-    def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        return self._interactive("multiply", a, b, out_bits)
-
-    def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        return self._interactive("multiply_rows", a, b, out_bits)
-
-    def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        return self._interactive("matmul", a, b, out_bits)
-
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
-        out_bits: int,
-    ) -> Share:
-        return self._interactive("conv2d", x, w, list(stride), list(padding), list(dilation), groups, out_bits)
-
-    # ---- width and scale
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
-        nearest: bool = False,
-    ) -> Share:
-        return self._interactive("truncate", a, bits, shift, nonnegative, bound, nearest)
-
-    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        return self._interactive("floor", a, bits, shift, nonnegative, bound)
-
-    def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
-        return self._interactive("truncate_reduce", a, bits, shift)
-
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
-    ) -> Share:
-        return self._interactive("extend", a, bits, to_bits, signed, nonnegative, bound)
-
-    def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
-    ) -> Share:
-        return self._interactive("divide_public", a, bits, divisor, nonnegative, bound)
-
-    # ---- bits
-    def less_than_zero(self, a: Share, bits: int) -> Share:
-        return self._interactive("less_than_zero", a, bits)
-
-    def equal_zero(self, a: Share, bits: int) -> Share:
-        return self._interactive("equal_zero", a, bits)
-
-    def logical_and(self, a: Share, b: Share) -> Share:
-        return self._interactive("logical_and", a, b)
-
-    def logical_or(self, a: Share, b: Share) -> Share:
-        return self._interactive("logical_or", a, b)
-
-    def bits_to_ring(self, a: Share, bits: int) -> Share:
-        return self._interactive("bits_to_ring", a, bits)
-
-    def select(self, bit: Share, a: Share, bits: int) -> Share:
-        return self._interactive("select", bit, a, bits)
-
-    # ---- compositions that the parties' engines may do better
-    def less_than_many(self, a: Share, thresholds: Sequence[int], bits: int) -> Share:
-        return self._interactive("less_than_many", a, list(thresholds), bits)
-
-    def select_sum(self, bits: Share, a: Share, ring_bits: int) -> Share:
-        return self._interactive("select_sum", bits, a, ring_bits)
-
-    def select_rows(self, bits: Share, rows: Operand, out_bits: int) -> Share:
-        return self._interactive("select_rows", bits, rows, out_bits)
-
-    def assert_zero(self, a: Share, bits: int) -> None:
-        self.threads.run(self._calls("assert_zero", a, bits))
-
-    def weighted_bits(self, a: Share, weights: torch.Tensor, bits: int) -> Share:
-        return self._interactive("weighted_bits", a, weights, bits)
-
-    def inner(self, a: Share, b: Share, bits: int) -> Share:
-        return self._interactive("inner", a, b, bits)
-
-    def lookup_many(self, tables: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
-        return self._interactive("lookup_many", tables, index, in_bits, out_bits)
-
-    def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
-        return self._interactive("relu", a, bits)
-
-    def maximum(self, a: Share, b: Share, bits: int) -> Share:
-        return self._interactive("maximum", a, b, bits)
-
-    def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
-        return self._interactive("max_last", a, bits, one_hot)
-
-    def argmax_last(self, a: Share, bits: int) -> Share:
-        return self._interactive("argmax_last", a, bits)
-
-    def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
-        return self._interactive("function", name, a, source, target)
-
-    def formula(self, a: Share, formula: Formula) -> Share:
-        return self._interactive("formula", a, formula)
-
-    def lookup(self, table: torch.Tensor, index: Share, in_bits: int, out_bits: int) -> Share:
-        return self._interactive("lookup", table, index, in_bits, out_bits)
-
-    # ---- floating point
-    def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:
-        return self._interactive("float_operation", name, fmt, *operands)
-
-    def float_cast(self, a: Share, fmt: Float, to: Float) -> Share:
-        return self._interactive("float_cast", a, fmt, to)
-
-    def float_from_ring(self, a: Share, fmt: FixedPoint | Integer, to: Float) -> Share:
-        return self._interactive("float_from_ring", a, fmt, to)
-
-    def float_to_ring(self, a: Share, fmt: Float, to: FixedPoint | Integer) -> Share:
-        return self._interactive("float_to_ring", a, fmt, to)
-
-    def float_select(self, bit: Share, a: Share, fmt: Float) -> Share:
-        return self._interactive("float_select", bit, a, fmt)
-
-    def float_align(self, a: Share, shifts: Share, fmt: Float, guard: int, bits: int) -> Share:
-        return self._interactive("float_align", a, shifts, fmt, guard, bits)
-
-    def float_from_sum(self, a: Share, exponents: Share, fmt: Float, bits: int, fraction: int) -> Share:
-        return self._interactive("float_from_sum", a, exponents, fmt, bits, fraction)
-
-    def reveal_words(self, a: Share, fmt: Float, to: int | None = None) -> torch.Tensor | None:
-        return self.threads.run(self._calls("reveal_words", a, fmt, to))[to or 0]
+_BY_KIND = {
+    Kind.LOCAL: JointEngine._local,
+    Kind.INTERACTIVE: JointEngine._interactive,
+    Kind.INPUT: JointEngine._from_owner,
+    Kind.OPENING: JointEngine._opened,
+}
+offer(JointEngine, {name: _BY_KIND[operation.kind] for name, operation in OPERATIONS.items()})
 
 
 def _join(results: Sequence[Any]) -> Any:

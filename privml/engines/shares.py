@@ -4,10 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
 Share = tuple[torch.Tensor, ...]
+
+
+def is_share(value: Any) -> bool:
+    """Whether an argument of an operation is a share."""
+    return isinstance(value, tuple) and bool(value) and isinstance(value[0], torch.Tensor)
 
 
 def each(a: Share, function: Callable[[torch.Tensor], torch.Tensor]) -> Share:

@@ -22,23 +22,11 @@ import torch
 
 from privml.engines.base import Engine, Operand
 from privml.engines.formulas import Formula, Term
+from privml.engines.operations import OPERATIONS, Joining, Kind
+from privml.engines.shares import is_share
 
 # Wire bytes, both ways, of the largest call that is measured whole if a smaller one is as informative.
 LARGEST = 4_000_000
-
-# Methods of Engine whose work is the same for every element, or for every row of the last dimension.
-_BY_ELEMENT = {
-    "truncate", "floor", "truncate_reduce", "extend", "divide_public", "less_than_zero", "equal_zero", "logical_and",
-    "logical_or", "bits_to_ring", "select", "relu", "maximum", "function", "formula", "multiply", "lookup",
-    "float_operation", "float_cast", "float_from_ring", "float_to_ring", "float_select", "reveal", "reveal_bits",
-    "reveal_words",
-}  # fmt: skip
-_BY_ROW = {"max_last", "argmax_last"}
-# What belongs to an engine's life rather than to a program.
-_BESIDE = {
-    "lane", "twin", "clock", "advance", "owned", "knows", "reserve", "finish", "close", "counters", "set_link",
-    "compute", "elapsed", "claim", "no_floats",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +89,12 @@ def describe(
     words = [_described(value, components) for value in args]
     named = [(name, _described(value, components)) for name, value in sorted(kwargs.items())]
     shapes = {_shape(word) for word in (*words, *(word for _, word in named))} - {None}
-    if len(shapes) != 1 or method not in _BY_ELEMENT | _BY_ROW:
+    operation = OPERATIONS[method]
+    alike = operation.kind is Kind.OPENING or (operation.joining is Joining.ELEMENTS and operation.front == 0)
+    if len(shapes) != 1 or not alike:
         return Call(Sample(method, tuple(words), tuple(named), lanes, size), 1.0)
     (shape,) = shapes
-    tail = shape[-1:] if method in _BY_ROW else ()
+    tail = shape[len(shape) - operation.back :]
     count = math.prod(shape[: len(shape) - len(tail)])
     taken = min(count, max(count * LARGEST // max(size, 1), 1))
     flat = (taken, *tail)
@@ -124,7 +114,7 @@ def _described(value: Any, components: int) -> Any:
         return OperandOf(share, value.bits, value.owner, value.signed, value.nonnegative)
     if isinstance(value, torch.Tensor):
         return TensorOf(tuple(value.shape), value.dtype is torch.uint8)
-    if isinstance(value, tuple) and value and isinstance(value[0], torch.Tensor):
+    if is_share(value):
         bits = value[0].dtype is torch.uint8 or len(value) < components
         return ShareOf(tuple(value[0].shape), bits)
     if isinstance(value, Formula):  # any functions take as long; these have names
@@ -216,7 +206,7 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._engine, name)
-        if name in _BESIDE or not callable(value):
+        if name not in OPERATIONS:
             return value
         return partial(self._watch.call, self._engine, name, value)
 
