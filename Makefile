@@ -29,7 +29,7 @@ BIN := $(VENV)/bin
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: all setup build demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
+.PHONY: all setup configure build build-tests demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
 
 all: build
 
@@ -38,19 +38,25 @@ setup: $(VENV)/.ready
 $(VENV)/.ready: pyproject.toml scripts/setup.sh
 	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh
 
-build: setup
+configure: setup
 	$(BIN)/cmake -S csrc -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DPRIVML_TESTS=ON \
 	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" -DPython_EXECUTABLE="$(abspath $(BIN))/python" \
 	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)" $(if $(QUIET),> build.log,)
-	$(BIN)/cmake --build build/release -j $(JOBS)
+
+# The extension alone; the tests and proofs of the C++ core are built where they run.
+build: configure
+	$(BIN)/cmake --build build/release -j $(JOBS) --target _core
 	cp --remove-destination build/release/_core*.so privml/
+
+build-tests: build
+	$(BIN)/cmake --build build/release -j $(JOBS)
 
 demo: build
 	$(BIN)/python scripts/demo.py
 
 test: test-cpp test-python
 
-test-cpp: build
+test-cpp: build-tests
 	cd build/release && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS)
 
 # One process per core, each with its own part of the list, the rest of another's when it is done.
@@ -112,7 +118,7 @@ fuzz-build: setup
 fuzz: fuzz-build build
 	$(BIN)/python scripts/fuzz.py $(SECONDS) $(if $(RESUME),resume,) $(TARGETS)
 
-fuzz-smoke: build
+fuzz-smoke: build-tests
 	build/release/fuzz_tests
 	$(BIN)/python -m pytest tests/fuzz
 

@@ -21,7 +21,7 @@ from privml.engines import ring
 from privml.engines.correlations import Correlations
 from privml.engines.division import divide_public
 from privml.engines.formulas import Formula
-from privml.engines.shares import Share, stack
+from privml.engines.shares import Share, Window, stack
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
 
@@ -183,10 +183,7 @@ class Engine(abc.ABC):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
         """x [n, c, h, w] with w [o, c / groups, kh, kw]; zero padding."""
@@ -199,14 +196,11 @@ class Engine(abc.ABC):
         self,
         x: Share,
         w: torch.Tensor,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         bits: int,
     ) -> Share:
         """conv2d with a public integer weight, without truncation."""
-        return tuple(ring.conv2d(c, w, stride, padding, dilation, groups, bits) for c in x)
+        return tuple(ring.conv2d(c, w, window, bits) for c in x)
 
     # ---- width and scale
     @abc.abstractmethod

@@ -16,6 +16,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.formulas import Formula
+from privml.engines.shares import Window
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, current_node
 
@@ -146,14 +147,11 @@ class IntervalEngine(Engine):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
         low, high = _products(self._operand(x), self._operand(w))
-        return self._convolved(x.share[0], w.share[0], (stride, padding, dilation, groups), (low, high), out_bits)
+        return self._convolved(x.share[0], w.share[0], window, (low, high), out_bits)
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         low, high = _products(self._ends(a, bits), ring.extremes(b))
@@ -165,19 +163,15 @@ class IntervalEngine(Engine):
         self,
         x: Share,
         w: torch.Tensor,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         bits: int,
     ) -> Share:
         ends = _products(self._ends(x, bits), ring.extremes(w))
-        return self._convolved(x[0], w, (stride, padding, dilation, groups), ends, bits)
+        return self._convolved(x[0], w, window, ends, bits)
 
-    def _convolved(self, x: torch.Tensor, w: torch.Tensor, window: tuple, ends: tuple[int, int], bits: int) -> Share:
-        stride, padding, dilation, groups = window
+    def _convolved(self, x: torch.Tensor, w: torch.Tensor, window: Window, ends: tuple[int, int], bits: int) -> Share:
         images, kernels = (torch.empty(t.shape, device="meta") for t in (x, w))
-        shape = torch.conv2d(images, kernels, None, stride, padding, dilation, groups).shape
+        shape = torch.conv2d(images, kernels, None, *window).shape
         count = w.shape[1:].numel()
         return self.between(shape, min(ends[0], 0) * count, max(ends[1], 0) * count, bits)
 

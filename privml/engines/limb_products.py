@@ -23,6 +23,8 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 
+from privml.engines.shares import Window
+
 _BYTES = 1 << 28  # of patches that are written out at once
 _ALIGNED = 16  # limbs of the inner dimension and rows come in multiples, as matrix units need them
 
@@ -80,14 +82,12 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bits: int, unit: Unit | None = None
 def conv2d(
     x: torch.Tensor,
     w: torch.Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     bits: int,
     unit: Unit | None = None,
 ) -> torch.Tensor:
     """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^bits, zero padding; otherwise as matmul."""
+    stride, padding, dilation, groups = window
     unit = unit or unit_of(x.device)
     x = F.pad(x, (padding[1], padding[1], padding[0], padding[0]))
     (n, _, height, width), (outputs, inner, *kernel) = x.shape, w.shape

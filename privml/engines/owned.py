@@ -17,7 +17,7 @@ from privml.engines.base import Engine, Operand, Share
 from privml.engines.operations import OPERATIONS, AtZero, Kind, offer
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.shape_tensor import ShapeTensor
-from privml.engines.shares import is_share
+from privml.engines.shares import Window, is_share
 
 
 class OwnedEngine(Engine):
@@ -84,15 +84,11 @@ class OwnedEngine(Engine):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
         return tuple(
-            ring.wrap(ring.conv2d(a, b, stride, padding, dilation, groups, out_bits), out_bits)
-            for a, b in zip(x.share, w.share, strict=True)
+            ring.wrap(ring.conv2d(a, b, window, out_bits), out_bits) for a, b in zip(x.share, w.share, strict=True)
         )
 
     # ---- width and scale

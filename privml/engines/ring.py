@@ -7,7 +7,7 @@ integer is of interest, float64 arithmetic estimates it, from which a wrap is re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ import torch.nn.functional as F
 
 from privml.engines import limb_products
 from privml.engines.shape_tensor import ShapeTensor
+from privml.engines.shares import Window
 from privml.formats import Float
 
 
@@ -65,19 +66,15 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bits: int = 64) -> torch.Tensor:
 def conv2d(
     x: torch.Tensor,
     w: torch.Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     bits: int = 64,
 ) -> torch.Tensor:
     """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^bits, zero padding; otherwise as matmul."""
     if isinstance(x, ShapeTensor) or isinstance(w, ShapeTensor):
-        return convolution(stride, padding, dilation, groups)(x.double(), w.double()).long()
+        return convolution(window)(x.double(), w.double()).long()
     if x.device.type != "cpu":
-        return limb_products.conv2d(x, w, stride, padding, dilation, groups, bits)
+        return limb_products.conv2d(x, w, window, bits)
     arrays = x.contiguous().numpy(), w.contiguous().numpy()
-    window = tuple(stride), tuple(padding), tuple(dilation), groups
     return torch.from_numpy(_linear().conv2d(*arrays, *window, bits, torch.get_num_threads()))
 
 
@@ -90,23 +87,20 @@ def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, to
 def estimated_conv2d(
     x: torch.Tensor,
     w: torch.Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     """``conv2d`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
-    result = conv2d(x, w, stride, padding, dilation, groups)
+    result = conv2d(x, w, window)
     if not _may_wrap(x, w, w[0].numel()):
         return result, None
-    return result, convolution(stride, padding, dilation, groups)(x.double(), w.double())
+    return result, convolution(window)(x.double(), w.double())
 
 
 def convolution(
-    stride: Sequence[int], padding: Sequence[int], dilation: Sequence[int], groups: int
+    window: Window,
 ) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """The 2-D convolution of torch as a function of input and weight, of the types that torch has it for."""
-    return lambda x, w: F.conv2d(x, w, None, tuple(stride), tuple(padding), tuple(dilation), groups)
+    return lambda x, w: F.conv2d(x, w, None, *window)
 
 
 def _may_wrap(a: torch.Tensor, b: torch.Tensor, terms: int) -> bool:

@@ -4,11 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 Share = tuple[torch.Tensor, ...]
+
+
+class Window(NamedTuple):
+    """How the kernel of a two-dimensional convolution moves over an image, each (vertical, horizontal); the padding is
+    of zeros."""
+
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
 
 
 def is_share(value: Any) -> bool:

@@ -12,6 +12,7 @@ import torch
 
 from privml.engines.base import Operand, Share
 from privml.engines.composed.segments import segmented
+from privml.engines.shares import Window
 from privml.formats import FixedPoint
 
 # Seconds by layer if the call has layers.
@@ -88,10 +89,10 @@ def conv2d(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
     channels, outputs, size, kernel = params["channels"], params["outputs"], params["size"], params["kernel"]
     x = secret(engine, bits, 1, channels, size, size)
     w = secret(engine, bits, outputs, channels, kernel, kernel, owner=SERVER)
-    window = (1, 1), (kernel // 2, kernel // 2), (1, 1), 1
+    window = Window(padding=(kernel // 2, kernel // 2))
 
     def call() -> None:
-        product = engine.conv2d(Operand(x, bits), Operand(w, bits), *window, bits)
+        product = engine.conv2d(Operand(x, bits), Operand(w, bits), window, bits)
         engine.truncate(product, bits, SCALES[bits], bound=1 << (bits - 3))
 
     return silent(call)

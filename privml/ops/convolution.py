@@ -10,6 +10,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.engines.base import Engine, Share
+from privml.engines.shares import Window
 from privml.errors import InvalidInput
 from privml.formats import Placement
 from privml.ops.product import add_bias, public_factor, widened
@@ -64,9 +65,9 @@ def two_dimensional(
         stride, dilation = [1, *stride], [1, *dilation]
         padding, output_padding = [0, *padding], [0, *output_padding]
     if transposed:
-        x, weight, padding = as_convolution(x, weight, stride, padding, dilation, output_padding, groups)
+        x, weight, padding = as_convolution(x, weight, Window(stride, padding, dilation, groups), output_padding)
         stride = [1, 1]
-    result = convolve(x, weight, bias, stride, padding, dilation, groups)
+    result = convolve(x, weight, bias, Window(tuple(stride), tuple(padding), tuple(dilation), groups))
     return result.squeeze(2) if rank == 1 else result
 
 
@@ -74,17 +75,14 @@ def convolve(
     x: Any,
     weight: Any,
     bias: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
 ) -> SecretTensor:
     """2-D convolution plus bias [o], with a single truncation."""
     if not is_secret(x) and not is_secret(weight):  # only the bias is secret
-        clear = torch.conv2d(x, weight, None, stride, padding, dilation, groups)
+        clear = torch.conv2d(x, weight, None, *window)
         return bias.view(1, -1, 1, 1) + clear
     session = (x if is_secret(x) else weight).session
-    engine, share, bits, scale, placement = _raw(x, weight, stride, padding, dilation, groups, session)
+    engine, share, bits, scale, placement = _raw(x, weight, window, session)
     if bias is not None:
         engine, share, placement = add_bias(engine, share, bits, scale, placement, bias.view(1, -1, 1, 1), session)
     dtype = result_dtype(x, weight)
@@ -94,19 +92,16 @@ def convolve(
 def _raw(
     x: Any,
     weight: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     session: Any,
 ) -> tuple[Engine, Share, int, int, Placement]:
     if not is_secret(x):
-        return _public_input(x, weight, stride, padding, dilation, groups, session)
+        return _public_input(x, weight, window, session)
     if not is_secret(weight):
         share, fmt, bits = widened(x, session)
         kernel, scale = public_factor(weight, session)
         engine = engine_of(x)
-        share = engine.conv2d_public(share, kernel, stride, padding, dilation, groups, bits)
+        share = engine.conv2d_public(share, kernel, window, bits)
         return engine, share, bits, fmt.scale + scale, x.placement
     placement = join(x.placement, weight.placement)
     engine = session.engine_for(placement)
@@ -115,10 +110,7 @@ def _raw(
     share = engine.conv2d(
         operand(sx, fx, x.placement),
         operand(sw, fw, weight.placement),
-        stride,
-        padding,
-        dilation,
-        groups,
+        window,
         bits,
     )
     return engine, share, bits, fx.scale + fw.scale, placement
@@ -127,13 +119,11 @@ def _raw(
 def _public_input(
     x: torch.Tensor,
     weight: SecretTensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     session: Any,
 ) -> tuple[Engine, Share, int, int, Placement]:
     """A public image and a secret kernel: the unfolded image is the public matrix of a product."""
+    stride, padding, dilation, groups = window
     image, scale = public_factor(x, session)
     share, fmt, bits = widened(weight, session)
     kernel = list(weight.shape[2:])
@@ -149,15 +139,10 @@ def _public_input(
 
 
 def as_convolution(
-    x: Any,
-    weight: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    output_padding: Sequence[int],
-    groups: int,
-) -> tuple[Any, Any, list[int]]:
+    x: Any, weight: Any, window: Window, output_padding: Sequence[int]
+) -> tuple[Any, Any, tuple[int, int]]:
     """A transposed convolution as a plain one with stride 1: zeros between the pixels, the kernel flipped."""
+    stride, padding, dilation, groups = window
     kernel = weight.shape[2:]
     batch, channels = x.shape[:2]
     spread = x
@@ -167,11 +152,11 @@ def as_convolution(
         spread = aten.constant_pad_nd(spread, [0, stride[1] - 1, 0, 0, 0, stride[0] - 1])
         spread = spread.reshape(batch, channels, x.shape[2] * stride[0], x.shape[3] * stride[1])
         spread = spread[:, :, :height, :width]
-    low = [dilation[i] * (kernel[i] - 1) - padding[i] for i in range(2)]
-    high = [low[i] + output_padding[i] for i in range(2)]
+    top, left = (dilation[i] * (kernel[i] - 1) - padding[i] for i in range(2))
+    low, high = (top, left), (top + output_padding[0], left + output_padding[1])
     if low != high or min(low) < 0:
         spread = aten.constant_pad_nd(spread, [low[1], high[1], low[0], high[0]])
-        low = [0, 0]
+        low = (0, 0)
     inputs, outputs = weight.shape[0], weight.shape[1]
     flipped = weight.reshape(groups, inputs // groups, outputs, *kernel).transpose(1, 2)
     flipped = flipped.reshape(groups * outputs, inputs // groups, *kernel).flip([2, 3])
@@ -206,7 +191,7 @@ def gradients(
     if rank == 1:
         grad, x, weight = grad.unsqueeze(2), x.unsqueeze(2), weight.unsqueeze(2)
         stride, padding, dilation = [1, *stride], [0, *padding], [1, *dilation]
-    geometry = (grad, x, weight, stride, padding, dilation, groups)
+    geometry = (grad, x, weight, Window(tuple(stride), tuple(padding), tuple(dilation), groups))
     grad_input = input_gradient(convolve, *geometry) if mask[0] else None
     grad_weight = weight_gradient(convolve, *geometry) if mask[1] else None
     if rank == 1:
@@ -219,18 +204,16 @@ def input_gradient(
     grad: Any,
     x: Any,
     weight: Any,
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
+    window: Window,
 ) -> SecretTensor:
+    stride, padding, dilation, groups = window
     missing = [
         x.shape[2 + i]
         - ((grad.shape[2 + i] - 1) * stride[i] - 2 * padding[i] + dilation[i] * (weight.shape[2 + i] - 1) + 1)
         for i in range(2)
     ]
-    spread, flipped, low = as_convolution(grad, weight, stride, padding, dilation, missing, groups)
-    return convolve(spread, flipped, None, [1, 1], low, dilation, groups)
+    spread, flipped, low = as_convolution(grad, weight, window, missing)
+    return convolve(spread, flipped, None, Window((1, 1), low, dilation, groups))
 
 
 def weight_gradient(
@@ -238,19 +221,17 @@ def weight_gradient(
     grad: Any,
     x: Any,
     weight: Any,
-    stride: list[int],
-    padding: list[int],
-    dilation: list[int],
-    groups: int,
+    window: Window,
 ) -> SecretTensor:
     """Batch and channels change places; the groups become the groups of a wider convolution."""
+    stride, padding, dilation, groups = window
     batch, height, width = x.shape[0], x.shape[2], x.shape[3]
     inputs, outputs = weight.shape[1], weight.shape[0] // groups
     image = x.reshape(batch, groups, inputs, height, width).permute(2, 1, 0, 3, 4)
     image = image.reshape(inputs, groups * batch, height, width)
     kernel = grad.reshape(batch, groups, outputs, *grad.shape[2:]).permute(1, 2, 0, 3, 4)
     kernel = kernel.reshape(groups * outputs, batch, *grad.shape[2:])
-    result = convolve(image, kernel, None, dilation, padding, stride, groups)
+    result = convolve(image, kernel, None, Window(dilation, padding, stride, groups))
     result = result[:, :, : weight.shape[2], : weight.shape[3]]
     return result.transpose(0, 1).contiguous()
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from privml.engines import limb_products, ring
+from privml.engines.shares import Window
 
 pytestmark = [
     pytest.mark.gpu,
@@ -54,8 +55,8 @@ def test_batches_and_views():
 def test_conv2d(unit, shape, kernel, stride, padding, dilation, groups):
     rng = torch.Generator().manual_seed(groups)
     x, w = random(rng, *shape), random(rng, *kernel)
-    arguments = stride, padding, dilation, groups
+    window = Window(stride, padding, dilation, groups)
     for bits in (32, 64):
-        expected = ring.wrap(ring.conv2d(x, w, *arguments, bits), bits)
-        result = limb_products.conv2d(x.cuda(), w.cuda(), *arguments, bits, UNITS[unit])
+        expected = ring.wrap(ring.conv2d(x, w, window, bits), bits)
+        result = limb_products.conv2d(x.cuda(), w.cuda(), window, bits, UNITS[unit])
         assert torch.equal(ring.wrap(result.cpu(), bits), expected)

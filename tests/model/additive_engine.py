@@ -106,9 +106,9 @@ class AdditiveEngine(SharedEngine):
     def matmul(self, a, b, out_bits):
         return self._deal(self.plain.matmul(self._operand(a), self._operand(b), out_bits)[0], out_bits)
 
-    def conv2d(self, x, w, stride, padding, dilation, groups, out_bits):
+    def conv2d(self, x, w, window, out_bits):
         x, w = self._operand(x), self._operand(w)
-        return self._deal(self.plain.conv2d(x, w, stride, padding, dilation, groups, out_bits)[0], out_bits)
+        return self._deal(self.plain.conv2d(x, w, window, out_bits)[0], out_bits)
 
     def truncate(self, a, bits, shift, nonnegative=False, bound=None, nearest=False):
         value = self._kept(self._open(a, bits), nonnegative, bound)

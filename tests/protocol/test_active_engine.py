@@ -9,6 +9,7 @@ from privml.engines import ring
 from privml.engines.active.backend import meter
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
+from privml.engines.shares import Window
 from privml.errors import ConfigError, PeerDisconnected, SecurityAbort
 from privml.session.ledger import Snapshot
 
@@ -88,14 +89,14 @@ def test_factors_of_matrix_products_are_opened_once(engine):
     assert torch.equal(engine.reveal(product, bits), ring.wrap(x @ y, bits))
 
 
-@pytest.mark.parametrize("window", [((2, 1), (1, 2), (1, 2), 2), ((1, 1), (0, 0), (1, 1), 1)])
+@pytest.mark.parametrize("window", [Window((2, 1), (1, 2), (1, 2), 2), Window()])
 def test_convolutions(engine, window):
     bits = bits_of(engine)
-    x, w = random(bits, 2, 4, 6, 5), random(bits, 6, 4 // window[3], 3, 2)
+    x, w = random(bits, 2, 4, 6, 5), random(bits, 6, 4 // window.groups, 3, 2)
     image, kernel = engine.input(x, x.shape, 0, bits), engine.input(w, w.shape, 1, bits)
-    expected = ring.wrap(ring.conv2d(x, w, *window), bits)
-    assert torch.equal(engine.reveal(engine.conv2d_public(image, w, *window, bits), bits), expected)
-    secret = engine.conv2d(Operand(image, bits), Operand(kernel, bits), *window, bits)
+    expected = ring.wrap(ring.conv2d(x, w, window), bits)
+    assert torch.equal(engine.reveal(engine.conv2d_public(image, w, window, bits), bits), expected)
+    secret = engine.conv2d(Operand(image, bits), Operand(kernel, bits), window, bits)
     assert torch.equal(engine.reveal(secret, bits), expected)
 
 

@@ -7,6 +7,7 @@ import torch
 import privml
 from privml.engines.base import Operand
 from privml.engines.batching import BatchingEngine, answer
+from privml.engines.shares import Window
 from privml.formats import FixedPoint
 
 BITS = 64
@@ -45,7 +46,7 @@ CASES = {
     "sigmoid": lambda e, a, b: e.function("sigmoid", _low(e, a), F16, F16),
     "matmul": lambda e, a, b: e.matmul(Operand(a, BITS), Operand(_turned(b), BITS), BITS),
     "conv2d": lambda e, a, b: e.conv2d(
-        Operand(_image(a), BITS), Operand(_image(b), BITS), [1, 1], [1, 1], [1, 1], 1, BITS
+        Operand(_image(a), BITS), Operand(_image(b), BITS), Window(padding=(1, 1)), BITS
     ),
 }
 

@@ -6,6 +6,7 @@ import torch
 
 from privml.engines.base import Operand
 from privml.engines.plain.engine import PlainEngine
+from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
 
 PLAIN = PlainEngine(check_overflow=False)
@@ -64,7 +65,7 @@ WORDS = {
     "conv2d": lambda e: e.conv2d(
         Operand(words(e, integers(30, 3, 5, 20, 20), 32), 32),
         Operand(e.input(integers(12, 7, 5, 3, 3), (7, 5, 3, 3), 0, 12), 12, 0),
-        (2, 1), (1, 1), (1, 1), 1, 32,
+        Window((2, 1), (1, 1)), 32,
     ),
 }  # fmt: skip
 FLAGS = {

@@ -6,6 +6,7 @@ import torch
 
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
+from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
 from privml.session.ledger import Ledger, Snapshot
 
@@ -35,10 +36,10 @@ OPERATIONS = {
     "large multiply owned": lambda e: e.multiply(factor(e, (9001,), 32), factor(e, (9001,), 12, 1), 44),
     "large matmul": lambda e: e.matmul(factor(e, (50, 90), 32), factor(e, (90, 40), 12, 0), 44),
     "large conv2d": lambda e: e.conv2d(
-        factor(e, (2, 6, 18, 18), 32), factor(e, (8, 6, 3, 3), 12, 0), (1, 1), (1, 1), (1, 1), 1, 44
+        factor(e, (2, 6, 18, 18), 32), factor(e, (8, 6, 3, 3), 12, 0), Window(padding=(1, 1)), 44
     ),
     "large depthwise conv2d": lambda e: e.conv2d(
-        factor(e, (2, 16, 18, 18), 32), factor(e, (16, 1, 3, 3), 12, 0), (1, 1), (1, 1), (1, 1), 16, 44
+        factor(e, (2, 16, 18, 18), 32), factor(e, (16, 1, 3, 3), 12, 0), Window(padding=(1, 1), groups=16), 44
     ),
     "large truncate": lambda e: e.truncate(words(e, (9001,)), 32, 12),
     "less_than_zero": lambda e: e.less_than_zero(words(e, (77,)), 37),
@@ -65,7 +66,7 @@ OPERATIONS = {
     "matmul owned": lambda e: e.matmul(factor(e, (5, 9), 32), factor(e, (9, 4), 12, 0), 44),
     "batched matmul": lambda e: e.matmul(factor(e, (3, 5, 9), 64), factor(e, (3, 9, 4), 64), 64),
     "conv2d": lambda e: e.conv2d(
-        factor(e, (2, 3, 8, 8), 32), factor(e, (4, 3, 3, 3), 12, 0), (1, 1), (1, 1), (1, 1), 1, 44
+        factor(e, (2, 3, 8, 8), 32), factor(e, (4, 3, 3, 3), 12, 0), Window(padding=(1, 1)), 44
     ),
     "reveal": lambda e: e.reveal(words(e, (1000,)), 37),
     "large reveal": lambda e: e.reveal(words(e, (70_000,)), 3),

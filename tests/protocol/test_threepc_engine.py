@@ -8,6 +8,7 @@ from privml import _core
 from privml.engines import failures, ring
 from privml.engines.base import Operand
 from privml.engines.failures import TruncationsMayFail
+from privml.engines.shares import Window
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.cost import sign as sign_cost
 from privml.engines.threepc.links import DEALER
@@ -84,11 +85,11 @@ def test_matrices_and_convolutions(engine, bits):
     assert torch.equal(engine.reveal(product, bits), ring.wrap(x @ y, bits))
     w = torch.randint(-(2**31), 2**31, (6, 1, 2, 2))
     c = share(engine, w, bits, DEALER)
-    layout = ((1, 2), (1, 0), (1, 1), 3)
-    result = engine.conv2d(Operand(a, bits), Operand(c, bits), *layout, bits)
-    assert torch.equal(engine.reveal(result, bits), ring.wrap(ring.conv2d(x, w, *layout), bits))
-    public = engine.conv2d_public(a, w, *layout, bits)
-    assert torch.equal(engine.reveal(public, bits), ring.wrap(ring.conv2d(x, w, *layout), bits))
+    window = Window((1, 2), (1, 0), groups=3)
+    result = engine.conv2d(Operand(a, bits), Operand(c, bits), window, bits)
+    assert torch.equal(engine.reveal(result, bits), ring.wrap(ring.conv2d(x, w, window), bits))
+    public = engine.conv2d_public(a, w, window, bits)
+    assert torch.equal(engine.reveal(public, bits), ring.wrap(ring.conv2d(x, w, window), bits))
     assert torch.equal(engine.reveal(engine.matmul_public(a, y, bits), bits), ring.wrap(x @ y, bits))
 
 

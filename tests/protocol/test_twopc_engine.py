@@ -10,6 +10,7 @@ import torch
 from privml.engines.base import Operand
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
+from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
 
 PLAIN = PlainEngine(check_overflow=False)
@@ -224,22 +225,22 @@ def test_matmul(engine, rng, batch, widths, owners):
     assert torch.equal(engine.reveal(engine.matmul(a, b, ell), ell), want)
 
 
-CONVOLUTIONS = [  # x, w, stride, padding, dilation, groups
-    ((2, 3, 6, 5), (4, 3, 3, 2), (1, 1), (0, 0), (1, 1), 1),
-    ((1, 4, 7, 7), (4, 2, 3, 3), (2, 1), (1, 2), (1, 1), 2),
-    ((2, 2, 8, 6), (2, 1, 2, 3), (1, 2), (1, 0), (2, 1), 2),
-    ((1, 3, 5, 5), (5, 3, 1, 1), (1, 1), (0, 0), (1, 1), 1),
+CONVOLUTIONS = [  # x, w, window
+    ((2, 3, 6, 5), (4, 3, 3, 2), Window((1, 1), (0, 0), (1, 1), 1)),
+    ((1, 4, 7, 7), (4, 2, 3, 3), Window((2, 1), (1, 2), (1, 1), 2)),
+    ((2, 2, 8, 6), (2, 1, 2, 3), Window((1, 2), (1, 0), (2, 1), 2)),
+    ((1, 3, 5, 5), (5, 3, 1, 1), Window((1, 1), (0, 0), (1, 1), 1)),
 ]
 
 
 @pytest.mark.parametrize("owners", list(itertools.product(OWNERS, OWNERS)), ids=str)
 @pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: f"{c[0]}x{c[1]}")
 def test_conv2d(engine, rng, case, owners):
-    x_shape, w_shape, *geometry = case
+    x_shape, w_shape, window = case
     a, plain_a = operand(engine, rng, random_ring(rng, x_shape, 32), 32, owners[0])
     b, plain_b = operand(engine, rng, random_ring(rng, w_shape, 12), 12, owners[1])
-    want = PLAIN.conv2d(plain_a, plain_b, *geometry, 44)[0]
-    assert torch.equal(engine.reveal(engine.conv2d(a, b, *geometry, 44), 44), want)
+    want = PLAIN.conv2d(plain_a, plain_b, window, 44)[0]
+    assert torch.equal(engine.reveal(engine.conv2d(a, b, window, 44), 44), want)
 
 
 def test_empty_and_scalar_tensors(engine, rng):

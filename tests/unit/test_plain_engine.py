@@ -8,6 +8,7 @@ import privml
 from privml.engines.base import Operand
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
+from privml.engines.shares import Window
 from privml.errors import OverflowDetected
 
 CHECKED, WRAPPING = PlainEngine(), PlainEngine(check_overflow=False)
@@ -34,7 +35,7 @@ OVERFLOWS = {
         Operand((torch.full((1, 4), top(b)),), b), Operand((torch.ones(4, 1).long(),), b), b),
     "conv2d": lambda e, b: e.conv2d(
         Operand((torch.full((1, 1, 2, 2), top(b)),), b), Operand((torch.ones(1, 1, 2, 2).long(),), b),
-        (1, 1), (0, 0), (1, 1), 1, b),
+        Window(), b),
 }  # fmt: skip
 
 

@@ -20,13 +20,14 @@ from privml.engines import failures, ring
 from privml.engines.active import numbers
 from privml.engines.active.lookup import lookup_many
 from privml.engines.active.numbers import array, arrays, on_halves, tensors
-from privml.engines.active.windows import Window, convolution
+from privml.engines.active.windows import convolution
 from privml.engines.base import Operand, Share
 from privml.engines.composed.maxima import argmax_last, max_last
 from privml.engines.correlations import Correlations
 from privml.engines.owned import SharedEngine
 from privml.engines.pads import zero_share
 from privml.engines.shape_tensor import ShapeTensor
+from privml.engines.shares import Window
 from privml.errors import ConfigError
 from privml.formats import FixedPoint
 
@@ -175,16 +176,13 @@ class ActiveEngine(SharedEngine):
         self,
         x: Share,
         w: torch.Tensor,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         bits: int,
     ) -> Share:
         def products(rows: Share, columns: Share) -> Share:
             return on_halves(lambda c: numbers.matmul_public(c, rows[0], left=True), columns)
 
-        return convolution(x, (w,), Window(stride, padding, dilation, groups), products)
+        return convolution(x, (w,), window, products)
 
     # ---- products
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
@@ -202,14 +200,11 @@ class ActiveEngine(SharedEngine):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
         image, kernel = self._wide(x, out_bits), self._wide(w, out_bits)
-        return convolution(image, kernel, Window(stride, padding, dilation, groups), self._matmul)
+        return convolution(image, kernel, window, self._matmul)
 
     def _wide(self, a: Operand, out_bits: int) -> Share:
         """An operand in the ring of the product."""

@@ -4,21 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 
-from privml.engines.base import Share
-
-
-class Window(NamedTuple):
-    """The parameters of a two-dimensional convolution."""
-
-    stride: Sequence[int]
-    padding: Sequence[int]
-    dilation: Sequence[int]
-    groups: int
+from privml.engines.shares import Share, Window
 
 
 def out_size(x: torch.Size, w: torch.Size, window: Window) -> tuple[int, int]:

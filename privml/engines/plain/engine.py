@@ -18,6 +18,7 @@ from privml.engines.catalogue import check_divisor
 from privml.engines.composed import maxima
 from privml.engines.formulas import Formula
 from privml.engines.shape_tensor import elementwise
+from privml.engines.shares import Window
 from privml.errors import OverflowDetected
 from privml.formats import FixedPoint, Float, Integer, current_node
 
@@ -113,25 +114,19 @@ class PlainEngine(Engine):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
-        return self.conv2d_public(x.share, w.share[0], stride, padding, dilation, groups, out_bits)
+        return self.conv2d_public(x.share, w.share[0], window, out_bits)
 
     def conv2d_public(
         self,
         x: Share,
         w: torch.Tensor,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         bits: int,
     ) -> Share:
-        return self._fit_estimated(ring.estimated_conv2d(x[0], w, stride, padding, dilation, groups), bits)
+        return self._fit_estimated(ring.estimated_conv2d(x[0], w, window), bits)
 
     # ---- width and scale
     def truncate(

@@ -12,7 +12,7 @@ from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.composed import maxima
 from privml.engines.owned import SharedEngine
-from privml.engines.shares import Share, part
+from privml.engines.shares import Share, Window, part
 from privml.engines.threepc import opening, products, width
 from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
@@ -163,16 +163,12 @@ class ThreePartyEngine(SharedEngine):
         self,
         x: Share,
         w: torch.Tensor,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         bits: int,
     ) -> Share:
-        window = stride, padding, dilation, groups, bits
         w = self._here(w)
-        r = ring.conv2d(x[1], w, *window)
-        return self._m(r.shape, lambda: ring.conv2d(x[0], w, *window)), r
+        r = ring.conv2d(x[1], w, window, bits)
+        return self._m(r.shape, lambda: ring.conv2d(x[0], w, window, bits)), r
 
     # ---- products, and sums that are opened once
     def multiply(self, a: Operand, b: Operand, out_bits: int) -> Share:
@@ -188,13 +184,10 @@ class ThreePartyEngine(SharedEngine):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
-        return self._opened("conv2d", x, w, stride, padding, dilation, groups, out_bits)
+        return self._opened("conv2d", x, w, window, out_bits)
 
     def bits_to_ring(self, a: Share, bits: int) -> Share:
         return self._opened("bits_to_ring", a, bits)

@@ -8,7 +8,7 @@ their bytes, depth 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ import torch
 
 from privml.engines import ring
 from privml.engines.base import Share
+from privml.engines.shares import Window
 from privml.engines.threepc import products
 from privml.engines.threepc.lookup import lookup_begun
 from privml.engines.threepc.party import Party
@@ -46,18 +47,13 @@ def _conv2d(
     party: Party,
     x: Share,
     w: Share,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     bits: int,
 ) -> Opening:
-    window = tuple(stride), tuple(padding), tuple(dilation), groups
-
     def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         if party.metering:
             return torch.nn.functional.conv2d(a.double(), b.double(), None, *window)
-        return ring.conv2d(a, b, *window, bits)
+        return ring.conv2d(a, b, window, bits)
 
     return _bilinear(party, kernel, x, w, bits)
 

@@ -17,6 +17,7 @@ from privml.engines.formulas import Formula
 from privml.engines.owned import SharedEngine
 from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
+from privml.engines.shares import Window
 from privml.engines.twopc import products
 from privml.engines.twopc.operands import SHARED, array, call, tensor
 from privml.formats import FixedPoint, Float, Integer
@@ -153,13 +154,10 @@ class TwoPartyEngine(SharedEngine):
         self,
         x: Operand,
         w: Operand,
-        stride: Sequence[int],
-        padding: Sequence[int],
-        dilation: Sequence[int],
-        groups: int,
+        window: Window,
         out_bits: int,
     ) -> Share:
-        return products.conv2d(self, x, w, stride, padding, dilation, groups, out_bits)
+        return products.conv2d(self, x, w, window, out_bits)
 
     # ---- width and scale
     def truncate(

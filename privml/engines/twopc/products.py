@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 
 from privml.engines import ring
 from privml.engines.base import Operand
-from privml.engines.shares import Share
+from privml.engines.shares import Share, Window
 from privml.engines.twopc.operands import (
     array,
     call,
@@ -98,22 +97,20 @@ def conv2d(
     engine: TwoPartyEngine,
     x: Operand,
     w: Operand,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     out_bits: int,
 ) -> Share:
     """x [n, c, h, w] with w [o, c / groups, kh, kw], zero padding, mod 2^out_bits."""
     if x.owner is not None and x.owner == w.owner:
-        return (ring.conv2d(known(x), known(w), stride, padding, dilation, groups, out_bits),)
+        return (ring.conv2d(known(x), known(w), window, out_bits),)
     x, w = uniform(engine, x, out_bits), uniform(engine, w, out_bits)
     image = owned_array(x, engine.rank), owned_format(x)
     kernel = owned_array(w, engine.rank), owned_format(w)
     shapes = list(x.share[0].shape), list(w.share[0].shape)
-    top, left = padding
-    window = list(stride), [top, top, left, left], list(dilation), groups
-    return call(engine.session, "conv2d", *image, *kernel, *shapes, *window, out_bits)
+    top, left = window.padding
+    sides = [top, top, left, left]
+    place = list(window.stride), sides, list(window.dilation), window.groups
+    return call(engine.session, "conv2d", *image, *kernel, *shapes, *place, out_bits)
 
 
 def select_owned_rows(engine: TwoPartyEngine, bits: Share, rows: Operand, out_bits: int) -> Share:

@@ -26,6 +26,7 @@ import torch
 
 from privml.context import Session
 from privml.engines.base import Operand, Share
+from privml.engines.shares import Window
 from privml.float_words import exponent_of
 from privml.formats import Float, Owned, Placement
 from privml.ops.floating.values import components, finished
@@ -165,17 +166,14 @@ def matmul(a: Any, b: Any, session: Session, fmt: Float, guard: int) -> SecretTe
 def conv2d(
     x: Any,
     weight: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
     session: Session,
     fmt: Float,
     guard: int,
 ) -> SecretTensor:
     """x [n, c, h, w] with weight [o, c / groups, kh, kw]: a scale per input channel, an exponent per image and group,
     and one per output channel."""
-    bits, width = sum_bits(fmt, guard, weight[0].numel()), fmt.exponent + 2
+    groups, bits, width = window.groups, sum_bits(fmt, guard, weight[0].numel()), fmt.exponent + 2
     batch, channels, outputs = x.shape[0], x.shape[1], weight.shape[0]
     image, kernel = factor(x, session, fmt), factor(weight, session, fmt)
     grouped = lambda c: c.reshape(batch, groups, channels // groups, -1)  # noqa: E731
@@ -191,7 +189,7 @@ def conv2d(
     left = replace(left, share=components(lambda c: c.reshape(x.shape), left.share))
     right = replace(right, share=components(lambda c: c.reshape(weight.shape), right.share))
     placement = join(join(image.known, image.scaled), join(kernel.known, kernel.scaled))
-    share = session.engine_for(placement).conv2d(left, right, stride, padding, dilation, groups, bits)
+    share = session.engine_for(placement).conv2d(left, right, window, bits)
     across = lambda r, c: (r.reshape(batch, groups, 1) + c.reshape(1, groups, -1)).reshape(batch, outputs, 1, 1)  # noqa: E731
     return summed(
         session, share, placement, components(across, tops, columns), fmt, bits, guard, result_dtype(x, weight)

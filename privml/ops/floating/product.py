@@ -7,13 +7,13 @@ where the sum has more than one product and its integers fit a ring; else as ``e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from privml.context import Session
 from privml.dispatch import implements_floating
+from privml.engines.shares import Window
 from privml.formats import Float
 from privml.ops.convolution import gradients, pairs, two_dimensional
 from privml.ops.floating import dot
@@ -98,16 +98,14 @@ def convolve(
     x: Any,
     weight: Any,
     bias: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    groups: int,
+    window: Window,
 ) -> SecretTensor:
     """2-D convolution plus bias [o]; as a chain, windows of the image times the kernel as a matrix."""
     fused = _fused(x, weight, weight[0].numel())
     if fused is not None:
-        result = dot.conv2d(x, weight, stride, padding, dilation, groups, *fused)
+        result = dot.conv2d(x, weight, window, *fused)
         return result if bias is None else result + bias.view(1, -1, 1, 1)
+    stride, padding, dilation, groups = window
     kernel, (batch, channels, height, width) = weight.shape[2:], x.shape
     out = [
         (n + 2 * p - d * (k - 1) - 1) // s + 1

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of operations against the interface of engines, and what is made from it."""
+
+import inspect
+
+import pytest
+
+from privml.engines.base import Engine
+from privml.engines.batching import BatchingEngine
+from privml.engines.joint import JointEngine
+from privml.engines.operations import OPERATIONS, AtZero, Joining, Kind, signature
+from privml.engines.owned import OwnedEngine
+
+# What is no operation on shares, or the same for every engine.
+APART = {
+    "advance", "claim", "clock", "composed", "finish", "follow", "knows", "lane", "no_floats", "owned", "reduce",
+    "refresh", "reserve", "set_tags", "together", "twin", "with_half",
+}  # fmt: skip
+
+
+def methods(engine):
+    return {name for name, _ in inspect.getmembers(engine, inspect.isfunction) if not name.startswith("_")}
+
+
+def test_every_operation_of_an_engine_is_in_the_table():
+    assert methods(Engine) - APART == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("engine", [JointEngine, BatchingEngine, OwnedEngine])
+def test_operations_have_the_signatures_of_engines(engine):
+    for name in OPERATIONS:
+        if hasattr(engine, name):
+            assert inspect.signature(getattr(engine, name)) == signature(name), name
+
+
+def test_all_parties_as_one_forward_every_operation():
+    assert not inspect.isabstract(JointEngine) and not inspect.isabstract(OwnedEngine)
+    assert set(OPERATIONS) <= set(vars(JointEngine))
+
+
+def test_calls_that_wait_are_interactive():
+    joined = {name for name, operation in OPERATIONS.items() if operation.joining is not None}
+    assert joined == set(OPERATIONS) & set(vars(BatchingEngine))
+    assert all(OPERATIONS[name].kind is Kind.INTERACTIVE for name in joined)
+    assert {name for name in joined if OPERATIONS[name].joining is not Joining.ELEMENTS} == {"matmul", "conv2d"}
+
+
+def test_only_interactive_operations_give_what_is_not_zero_at_zero():
+    of_owners = {name: operation for name, operation in OPERATIONS.items() if operation.at_zero is not AtZero.ZERO}
+    assert all(o.kind is Kind.INTERACTIVE for o in of_owners.values() if o.at_zero is not None)
+    assert OPERATIONS["equal_zero"].at_zero is AtZero.BIT
