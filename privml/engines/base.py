@@ -21,7 +21,7 @@ from privml.engines import ring
 from privml.engines.correlations import Correlations
 from privml.engines.division import divide_public
 from privml.engines.formulas import Formula
-from privml.engines.shares import Share, Window, stack
+from privml.engines.shares import NO_PROMISE, Promise, Share, Window, stack
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
 
@@ -209,32 +209,35 @@ class Engine(abc.ABC):
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> Share:
-        """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring. ``nonnegative``
-        and ``bound`` (-bound <= value < bound <= 2^(bits - 1)) are promises that make it cheaper; if one does not hold,
-        the result may depend on the shares. ``nearest``: of the value plus 2^(shift - 1), which without a promise is
-        reduced to the ring first; 0 < shift < bits then."""
+        """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring. A ``promise`` (its
+        bound at most 2^(bits - 1)) makes it cheaper. ``nearest``: of the value plus 2^(shift - 1), which without a
+        promise is reduced to the ring first; 0 < shift < bits then."""
 
-    def with_half(
-        self, a: Share, bits: int, shift: int, nonnegative: bool, bound: int | None
-    ) -> tuple[Share, int, bool, int | None]:
-        """For engines that add the half of ``truncate``'s ``nearest`` before it: the sum, its ring and its promises. A
+    def with_half(self, a: Share, bits: int, shift: int, promise: Promise) -> tuple[Share, int, Promise]:
+        """For engines that add the half of ``truncate``'s ``nearest`` before it: the sum, its ring and its promise. A
         sum that need not fit goes to a larger ring; rings of 63 and 64 bits are taken to have room."""
+        nonnegative, bound = promise
         half, most = 1 << (shift - 1), 1 << (bits - 1) if bound is None else bound
         if not nonnegative and bound is None:
-            return self.add_public(a, half, bits), bits, False, None
+            return self.add_public(a, half, bits), bits, NO_PROMISE
         if most + half > 1 << (bits - 1) and bits < 63:
-            a, bits = self.extend(a, bits, bits + 1, True, nonnegative, bound), bits + 1
+            a, bits = self.extend(a, bits, bits + 1, True, promise), bits + 1
         known = most + half if most + half <= 1 << (bits - 1) else None
-        return self.add_public(a, half, bits), bits, nonnegative, known
+        return self.add_public(a, half, bits), bits, Promise(nonnegative, known)
 
-    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
+    def floor(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        promise: Promise = NO_PROMISE,
+    ) -> Share:
         """``truncate`` where its result is what the caller asked for: exact also on engines whose truncations of
         products may be one unit too large."""
-        return self.truncate(a, bits, shift, nonnegative, bound)
+        return self.truncate(a, bits, shift, promise)
 
     @abc.abstractmethod
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
@@ -247,21 +250,24 @@ class Engine(abc.ABC):
         bits: int,
         to_bits: int,
         signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
-        """The same value in the larger ring Z_2^to_bits; promises as in ``truncate``."""
+        """The same value in the larger ring Z_2^to_bits; ``promise`` as in ``truncate``."""
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         """The same value, which must fit, in the smaller ring Z_2^to_bits."""
         return a
 
     def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+        self,
+        a: Share,
+        bits: int,
+        divisor: int,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         """floor(value / divisor), exactly, in the same ring, for 1 <= divisor <= LARGEST_DIVISOR; promises as in
         ``truncate``."""
-        return divide_public(self, a, bits, divisor, nonnegative, bound)
+        return divide_public(self, a, bits, divisor, promise)
 
     def claim(self, a: Share, low: int, high: int) -> Share:
         """``a``, of which the caller has proved low <= value <= high for reasons that its operands' ranges do not tell.

@@ -16,7 +16,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Engine, Operand, Share
 from privml.engines.formulas import Formula
-from privml.engines.shares import Window
+from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, current_node
 
@@ -56,8 +56,9 @@ class IntervalEngine(Engine):
             low, high = -half, half - 1
         return tuple(torch.tensor(end, dtype=torch.int64).expand(tuple(shape)) for end in (low, high))
 
-    def _promised(self, a: Share, bits: int, nonnegative: bool, bound: int | None) -> tuple[int, int]:
+    def _promised(self, a: Share, bits: int, promise: Promise) -> tuple[int, int]:
         low, high = self._ends(a, bits)
+        nonnegative, bound = promise
         wrong = f"is not negative, which may be {low}" if nonnegative and low < 0 else ""
         if bound is not None and not -bound <= low <= high < bound:
             wrong = f"lies within {bound}, which may be {low if low < -bound else high}"
@@ -69,7 +70,7 @@ class IntervalEngine(Engine):
         return low, high
 
     def _operand(self, a: Operand) -> tuple[int, int]:
-        return self._promised(a.share, a.bits + (not a.signed), a.nonnegative, None)
+        return self._promised(a.share, a.bits + (not a.signed), Promise(a.nonnegative))
 
     def claim(self, a: Share, low: int, high: int) -> Share:
         return a[0].clamp(low, high), a[1].clamp(low, high)
@@ -181,14 +182,13 @@ class IntervalEngine(Engine):
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> Share:
-        low, high = self._promised(a, bits, nonnegative, bound)
-        if nearest and not nonnegative and bound is None:
+        low, high = self._promised(a, bits, promise)
+        if nearest and promise == NO_PROMISE:
             low, high = self._ends(self.between((), low + (1 << (shift - 1)), high + (1 << (shift - 1)), bits), bits)
-        up = 1 << (shift - 1) if nearest and (nonnegative or bound is not None) else 0
+        up = 1 << (shift - 1) if nearest and promise != NO_PROMISE else 0
         return self.between(a[0].shape, (low + up) >> shift, (high + up) >> shift, bits)
 
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
@@ -201,10 +201,9 @@ class IntervalEngine(Engine):
         bits: int,
         to_bits: int,
         signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
-        low, high = self._promised(a, bits, nonnegative, bound)
+        low, high = self._promised(a, bits, promise)
         if not signed and low < 0:
             low, high = 0, (1 << bits) - 1
         return self.between(a[0].shape, low, high, to_bits)
@@ -213,9 +212,13 @@ class IntervalEngine(Engine):
         return self.between(a[0].shape, *self._ends(a, bits), to_bits)
 
     def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+        self,
+        a: Share,
+        bits: int,
+        divisor: int,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
-        low, high = self._promised(a, bits, nonnegative, bound)
+        low, high = self._promised(a, bits, promise)
         return self.between(a[0].shape, low // divisor, high // divisor, bits)
 
     # ---- bits

@@ -21,6 +21,17 @@ class Window(NamedTuple):
     groups: int = 1
 
 
+class Promise(NamedTuple):
+    """What the caller has proved of a signed value: that it is not negative, and -bound <= value < bound. Protocols are
+    cheaper for it; if it does not hold, their results may depend on the shares."""
+
+    nonnegative: bool = False
+    bound: int | None = None
+
+
+NO_PROMISE = Promise()
+
+
 def is_share(value: Any) -> bool:
     """Whether an argument of an operation is a share."""
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], torch.Tensor)

@@ -12,7 +12,7 @@ import torch
 
 from privml.engines.base import Operand, Share
 from privml.engines.composed.segments import segmented
-from privml.engines.shares import Window
+from privml.engines.shares import Promise, Window
 from privml.formats import FixedPoint
 
 # Seconds by layer if the call has layers.
@@ -70,7 +70,7 @@ def maximum_windows(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -
 
 def truncate(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
     x = secret(engine, bits, n)
-    return silent(lambda: engine.truncate(x, bits, SCALES[bits], bound=1 << (bits - 3)))
+    return silent(lambda: engine.truncate(x, bits, SCALES[bits], Promise(bound=1 << (bits - 3))))
 
 
 def matmul(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
@@ -80,7 +80,7 @@ def matmul(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
 
     def call() -> None:
         product = engine.matmul(Operand(x, bits), Operand(w, bits), bits)
-        engine.truncate(product, bits, SCALES[bits], bound=1 << (bits - 3))
+        engine.truncate(product, bits, SCALES[bits], Promise(bound=1 << (bits - 3)))
 
     return silent(call)
 
@@ -93,7 +93,7 @@ def conv2d(engine: Any, n: int, bits: int, params: Mapping[str, Any]) -> Action:
 
     def call() -> None:
         product = engine.conv2d(Operand(x, bits), Operand(w, bits), window, bits)
-        engine.truncate(product, bits, SCALES[bits], bound=1 << (bits - 3))
+        engine.truncate(product, bits, SCALES[bits], Promise(bound=1 << (bits - 3)))
 
     return silent(call)
 

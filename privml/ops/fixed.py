@@ -31,6 +31,7 @@ from privml.ops.ring_formats import (
     of_interval,
     plus,
     product_format,
+    promise_of,
     proved,
     relabelled,
     rescaled,
@@ -201,7 +202,7 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
         exact = relabelled(fmt, fmt.scale + shift)
         return rounded(SecretTensor(share, exact, x.placement, x.session, float_dtype(x)), scale)
     bits = min(fmt.bits + size.bit_length(), 64)
-    share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound) if bits > fmt.bits else share
+    share = engine.extend(share, fmt.bits, bits, True, promise_of(fmt)) if bits > fmt.bits else share
     if isinstance(value, torch.Tensor):
         shape = broadcast(x, value)
         share, value = expand(share, shape), value.expand(shape)

@@ -26,6 +26,7 @@ from privml.ops.ring_formats import (
     negated,
     of_interval,
     plus,
+    promise_of,
     relabelled,
     rescaled,
     ring_format,
@@ -203,7 +204,7 @@ def scale_public(x: SecretTensor, factor: torch.Tensor | Number, dtype: torch.dt
     share, fmt = ring_value(x, dtype) if power_of_two else ring_operand(x, session)
     bits = max(fmt.bits, working.bits)
     if fmt.bits < bits:
-        share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
+        share = engine.extend(share, fmt.bits, bits, True, promise_of(fmt))
     share, value = _broadcast_factor(share, value)
     share = engine.multiply_public(share, value, bits)
     known = relabelled(_multiplied(fmt, value, bits), fmt.scale + shift)

@@ -22,6 +22,7 @@ from privml.ops.ring_formats import (
     nonnegative,
     of_interval,
     plain_format,
+    promise_of,
     proved,
     rectified,
     rescaled,
@@ -142,7 +143,7 @@ def amax(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
     bits = _compared(engine, fmt)
     values, _ = engine.max_last(last_dims(engine.reduce(share, fmt.bits, bits), x, dims), bits)
     if bits < fmt.bits:
-        values = engine.extend(values, bits, fmt.bits, True, fmt.nonnegative, fmt.bound)
+        values = engine.extend(values, bits, fmt.bits, True, promise_of(fmt))
     return like(x, keep(values, x, dims, keepdim), fmt)
 
 

@@ -13,7 +13,7 @@ from privml.encoding import encode_factor
 from privml.ops.layer_norm import batch_statistics
 from privml.ops.owner import in_clear, sole_owner
 from privml.ops.product import add_bias
-from privml.ops.ring_formats import ring_format
+from privml.ops.ring_formats import promise_of, ring_format
 from privml.ops.values import (
     engine_of,
     expand,
@@ -82,7 +82,7 @@ def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
         placement, engine = x.placement, engine_of(x)
         bits = max(fmt.bits, working_format(session).bits)
         if fmt.bits < bits:
-            share = engine.extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
+            share = engine.extend(share, fmt.bits, bits, True, promise_of(fmt))
         factor, shift = encode_factor(gain, working_format(session).scale, bits)
         share = engine.multiply_public(share, factor.expand(x.shape), bits)
         scale = fmt.scale + shift

@@ -17,7 +17,7 @@ from privml.formats import Placement
 from privml.ops.linear import is_bits, scale_public
 from privml.ops.masks import hidden_by, masked
 from privml.ops.rescaling import convert
-from privml.ops.ring_formats import RingFormat, added, narrowed, plain_format, product_format, ring_format
+from privml.ops.ring_formats import RingFormat, added, narrowed, plain_format, product_format, promise_of, ring_format
 from privml.ops.values import (
     broadcast,
     engine_of,
@@ -155,7 +155,7 @@ def widened(x: SecretTensor, session: Any) -> tuple[Share, Any, int]:
     share, fmt = ring_operand(x, session)
     bits = max(fmt.bits, working_format(session).bits)
     if fmt.bits < bits:
-        share = engine_of(x).extend(share, fmt.bits, bits, True, fmt.nonnegative, fmt.bound)
+        share = engine_of(x).extend(share, fmt.bits, bits, True, promise_of(fmt))
     return share, fmt, bits
 
 

@@ -14,6 +14,7 @@ import torch
 
 from privml.engines.base import Engine, Share
 from privml.engines.catalogue import LARGEST_DIVISOR
+from privml.engines.shares import Promise
 from privml.formats import FixedPoint
 from privml.ops.ring_formats import RingFormat, interval, limit, plus, proved
 
@@ -41,6 +42,6 @@ def quotient(engine: Engine, share: Share, fmt: RingFormat, divisor: int, scale:
     whole = divisor << shift
     half = whole // 2
     share, raised = engine.add_public(share, half, fmt.bits), plus(fmt, half, half)
-    share = engine.divide_public(share, fmt.bits, whole, raised.nonnegative, limit(raised))
+    share = engine.divide_public(share, fmt.bits, whole, Promise(raised.nonnegative, limit(raised)))
     low, high = interval(raised)
     return share, proved(fmt.bits, fmt.scale - shift, isinstance(fmt, FixedPoint), low // whole, high // whole)

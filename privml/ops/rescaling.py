@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from privml.engines.base import Engine, Share
 from privml.formats import Boolean, FixedPoint, Float, Format
-from privml.ops.ring_formats import RingFormat, bit_value, in_ring, plus, says_more, truncated, width
+from privml.ops.ring_formats import RingFormat, bit_value, in_ring, plus, promise_of, says_more, truncated, width
 from privml.ops.words import reformatted
 
 
@@ -22,7 +22,7 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     if shift > 0:
         share, fmt = _shifted(engine, share, fmt, to.bits, shift)
     if to.bits > fmt.bits:
-        share = engine.extend(share, fmt.bits, to.bits, True, fmt.nonnegative, fmt.bound)
+        share = engine.extend(share, fmt.bits, to.bits, True, promise_of(fmt))
     elif to.bits < fmt.bits:
         share = engine.reduce(share, fmt.bits, to.bits)
     if shift < 0:
@@ -42,7 +42,7 @@ def _shifted(engine: Engine, share: Share, fmt: RingFormat, wanted: int, shift: 
     if half and shift >= fmt.bits:
         return engine.multiply_public(share, 0, fmt.bits), truncated(fmt, fmt.bits, shift)
     if wanted > bits - shift and bits == fmt.bits:
-        share = engine.truncate(share, bits, shift, fmt.nonnegative, fmt.bound, half > 0)
+        share = engine.truncate(share, bits, shift, promise_of(fmt), half > 0)
         return share, truncated(fmt, bits, shift, engine.floors)
     if half:
         share = engine.add_public(share, half, fmt.bits)

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 import torch
 
+from privml.engines.shares import Promise
 from privml.formats import FixedPoint, Format, Integer
 
 RingFormat = FixedPoint | Integer
@@ -51,6 +52,11 @@ def interval(fmt: RingFormat) -> Interval:
 def limit(fmt: RingFormat) -> int:
     """The m of which -m <= value < m is known."""
     return 1 << (fmt.bits - 1) if fmt.bound is None else fmt.bound
+
+
+def promise_of(fmt: RingFormat) -> Promise:
+    """What a format says of its values, for operations of an engine."""
+    return Promise(fmt.nonnegative, fmt.bound)
 
 
 def of_interval(to: RingFormat, low: int, high: int) -> RingFormat:

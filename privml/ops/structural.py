@@ -11,6 +11,7 @@ import torch
 from torch._ops import OpOverload
 
 from privml.dispatch import implements
+from privml.engines.shares import Promise
 from privml.errors import SecretLeakError
 from privml.formats import Boolean, Float
 from privml.ops.masks import mask_of, masked
@@ -174,7 +175,7 @@ def _toward_zero(x: SecretTensor, dtype: torch.dtype) -> SecretTensor:
         almost_one = engine.multiply_public(negative, (1 << fmt.scale) - 1, fmt.bits)
         share = engine.add(share, almost_one, fmt.bits)
     if fmt.scale:
-        share = engine.floor(share, fmt.bits, fmt.scale, fmt.nonnegative)
+        share = engine.floor(share, fmt.bits, fmt.scale, Promise(fmt.nonnegative))
     low, high = interval(fmt)
     return claimed(like(x, share, dtype=dtype), proved(fmt.bits, 0, False, -(-low >> fmt.scale), high >> fmt.scale))
 
@@ -185,7 +186,7 @@ def floor(x: SecretTensor) -> SecretTensor:
     fmt, engine = x.format, engine_of(x)
     if not fmt.scale:
         return x.clone()
-    share = engine.floor(x.share, fmt.bits, fmt.scale, nonnegative(fmt))
+    share = engine.floor(x.share, fmt.bits, fmt.scale, Promise(nonnegative(fmt)))
     low, high = interval(fmt)
     to = of_interval(fmt, low >> fmt.scale << fmt.scale, high)
     return like(x, engine.multiply_public(share, 1 << fmt.scale, fmt.bits), to)

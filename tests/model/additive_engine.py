@@ -12,6 +12,7 @@ from privml.engines import ring
 from privml.engines.catalogue import FORMS, FUNCTIONS
 from privml.engines.owned import SharedEngine
 from privml.engines.plain.engine import PlainEngine
+from privml.engines.shares import NO_PROMISE
 
 
 class AdditiveEngine(SharedEngine):
@@ -54,7 +55,8 @@ class AdditiveEngine(SharedEngine):
         assert not a.nonnegative or not (value[0] < 0).any(), "a negative value was promised to be nonnegative"
         return type(a)(value, a.bits, a.owner, a.signed, a.nonnegative)
 
-    def _kept(self, value, nonnegative, bound):
+    def _kept(self, value, promise):
+        nonnegative, bound = promise
         """``value``, which keeps what its caller promised."""
         low, high = ring.extremes(value[0])
         assert not nonnegative or low >= 0, "a negative value was promised to be nonnegative"
@@ -110,19 +112,19 @@ class AdditiveEngine(SharedEngine):
         x, w = self._operand(x), self._operand(w)
         return self._deal(self.plain.conv2d(x, w, window, out_bits)[0], out_bits)
 
-    def truncate(self, a, bits, shift, nonnegative=False, bound=None, nearest=False):
-        value = self._kept(self._open(a, bits), nonnegative, bound)
-        return self._deal(self.plain.truncate(value, bits, shift, nonnegative, bound, nearest)[0], bits)
+    def truncate(self, a, bits, shift, promise=NO_PROMISE, nearest=False):
+        value = self._kept(self._open(a, bits), promise)
+        return self._deal(self.plain.truncate(value, bits, shift, promise, nearest)[0], bits)
 
     def truncate_reduce(self, a, bits, shift):
         return self._deal(self.plain.truncate(self._open(a, bits), bits, shift)[0], bits - shift)
 
-    def extend(self, a, bits, to_bits, signed=True, nonnegative=False, bound=None):
-        value = self._kept(self._open(a, bits), nonnegative, bound)
+    def extend(self, a, bits, to_bits, signed=True, promise=NO_PROMISE):
+        value = self._kept(self._open(a, bits), promise)
         return self._deal(self.plain.extend(value, bits, to_bits, signed)[0], to_bits)
 
-    def divide_public(self, a, bits, divisor, nonnegative=False, bound=None):
-        value = self._kept(self._open(a, bits), nonnegative, bound)
+    def divide_public(self, a, bits, divisor, promise=NO_PROMISE):
+        value = self._kept(self._open(a, bits), promise)
         return self._deal(self.plain.divide_public(value, bits, divisor)[0], bits)
 
     def less_than_zero(self, a, bits):

@@ -14,11 +14,9 @@ from privml.errors import OverflowDetected
 DIVISORS = (1, 2, 3, 5, 6, 7, 12, 96, 100, 255, 257, 2**20 + 7, LARGEST_DIVISOR)
 
 
-def divided(value, bits, divisor, **promises):
+def divided(value, bits, divisor):
     engine = AdditiveEngine()
-    return engine.reveal(
-        engine.divide_public(engine.input(value, value.shape, 0, bits), bits, divisor, **promises), bits
-    )
+    return engine.reveal(engine.divide_public(engine.input(value, value.shape, 0, bits), bits, divisor), bits)
 
 
 @pytest.mark.parametrize("divisor", DIVISORS)
@@ -71,8 +69,8 @@ def test_a_mean_in_a_program_is_exact():
     with privml.local("plain", bits=32, scale=10) as session:
         divide = session.engine.divide_public
 
-        def record(share, bits, divisor, *promises):
-            result = divide(share, bits, divisor, *promises)
+        def record(share, bits, divisor, promise):
+            result = divide(share, bits, divisor, promise)
             found.append(result[0].double() * 2.0**-10)
             return result
 

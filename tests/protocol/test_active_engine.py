@@ -9,7 +9,7 @@ from privml.engines import ring
 from privml.engines.active.backend import meter
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
-from privml.engines.shares import Window
+from privml.engines.shares import Promise, Window
 from privml.errors import ConfigError, PeerDisconnected, SecurityAbort
 from privml.session.ledger import Snapshot
 
@@ -143,7 +143,9 @@ def test_every_width_is_exact(engine, width):
         assert torch.equal(engine.reveal(unsigned, bits), x & ((1 << width) - 1))
         small = x >> 1
         b = engine.input(small, (n,), 1, width)
-        assert torch.equal(engine.reveal(engine.extend(b, width, bits, bound=1 << (width - 2)), bits), small)
+        assert torch.equal(
+            engine.reveal(engine.extend(b, width, bits, promise=Promise(bound=1 << (width - 2))), bits), small
+        )
 
 
 @pytest.mark.parametrize("mode", ["auto", "probabilistic", "faithful"])
@@ -152,7 +154,7 @@ def test_cheaper_truncations_are_one_unit_off_at_most(mode):
         engine, n = session.engine, 2000
         x = random(40, n)
         a = engine.input(x, (n,), 0, 64)
-        result = engine.reveal(engine.truncate(a, 64, 16, False, 1 << 39), 64) - (x >> 16)
+        result = engine.reveal(engine.truncate(a, 64, 16, Promise(bound=1 << 39)), 64) - (x >> 16)
         assert set(result.tolist()) <= {0, 1} and not engine.engines[0].floors
         assert torch.equal(engine.reveal(engine.floor(a, 64, 16), 64), x >> 16)
         assert torch.equal(engine.reveal(engine.divide_public(a, 64, 10), 64), x.div(10, rounding_mode="floor"))
@@ -202,7 +204,7 @@ OPERATIONS = {
     "less_than_zero narrow": lambda e: e.less_than_zero(words(e, 33), 11),
     "equal_zero": lambda e: e.equal_zero(words(e, 33), 32),
     "truncate": lambda e: e.truncate(words(e, 33), 32, 9),
-    "truncate bounded": lambda e: e.truncate(words(e, 33), 32, 9, False, 1 << 20),
+    "truncate bounded": lambda e: e.truncate(words(e, 33), 32, 9, Promise(bound=1 << 20)),
     "truncate_reduce": lambda e: e.truncate_reduce(words(e, 33), 30, 9),
     "extend": lambda e: e.extend(words(e, 33), 16, 32),
     "and": lambda e: e.logical_and(ones(e, 33), ones(e, 33)),

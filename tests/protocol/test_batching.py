@@ -7,7 +7,7 @@ import torch
 import privml
 from privml.engines.base import Operand
 from privml.engines.batching import BatchingEngine, answer
-from privml.engines.shares import Window
+from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.formats import FixedPoint
 
 BITS = 64
@@ -23,7 +23,7 @@ CASES = {
     "multiply": lambda e, a, b: e.multiply(Operand(a, BITS), Operand(b, BITS), BITS),
     "multiply_rows": lambda e, a, b: e.multiply_rows(Operand(a, BITS), Operand(_first(b), BITS), BITS),
     "truncate": lambda e, a, b: e.truncate(a, BITS, 5),
-    "floor": lambda e, a, b: e.floor(a, BITS, 3, bound=1 << 40),
+    "floor": lambda e, a, b: e.floor(a, BITS, 3, Promise(bound=1 << 40)),
     "divide_public": lambda e, a, b: e.divide_public(a, BITS, 7),
     "less_than_zero": lambda e, a, b: e.less_than_zero(a, bits=BITS),
     "equal_zero": lambda e, a, b: e.equal_zero(a, BITS),
@@ -150,7 +150,7 @@ def test_products_and_truncations_of_three_parties_share_a_message():
         calls = [
             ("multiply", (factor, factor, BITS)),
             ("matmul", (factor, Operand(tuple(c.t() for c in share), BITS), BITS)),
-            ("truncate", (share, BITS, 1, False, None)),
+            ("truncate", (share, BITS, 1, NO_PROMISE)),
             ("logical_and", (engine.public(torch.ones(2, dtype=torch.uint8), 1),) * 2),
         ]
         for _ in range(2):  # a message each way lengthens the longest chain at either party every other time

@@ -6,7 +6,7 @@ import torch
 
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
-from privml.engines.shares import Window
+from privml.engines.shares import Promise, Window
 from privml.engines.twopc import backend as twopc
 from privml.session.ledger import Ledger, Snapshot
 
@@ -45,12 +45,12 @@ OPERATIONS = {
     "less_than_zero": lambda e: e.less_than_zero(words(e, (77,)), 37),
     "equal_zero": lambda e: e.equal_zero(words(e, (77,)), 64),
     "truncate": lambda e: e.truncate(words(e, (91,)), 32, 12),
-    "truncate nonnegative": lambda e: e.truncate(words(e, (91,)), 32, 12, True),
-    "truncate bounded": lambda e: e.truncate(words(e, (91,)), 32, 12, bound=1 << 30),
+    "truncate nonnegative": lambda e: e.truncate(words(e, (91,)), 32, 12, Promise(nonnegative=True)),
+    "truncate bounded": lambda e: e.truncate(words(e, (91,)), 32, 12, Promise(bound=1 << 30)),
     "truncate_reduce": lambda e: e.truncate_reduce(words(e, (91,)), 44, 12),
     "extend": lambda e: e.extend(words(e, (91,)), 16, 37),
-    "extend nonnegative": lambda e: e.extend(words(e, (91,)), 16, 37, nonnegative=True),
-    "extend bounded": lambda e: e.extend(words(e, (91,)), 16, 37, bound=1 << 14),
+    "extend nonnegative": lambda e: e.extend(words(e, (91,)), 16, 37, promise=Promise(nonnegative=True)),
+    "extend bounded": lambda e: e.extend(words(e, (91,)), 16, 37, promise=Promise(bound=1 << 14)),
     "and": lambda e: e.logical_and(ones(e, (33,)), ones(e, (33,))),
     "bits_to_ring": lambda e: e.bits_to_ring(ones(e, (33,)), 32),
     "select": lambda e: e.select(ones(e, (33,)), words(e, (33,)), 32),

@@ -12,6 +12,7 @@ import torch
 
 import privml
 from privml import _core
+from privml.engines.shares import Promise
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import DEALER, Links, Message
 from privml.errors import PeerDisconnected
@@ -50,7 +51,7 @@ def test_shifts_by_all_bits_leave_the_sign(truncation, bits):
     made = threepc.create(truncation=truncation, deadline=20.0)
     a = made.input(x, x.shape, 1, bits)
     for shift in (bits - 3, bits - 2, bits - 1, bits + 5):
-        found = made.reveal(made.truncate(a, bits, shift, False, most + 1), bits)
+        found = made.reveal(made.truncate(a, bits, shift, Promise(bound=most + 1)), bits)
         above = found - (x >> min(shift, 63))
         assert not above.any() if truncation == "exact" else ((above == 0) | (above == 1)).all(), shift
     made.close()

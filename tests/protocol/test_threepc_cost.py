@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from privml.engines.base import Operand
+from privml.engines.shares import Promise
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc import cost
 
@@ -35,14 +36,14 @@ CASES = {
     "equal_zero": (lambda e, x, b: e.equal_zero(x, b), lambda b, t: cost.equal_zero(N, b)),
     "relu": (lambda e, x, b: e.relu(x, b), lambda b, t: cost.relu(N, b)),
     "truncate": (
-        lambda e, x, b: e.truncate(x, b, 5, bound=1 << (b - 2)),
+        lambda e, x, b: e.truncate(x, b, 5, Promise(bound=1 << (b - 2))),
         lambda b, t: cost.truncate(N, b, 5, t),
     ),
     "floor of any value": (lambda e, x, b: e.floor(x, b, 5), lambda b, t: cost.truncate(N, b, 5, "exact", False)),
     "truncate_reduce": (lambda e, x, b: e.truncate_reduce(x, b, 5), lambda b, t: cost.truncate_reduce(N, b, 5, t)),
     "extend": (lambda e, x, b: e.extend(x, b - 8, b), lambda b, t: cost.extend(N, b - 8, b, False)),
     "extend small": (
-        lambda e, x, b: e.extend(x, b - 8, b, bound=1 << (b - 10)),
+        lambda e, x, b: e.extend(x, b - 8, b, promise=Promise(bound=1 << (b - 10))),
         lambda b, t: cost.extend(N, b - 8, b, True),
     ),
     "lookup": (

@@ -8,7 +8,7 @@ from privml import _core
 from privml.engines import failures, ring
 from privml.engines.base import Operand
 from privml.engines.failures import TruncationsMayFail
-from privml.engines.shares import Window
+from privml.engines.shares import Promise, Window
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.cost import sign as sign_cost
 from privml.engines.threepc.links import DEALER
@@ -198,11 +198,11 @@ def test_truncations(engine, shift, bits):
     for _ in range(8 if bits <= 8 else 1):
         a = share(engine, small, bits)
         check_floor(engine, engine.reveal(engine.truncate(a, bits, shift), bits), small >> shift)
-        bounded = engine.truncate(a, bits, shift, bound=1 << (bits - 2))
+        bounded = engine.truncate(a, bits, shift, Promise(bound=1 << (bits - 2)))
         check_floor(engine, engine.reveal(bounded, bits), small >> shift)
         positive = everything(bits)
         positive = positive[positive >= 0]
-        found = engine.truncate(share(engine, positive, bits, 0), bits, shift, True)
+        found = engine.truncate(share(engine, positive, bits, 0), bits, shift, Promise(nonnegative=True))
         check_floor(engine, engine.reveal(found, bits), positive >> shift)
         if bits < 63 or mode(engine) == "exact":
             x = everything(bits)
@@ -240,10 +240,10 @@ def test_extensions(engine, bits):
         unsigned = engine.extend(share(engine, x, bits), bits, to_bits, signed=False)
         assert torch.equal(engine.reveal(unsigned, to_bits), ring.wrap(x & ((1 << bits) - 1), to_bits))
         positive = x.clamp(min=0)
-        found = engine.extend(share(engine, positive, bits), bits, to_bits, nonnegative=True)
+        found = engine.extend(share(engine, positive, bits), bits, to_bits, promise=Promise(nonnegative=True))
         assert torch.equal(engine.reveal(found, to_bits), positive)
         small = x.clamp(-(1 << (bits - 2)), (1 << (bits - 2)) - 1)
-        found = engine.extend(share(engine, small, bits), bits, to_bits, bound=1 << (bits - 2))
+        found = engine.extend(share(engine, small, bits), bits, to_bits, promise=Promise(bound=1 << (bits - 2)))
         assert torch.equal(engine.reveal(found, to_bits), small)
 
 
@@ -279,7 +279,7 @@ def test_probabilistic_truncation_fails_as_often_as_said():
     x = torch.full((20_000,), 1 << 12)
     a = share(made, x, 16)
     with pytest.warns(TruncationsMayFail, match="below 1"):
-        found = made.reveal(made.truncate(a, 16, 4, bound=(1 << 12) + 1), 16)
+        found = made.reveal(made.truncate(a, 16, 4, Promise(bound=(1 << 12) + 1)), 16)
     wrong = ((found - (x >> 4)).abs() > 1).double().mean()
     assert abs(float(wrong) - 2.0**-4) < 0.01  # |x| / 2^16
     assert made.engines[0].failure == 1.0  # of 20 000 values one fails for sure
@@ -300,7 +300,7 @@ def test_auto_is_probabilistic_only_where_failure_is_negligible():
     x = torch.arange(-100, 100)
     a = share(made, x, 64)
     before = made.counters()["online"]
-    made.truncate(a, 64, 3, bound=1 << 20)
+    made.truncate(a, 64, 3, Promise(bound=1 << 20))
     assert 0 < made.engines[0].failure <= 2.0**-32
     assert made.counters()["online"] == before
     failure = made.engines[0].failure
@@ -324,10 +324,10 @@ OPERATIONS = {
     "equal_zero": lambda e, x: e.equal_zero(x, 37),
     "relu": lambda e, x: e.relu(x, 37),
     "truncate": lambda e, x: e.truncate(x, 37, 9),
-    "truncate bounded": lambda e, x: e.truncate(x, 37, 9, bound=1 << 30),
+    "truncate bounded": lambda e, x: e.truncate(x, 37, 9, Promise(bound=1 << 30)),
     "truncate_reduce": lambda e, x: e.truncate_reduce(x, 37, 9),
     "extend": lambda e, x: e.extend(x, 37, 64),
-    "extend bounded": lambda e, x: e.extend(x, 37, 64, bound=1 << 30),
+    "extend bounded": lambda e, x: e.extend(x, 37, 64, promise=Promise(bound=1 << 30)),
     "and": lambda e, x: e.logical_and(e.less_than_zero(x, 37), e.less_than_zero(x, 37)),
     "bits_to_ring": lambda e, x: e.bits_to_ring(e.less_than_zero(x, 37), 37),
     "select_sum": lambda e, x: e.select_sum(e.less_than_many(x, [1, 2], 37), tuple(torch.stack([c, c]) for c in x), 37),

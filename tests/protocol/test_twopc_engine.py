@@ -10,7 +10,7 @@ import torch
 from privml.engines.base import Operand
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
-from privml.engines.shares import Window
+from privml.engines.shares import Promise, Window
 from privml.engines.twopc import backend as twopc
 
 PLAIN = PlainEngine(check_overflow=False)
@@ -127,7 +127,7 @@ def test_truncation(engine, rng, bits, shift):
         reduced = engine.reveal(engine.truncate_reduce(share, bits, shift), bits - shift)
         assert torch.equal(reduced, wrap(value >> shift, bits - shift))
     half = value.abs() >> 1
-    share = engine.truncate(shared(rng, half, bits), bits, shift, nonnegative=True)
+    share = engine.truncate(shared(rng, half, bits), bits, shift, Promise(nonnegative=True))
     assert torch.equal(engine.reveal(share, bits), half >> shift)
 
 
@@ -141,7 +141,7 @@ def test_extension(engine, rng, bits, to_bits):
         engine.reveal(engine.extend(share, bits, to_bits, signed=False), to_bits), wrap(unsigned, to_bits)
     )
     half = unsigned >> 1
-    share = engine.extend(shared(rng, half, bits), bits, to_bits, nonnegative=True)
+    share = engine.extend(shared(rng, half, bits), bits, to_bits, promise=Promise(nonnegative=True))
     assert torch.equal(engine.reveal(share, to_bits), half)
 
 
@@ -152,10 +152,10 @@ def test_division(engine, rng, bits, divisor):
     expected = value.div(divisor, rounding_mode="floor")
     assert torch.equal(engine.reveal(engine.divide_public(shared(rng, value, bits), bits, divisor), bits), expected)
     magnitude = random_ring(rng, (3, 7), bits).abs() >> 1
-    quotient = engine.divide_public(shared(rng, magnitude, bits), bits, divisor, nonnegative=True)
+    quotient = engine.divide_public(shared(rng, magnitude, bits), bits, divisor, Promise(nonnegative=True))
     assert torch.equal(engine.reveal(quotient, bits), magnitude // divisor)
     small = value >> 2
-    quotient = engine.divide_public(shared(rng, small, bits), bits, divisor, bound=2 ** (bits - 3))
+    quotient = engine.divide_public(shared(rng, small, bits), bits, divisor, Promise(bound=2 ** (bits - 3)))
     assert torch.equal(engine.reveal(quotient, bits), small.div(divisor, rounding_mode="floor"))
 
 

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 import privml
 from privml.context import Session
 from privml.engines.plain.engine import PlainEngine
+from privml.engines.shares import NO_PROMISE
 from privml.formats import FixedPoint, Integer, Owned, Shared
 from privml.ops.ring_formats import plain_format
 
@@ -21,17 +22,17 @@ class Recording(PlainEngine):
         super().__init__()
         self.calls = []
 
-    def truncate(self, a, bits, shift, nonnegative=False, bound=None, nearest=False):
-        self.calls.append(("truncate", bits, shift, nonnegative))
-        return super().truncate(a, bits, shift, nonnegative, bound, nearest)
+    def truncate(self, a, bits, shift, promise=NO_PROMISE, nearest=False):
+        self.calls.append(("truncate", bits, shift, promise.nonnegative))
+        return super().truncate(a, bits, shift, promise, nearest)
 
     def truncate_reduce(self, a, bits, shift):
         self.calls.append(("truncate_reduce", bits, shift))
         return super().truncate_reduce(a, bits, shift)
 
-    def extend(self, a, bits, to_bits, signed=True, nonnegative=False, bound=None):
-        self.calls.append(("extend", bits, to_bits, nonnegative))
-        return super().extend(a, bits, to_bits, signed, nonnegative)
+    def extend(self, a, bits, to_bits, signed=True, promise=NO_PROMISE):
+        self.calls.append(("extend", bits, to_bits, promise.nonnegative))
+        return super().extend(a, bits, to_bits, signed, promise)
 
     def matmul(self, a, b, out_bits):
         self.calls.append(("matmul", (a.bits, a.owner), (b.bits, b.owner), out_bits))

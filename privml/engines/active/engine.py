@@ -27,7 +27,7 @@ from privml.engines.correlations import Correlations
 from privml.engines.owned import SharedEngine
 from privml.engines.pads import zero_share
 from privml.engines.shape_tensor import ShapeTensor
-from privml.engines.shares import Window
+from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.errors import ConfigError
 from privml.formats import FixedPoint
 
@@ -210,7 +210,7 @@ class ActiveEngine(SharedEngine):
         """An operand in the ring of the product."""
         if a.bits >= min(out_bits, self.ring):
             return a.share
-        return self.extend(a.share, a.bits, out_bits, a.signed, a.nonnegative)
+        return self.extend(a.share, a.bits, out_bits, a.signed, Promise(a.nonnegative))
 
     # ---- width and scale
     def truncate(
@@ -218,8 +218,7 @@ class ActiveEngine(SharedEngine):
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> Share:
         bits = min(bits, self.ring)
@@ -227,11 +226,12 @@ class ActiveEngine(SharedEngine):
         if shift == 0:
             return a
         if nearest:
-            a, bits, nonnegative, bound = self.with_half(a, bits, shift, nonnegative, bound)
-        if self._probabilistic(a, bits, bound):
+            a, bits, promise = self.with_half(a, bits, shift, promise)
+        if self._probabilistic(a, bits, promise.bound):
             return self._shifted(a, bits, shift, "probable")
         # Of rings of 63 and 64 bits two are taken to be left, unless results are to be exact.
         room = bits >= 63 and not self.floors
+        bound = promise.bound
         small = (room or (bound is not None and bound <= 1 << (bits - 2))) and shift <= bits - 2
         if self.floors:
             return self._shifted(a, bits, shift, "exact_bounded" if small else "exact")
@@ -249,8 +249,14 @@ class ActiveEngine(SharedEngine):
             return True
         return False
 
-    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        return self._exact().truncate(a, bits, shift, nonnegative, bound)
+    def floor(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        promise: Promise = NO_PROMISE,
+    ) -> Share:
+        return self._exact().truncate(a, bits, shift, promise)
 
     def _exact(self) -> ActiveEngine:
         """The same party, rounding down always."""
@@ -268,22 +274,26 @@ class ActiveEngine(SharedEngine):
         bits: int,
         to_bits: int,
         signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         if min(to_bits, self.ring) <= bits:
             return a
         # 2 x of a bit more, shifted back: no fraction falls away.
-        double, signed = self.multiply_public(a, 2, self.ring), signed or nonnegative
+        double, signed = self.multiply_public(a, 2, self.ring), signed or promise.nonnegative
+        bound = promise.bound
         small = signed and bound is not None and bound <= 1 << (bits - 2)
         return self._shifted(double, bits + 1, 1, "bounded" if small else "exact_high", signed)
 
     def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+        self,
+        a: Share,
+        bits: int,
+        divisor: int,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         self._need_wide("a quotient by a public number")
         # only exact steps give an exact quotient
-        return super(ActiveEngine, self._exact()).divide_public(a, bits, divisor, nonnegative, bound)
+        return super(ActiveEngine, self._exact()).divide_public(a, bits, divisor, promise)
 
     def _need_wide(self, what: str) -> None:
         if self.ring < 64:

@@ -30,7 +30,7 @@ from privml.engines.composed.steps import (
     shifted,
     spline,
 )
-from privml.engines.shares import Share, part
+from privml.engines.shares import Promise, Share, part
 from privml.formats import FixedPoint
 
 # name -> (value above the table: "zero", "one" or "argument"; below it: "zero" or "minus one"; magnitude in bits)
@@ -51,7 +51,7 @@ def function(engine: Engine, name: str, a: Share, source: FixedPoint, target: Fi
     """``Engine.function``: of values in ``source``, at the scale of ``target``, in a ring of 64 bits. What does not fit
     the bits of ``target`` saturates where the function can get so large."""
     if source.bits < RING:
-        a = engine.extend(a, source.bits, RING, True, False, source.bound)
+        a = engine.extend(a, source.bits, RING, True, Promise(bound=source.bound))
     if name in _BETWEEN:
         return _between(engine, name, a, source.scale, target.scale)
     if name == "tanh":  # 2 sigmoid(2 x) - 1

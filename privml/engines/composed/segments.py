@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from privml.engines.base import Engine
 from privml.engines.composed.steps import chosen, constant, product, shifted
-from privml.engines.shares import Share, part, stack
+from privml.engines.shares import Promise, Share, part, stack
 from privml.formats import FixedPoint
 
 _LEFT = (-0.5054031199708174, -0.42226581151983866, -0.11807612951181953, -0.011034134030615728)
@@ -32,7 +32,7 @@ def segmented(engine: Engine, name: str, a: Share, source: FixedPoint, target: F
     """``name`` ("sigmoid", "gelu") of values in ``source``, at the scale of ``target``, in ring ``ring_of(source)``."""
     ring = ring_of(source)
     if source.bits < ring:
-        a = engine.extend(a, source.bits, ring, True, False, source.bound)
+        a = engine.extend(a, source.bits, ring, True, Promise(bound=source.bound))
     pieces: dict[str, Callable[[Engine, Share, int, int, int], Share]] = {"sigmoid": _sigmoid, "gelu": _gelu}
     return pieces[name](engine, a, source.scale, target.scale, ring)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 
 from privml.engines.base import Engine, Operand
-from privml.engines.shares import Share, each, part, stack
+from privml.engines.shares import Promise, Share, each, part, stack
 
 RING = 64
 # Bits of an index into the tables, fractional bits of their coefficients.
@@ -54,7 +54,7 @@ def shifted(engine: Engine, a: Share, shift: int, magnitude: int, ring: int = RI
     """a / 2^shift rounded down (times 2^-shift, if negative), for |a| < 2^magnitude."""
     if shift <= 0:
         return a if shift == 0 else engine.multiply_public(a, 1 << -shift, ring)
-    return engine.truncate(a, ring, shift, False, 1 << min(magnitude, ring - 2))
+    return engine.truncate(a, ring, shift, Promise(bound=1 << min(magnitude, ring - 2)))
 
 
 def linear(engine: Engine, terms: Sequence[Share], factors: Sequence[int], constant: int) -> Share:

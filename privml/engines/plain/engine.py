@@ -18,7 +18,7 @@ from privml.engines.catalogue import check_divisor
 from privml.engines.composed import maxima
 from privml.engines.formulas import Formula
 from privml.engines.shape_tensor import elementwise
-from privml.engines.shares import Window
+from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.errors import OverflowDetected
 from privml.formats import FixedPoint, Float, Integer, current_node
 
@@ -134,15 +134,13 @@ class PlainEngine(Engine):
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> Share:
-        if bound is not None:
-            self.expect_bound(a, bound)
+        self._expect(a, promise)
         if not nearest:
             return (a[0] >> min(shift, 63),)
-        if not nonnegative and bound is None:
+        if promise == NO_PROMISE:
             return (self.add_public(a, 1 << (shift - 1), bits)[0] >> shift,)
         return ((a[0] >> shift) + (a[0] >> (shift - 1) & 1),)
 
@@ -155,11 +153,9 @@ class PlainEngine(Engine):
         bits: int,
         to_bits: int,
         signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
-        if bound is not None:
-            self.expect_bound(a, bound)
+        self._expect(a, promise)
         if signed or bits == 64:
             return (ring.wrap(a[0], bits),)
         return (a[0] & ((1 << bits) - 1),)
@@ -168,11 +164,14 @@ class PlainEngine(Engine):
         return self._fit(a[0], to_bits)
 
     def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+        self,
+        a: Share,
+        bits: int,
+        divisor: int,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         check_divisor(divisor)
-        if bound is not None:
-            self.expect_bound(a, bound)
+        self._expect(a, promise)
         return (a[0].div(divisor, rounding_mode="floor"),)
 
     # ---- bits
@@ -270,9 +269,10 @@ class PlainEngine(Engine):
             raise AssertionError(f"a rule claims a value in [{low}, {high}], which is in [{least}, {most}]")
         return a
 
-    def expect_bound(self, a: Share, bound: int) -> None:
+    def _expect(self, a: Share, promise: Promise) -> None:
         """Raises OverflowDetected unless -bound <= value < bound."""
-        if not self.check_overflow or a[0].numel() == 0:
+        bound = promise.bound
+        if bound is None or not self.check_overflow or a[0].numel() == 0:
             return
         low, high = int(a[0].min()), int(a[0].max())
         if low < -bound or high >= bound:

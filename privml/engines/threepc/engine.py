@@ -12,7 +12,7 @@ from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.composed import maxima
 from privml.engines.owned import SharedEngine
-from privml.engines.shares import Share, Window, part
+from privml.engines.shares import NO_PROMISE, Promise, Share, Window, part
 from privml.engines.threepc import opening, products, width
 from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
@@ -226,7 +226,7 @@ class ThreePartyEngine(SharedEngine):
         """An operand in the ring of the product."""
         if a.bits >= out_bits:
             return a.share
-        return self.extend(a.share, a.bits, out_bits, a.signed, a.nonnegative)
+        return self.extend(a.share, a.bits, out_bits, a.signed, Promise(a.nonnegative))
 
     # ---- width and scale
     def truncate(
@@ -234,45 +234,43 @@ class ThreePartyEngine(SharedEngine):
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> Share:
-        return self._opened("truncate", a, bits, shift, nonnegative, bound, nearest)
+        return self._opened("truncate", a, bits, shift, promise, nearest)
 
     def _truncation(
         self,
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> products.Opening | Share:
         if shift == 0:
             return a
         shift = min(shift, bits - 1)
         if nearest:
-            a, bits, nonnegative, bound = self.with_half(a, bits, shift, nonnegative, bound)
-        if self._probabilistic(a, bits, nonnegative, bound):
+            a, bits, promise = self.with_half(a, bits, shift, promise)
+        if self._probabilistic(a, bits, promise.bound):
             return width.truncate_probabilistic(self.party, a, bits, shift)
         if self.truncation == "exact":
-            small = _proved_small(bits, bound)
-            if small and not nonnegative:  # what is added to make x positive must be whole after the shift
+            small = _proved_small(bits, promise.bound)
+            if small and not promise.nonnegative:  # what is added to make x positive must be whole after the shift
                 shift = min(shift, max(bits - 2, 1))
-            return width.truncate_exact(self.party, a, bits, shift, nonnegative, small)
-        if not self._small(bits, nonnegative, bound):
+            return width.truncate_exact(self.party, a, bits, shift, promise.nonnegative, small)
+        if not self._small(bits, promise):
             wide = self.extend(a, bits, bits + 2)
-            return self._truncation(wide, bits + 2, shift, False, 1 << (bits - 1))
-        if not nonnegative:  # as above; nothing is left beyond it
+            return self._truncation(wide, bits + 2, shift, Promise(bound=1 << (bits - 1)))
+        if not promise.nonnegative:  # as above; nothing is left beyond it
             shift = min(shift, max(bits - 2, 1))
-        return width.truncation_begun(self.party, a, bits, shift, nonnegative)
+        return width.truncation_begun(self.party, a, bits, shift, promise.nonnegative)
 
-    def _small(self, bits: int, nonnegative: bool, bound: int | None) -> bool:
+    def _small(self, bits: int, promise: Promise) -> bool:
         """Whether |x| < 2^(bits-2) is known, or x >= 0. Rings of 63 and 64 bits are taken to have two bits left."""
-        return nonnegative or bits >= 63 or _proved_small(bits, bound)
+        return promise.nonnegative or bits >= 63 or _proved_small(bits, promise.bound)
 
-    def _probabilistic(self, a: Share, bits: int, nonnegative: bool, bound: int | None) -> bool:
+    def _probabilistic(self, a: Share, bits: int, bound: int | None) -> bool:
         limit = 1 << (bits - 1) if bound is None else bound
         failure = width.failure(limit, bits, a[1].numel())
         if self.truncation == "probabilistic" or (self.truncation == "auto" and failure <= _NEGLIGIBLE):
@@ -291,26 +289,37 @@ class ThreePartyEngine(SharedEngine):
         bits: int,
         to_bits: int,
         signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         if to_bits <= bits:
             return a
-        return width.extend(self.party, a, bits, to_bits, signed, nonnegative, _proved_small(bits, bound))
+        return width.extend(
+            self.party, a, bits, to_bits, signed, promise.nonnegative, _proved_small(bits, promise.bound)
+        )
 
-    def floor(self, a: Share, bits: int, shift: int, nonnegative: bool = False, bound: int | None = None) -> Share:
-        return self._exact().truncate(a, bits, shift, nonnegative, bound)
+    def floor(
+        self,
+        a: Share,
+        bits: int,
+        shift: int,
+        promise: Promise = NO_PROMISE,
+    ) -> Share:
+        return self._exact().truncate(a, bits, shift, promise)
 
     def _exact(self) -> ThreePartyEngine:
         """The same party, rounding down always."""
         return self if self.truncation == "exact" else ThreePartyEngine(self.party, "exact")
 
     def divide_public(
-        self, a: Share, bits: int, divisor: int, nonnegative: bool = False, bound: int | None = None
+        self,
+        a: Share,
+        bits: int,
+        divisor: int,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         if divisor > 1 and self.truncation != "exact":  # only exact steps give an exact quotient
-            return self._exact().divide_public(a, bits, divisor, nonnegative, bound)
-        return super().divide_public(a, bits, divisor, nonnegative, bound)
+            return self._exact().divide_public(a, bits, divisor, promise)
+        return super().divide_public(a, bits, divisor, promise)
 
     # ---- bits
     def less_than_zero(self, a: Share, bits: int) -> Share:

@@ -17,7 +17,7 @@ from privml.engines.formulas import Formula
 from privml.engines.owned import SharedEngine
 from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
-from privml.engines.shares import Window
+from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.engines.twopc import products
 from privml.engines.twopc.operands import SHARED, array, call, tensor
 from privml.formats import FixedPoint, Float, Integer
@@ -165,12 +165,12 @@ class TwoPartyEngine(SharedEngine):
         a: Share,
         bits: int,
         shift: int,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
         nearest: bool = False,
     ) -> Share:
         if shift == 0:
             return a
+        nonnegative, bound = promise
         if not nonnegative and bound is not None and 8 * bound <= 3 << bits:  # no comparison finds the sign then
             name = "round_bounded" if nearest else "truncate_bounded"
             return self._call(name, array(a), bits, bound, min(shift, bits - 1))
@@ -190,11 +190,11 @@ class TwoPartyEngine(SharedEngine):
         bits: int,
         to_bits: int,
         signed: bool = True,
-        nonnegative: bool = False,
-        bound: int | None = None,
+        promise: Promise = NO_PROMISE,
     ) -> Share:
         if to_bits <= bits:
             return a
+        nonnegative, bound = promise
         if signed and not nonnegative and bound is not None and 2 * bound < 1 << bits:
             return self._call("extend_bounded", array(a), bits, bound, to_bits)
         name = "extend_nonnegative" if nonnegative else "sign_extend" if signed else "zero_extend"
@@ -252,7 +252,7 @@ class TwoPartyEngine(SharedEngine):
         if bits < needed:
             a, bits = self.extend(a, bits, needed), needed
         index = self._call("argmax_last", array(a), bits)
-        return self.extend(index, bits, 64, nonnegative=True)
+        return self.extend(index, bits, 64, promise=Promise(nonnegative=True))
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         protocol = getattr(_core.fixmath, name)

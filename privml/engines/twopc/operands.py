@@ -13,7 +13,7 @@ import privml._core as _core
 from privml.engines import ring
 from privml.engines.base import Operand
 from privml.engines.shape_tensor import array_of, shape_of
-from privml.engines.shares import Share
+from privml.engines.shares import Promise, Share
 
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
@@ -65,7 +65,7 @@ def fit(a: Operand, out_bits: int) -> Operand:
 
 
 def extended(engine: TwoPartyEngine, a: Operand, bits: int) -> Operand:
-    return replace(a, share=engine.extend(a.share, a.bits, bits, a.signed, a.nonnegative), bits=bits)
+    return replace(a, share=engine.extend(a.share, a.bits, bits, a.signed, Promise(a.nonnegative)), bits=bits)
 
 
 def uniform(engine: TwoPartyEngine, a: Operand, out_bits: int) -> Operand:
