@@ -23,7 +23,6 @@ namespace {
 void define_bits(py::module_& m) {
   m.def("and_bits", binary<u8, u8>(&and_bits, &cost_and_bits), "session"_a, "a"_a, "b"_a);
   m.def("or_bits", binary<u8, u8>(&or_bits, &cost_and_bits), "session"_a, "a"_a, "b"_a);
-  m.def("and_private", unary<u8, u8>(&and_private, &cost_and_private), "session"_a, "x"_a);
   m.def("bits_to_ring", unary<u8, u64, int>(&bits_to_ring, &cost_bits_to_ring), "session"_a,
         "bits"_a, "width"_a);
   m.def(
@@ -42,28 +41,6 @@ void define_bits(py::module_& m) {
         return out.array;
       },
       "session"_a, "bits"_a, "values"_a, "width"_a);
-  m.def(
-      "multiplex_vectors",
-      [](TwoPartySession& session, const py::array& bits, const py::array& values, int width) {
-        const auto b = view<u8>(bits, "bits");
-        const auto v = view<u64>(values, "values");
-        expect(values.ndim() == bits.ndim() + 1, "values: needs one dimension more than bits");
-        const i64 length = values.shape(values.ndim() - 1);
-        Result<u64> out(session, shape_of(values));
-        expect(size(v) == size(b) * length, "multiplex_vectors: needs a vector for each bit");
-        session.run_divided(
-            size(b),
-            [&](Party& party, LaneRange range) {
-              multiplex_vectors(party, part(b, range), part(v, range, length), length, width,
-                                part(out.span, range, length));
-            },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_multiplex_vectors(meter, range.count, length, width);
-            });
-        return out.array;
-      },
-      "session"_a, "bits"_a, "values"_a, "width"_a,
-      "bits [...]; values [..., length]: one bit for each vector");
 }
 
 void define_comparisons(py::module_& m) {
@@ -73,16 +50,10 @@ void define_comparisons(py::module_& m) {
         "bits"_a);
   m.def("millionaires", unary<u64, u8, int>(&millionaires, &cost_millionaires), "session"_a, "x"_a,
         "bits"_a, "[x of party 0 > x of party 1], unsigned");
-  m.def("millionaires_with_equality",
-        unary_pair<u64, u8, u8, int>(&millionaires_with_equality, &cost_millionaires_with_equality),
-        "session"_a, "x"_a, "bits"_a);
   m.def("most_significant_bit",
         unary<u64, u8, int>(&most_significant_bit, &cost_most_significant_bit), "session"_a, "x"_a,
         "bits"_a);
   m.def("wrap", unary<u64, u8, int>(&wrap, &cost_wrap), "session"_a, "x"_a, "bits"_a);
-  m.def("wrap_with_all_ones",
-        unary_pair<u64, u8, u8, int>(&wrap_with_all_ones, &cost_wrap_with_all_ones), "session"_a,
-        "x"_a, "bits"_a);
   using ReluWithBits = void (*)(Party&, std::span<const u64>, int, std::span<u64>, std::span<u8>);
   m.def("relu", unary_pair<u64, u64, u8, int>(ReluWithBits{&relu}, &cost_relu), "session"_a, "x"_a,
         "bits"_a, "(max(x, 0), [x >= 0])");
@@ -92,12 +63,10 @@ void define_widths(py::module_& m) {
   const auto shift = [&m](const char* name, auto protocol, auto cost) {
     m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a, "shift"_a);
   };
-  shift("truncate_logical", &truncate_logical, &cost_truncate);
   shift("truncate_arithmetic", &truncate_arithmetic, &cost_truncate);
   shift("truncate_nonnegative", &truncate_nonnegative, &cost_truncate_nonnegative);
   shift("round_nonnegative", &round_nonnegative, &cost_truncate_nonnegative);
   shift("truncate_reduce", &truncate_reduce, &cost_truncate_reduce);
-  shift("divide_power_of_two", &divide_power_of_two, &cost_divide_power_of_two);
   const auto extend = [&m](const char* name, auto protocol, auto cost) {
     m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a,
           "to_bits"_a);

@@ -13,7 +13,6 @@
 #include "twopc/product/multiplication.h"
 #include "twopc/product/product_division.h"
 #include "twopc/product/row_product.h"
-#include "twopc/width/xor_to_additive.h"
 
 namespace privml::bindings {
 namespace {
@@ -371,8 +370,6 @@ void define_digits(py::module_& m) {
         return out.array;
       },
       "session"_a, "x"_a, "ell"_a, "one-hot bits [..., ell]");
-  m.def("xor_to_additive", unary<u64, u64, int>(&xor_to_additive, &cost_xor_to_additive),
-        "session"_a, "x"_a, "width"_a);
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 import pytest
 
 from privml.cli import threepc
-from privml.engines.threepc.cost import sign
+from privml.engines.threepc.party import packed_bytes
+from privml.engines.threepc.sign import prime_for
 from privml.measure.runner import BenchmarkFailed
 from privml.measure.threepc import measure
 
@@ -21,10 +22,10 @@ def task(op, operator, n, bits, **params):
 @pytest.mark.parametrize("bits", [32, 64])
 def test_sign_costs_what_it_says(bits):
     record = measure(task("sign", "sign", 1000, bits))
-    cost = sign(1000, bits)
-    assert record["phases"]["preprocess"]["bytes"] == cost.dealt
-    assert record["phases"]["online"]["bytes"] == 2 * (cost.sent + cost.received)
-    assert record["phases"]["online"]["depth"] == cost.depth == 2
+    width = prime_for(bits).bit_length()
+    assert record["phases"]["preprocess"]["bytes"] == 1000 * packed_bytes(bits - 1, width)
+    assert record["phases"]["online"]["bytes"] == 2 * (1000 * packed_bytes(bits, width) + packed_bytes(1000, 1))
+    assert record["phases"]["online"]["depth"] == 2
     assert record["seconds"] > 0 and record["of_published"] is None
 
 

@@ -10,9 +10,9 @@ from privml.engines.base import Operand
 from privml.engines.failures import TruncationsMayFail
 from privml.engines.shares import Promise, Window
 from privml.engines.threepc import backend as threepc
-from privml.engines.threepc.cost import sign as sign_cost
 from privml.engines.threepc.links import DEALER
-from privml.engines.threepc.sign import prime_for, sign_in_ring
+from privml.engines.threepc.party import packed_bytes
+from privml.engines.threepc.sign import prime_for
 from privml.errors import ConfigError, ProtocolError
 
 WIDTHS = (2, 5, 8, 13, 16, 31, 32, 33, 60, 61, 63, 64)
@@ -117,31 +117,6 @@ def test_one_against_many(engine, bits):
     x, thresholds = edges(bits, 2), [-5, 0, 3, 17]
     below = engine.reveal_bits(engine.less_than_many(share(engine, x, bits), thresholds, bits))
     assert torch.equal(below, torch.stack([(x < t).to(torch.uint8) for t in thresholds]))
-
-
-@pytest.mark.parametrize("bits", [5, 32, 64])
-def test_signs_in_the_ring(bits):
-    """The published form of the result, and its published cost: 2 ell ceil(log p) + 2 ell bits online at parties 0 and
-    1 together, 2 ell ahead between them besides what is dealt."""
-    made, x = threepc.create(deadline=20.0), everything(bits)
-    shares = share(made, x, bits)
-    before = [engine.counters() for engine in made.engines]
-    parts = [
-        lambda engine=engine, rank=rank: sign_in_ring(engine.party, *shares[2 * rank : 2 * rank + 2], bits)
-        for rank, engine in enumerate(made.engines)
-    ]
-    result = tuple(c for pair in made.threads.run(parts) for c in pair)
-    after = [engine.counters() for engine in made.engines]
-
-    def spent(phase, key):
-        return 8 * sum(after[rank][phase][key] - before[rank][phase][key] for rank in (0, 1))
-
-    width, n = prime_for(bits).bit_length(), x.numel()
-    if bits * width % 8 == 0:
-        assert spent("online", "sent") + spent("online", "received") == n * (2 * bits * width + 2 * bits)
-        assert spent("preprocess", "sent") == n * 2 * bits
-    assert torch.equal(made.reveal(result, bits), ring.wrap((x < 0).long(), bits))
-    made.close()
 
 
 @pytest.mark.parametrize("bits", [4, 6])
@@ -371,13 +346,12 @@ def test_a_sign_costs_what_its_formula_says(ell, width):
     before = [engine.counters() for engine in real.engines]
     real.reveal_bits(real.less_than_zero(a, ell), 0)
     after = [engine.counters() for engine in real.engines]
-    predicted = sign_cost(80, ell)
-    per_party = predicted.sent + predicted.received
+    per_party = 80 * packed_bytes(ell, width) + packed_bytes(80, 1)
     online = sum(after[i]["online"][k] - before[i]["online"][k] for i in (0, 1) for k in ("sent", "received"))
     revealed = 2 * 80 // 8  # sent by one, received by the other
     assert online - revealed == 2 * per_party
-    assert after[0]["preprocess"]["received"] - before[0]["preprocess"]["received"] == predicted.dealt
-    assert after[0]["online"]["depth"] - before[0]["online"]["depth"] == predicted.depth + 1
+    assert after[0]["preprocess"]["received"] - before[0]["preprocess"]["received"] == 80 * packed_bytes(ell - 1, width)
+    assert after[0]["online"]["depth"] - before[0]["online"]["depth"] == 2 + 1
     if (ell * width) % 8 == 0:
         assert 8 * 2 * per_party == 80 * (2 * ell * width + 2)
     real.close()

@@ -2,7 +2,6 @@
 #include "functions/float/rounding.h"
 
 #include "functions/float/operation.h"
-#include "functions/float/sign_and_zero.h"
 #include "functions/float/testing/functions.h"
 
 namespace privml {
@@ -59,24 +58,6 @@ TEST(FloatRounding, RoundsAllSharesAtEveryPlace) {
         ASSERT_EQ(rounded[i], static_cast<u64>(nearest) & low_mask(bits - s)) << x << " " << s;
         ASSERT_EQ(sticky[i], (x >> s) | (cut != 0 ? 1 : 0)) << x << " " << s;
       }
-    }
-  }
-}
-
-TEST(FloatRounding, SignAndZeroOfAllShares) {
-  for (int bits = 2; bits <= 6; ++bits) {
-    const Exhaustive all(bits);
-    const Words flags = run_operation(all.shares, bits, 1, [&](Evaluator& evaluator, auto& x) {
-      const SignAndZero result = sign_and_zero(evaluator, x, bits);
-      return evaluator.map(evaluator.n, 1, [&](i64 i) { return result.negative[i]; });
-    });
-    const Words zeros = run_operation(all.shares, bits, 1, [&](Evaluator& evaluator, auto& x) {
-      const SignAndZero result = sign_and_zero(evaluator, x, bits);
-      return evaluator.map(evaluator.n, 1, [&](i64 i) { return result.zero[i]; });
-    });
-    for (std::size_t i = 0; i < all.sums.size(); ++i) {
-      ASSERT_EQ(flags[i], all.sums[i] >> (bits - 1));
-      ASSERT_EQ(zeros[i], all.sums[i] == 0 ? 1 : 0);
     }
   }
 }

@@ -3,9 +3,7 @@
 // change of a protocol shows here.
 #include <gtest/gtest.h>
 
-#include "spdz2k/online/binary_addition.h"
 #include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bit_decomposition.h"
 #include "spdz2k/online/bits_to_ring.h"
 #include "spdz2k/online/equality.h"
 #include "spdz2k/online/less_than.h"
@@ -65,19 +63,12 @@ TEST(Spdz2kWireTrace, Comparisons) {
             "5b868adcff36fab3");
 }
 
-TEST(Spdz2kWireTrace, BitsAndTruncations) {
+TEST(Spdz2kWireTrace, Truncations) {
   EXPECT_EQ(trace_of([](S s, X x, auto out) {
               truncate<R>(s, x, {64, 16, TruncationKind::bounded}, out);
               truncate<R>(s, x, {64, 16, TruncationKind::exact}, out);
             }),
             "86ee796e3c68fe96");
-  EXPECT_EQ(trace_of([](S s, X x, auto out) {
-              BitShares<R> planes(20 * kCount), sums(20 * kCount);
-              bit_decomposition<R>(s, x, 20, planes);
-              add_bits<R>(s, planes, planes, 20, sums);
-              bits_to_ring<R>(s, sums.part(0, kCount), out);
-            }),
-            "8831605ecdd51143");
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "spdz2k/online/binary_addition.h"
-#include "spdz2k/online/bit_decomposition.h"
 #include "spdz2k/online/maximum.h"
 #include "spdz2k/online/select.h"
 #include "spdz2k/shares/check.h"
@@ -17,71 +15,6 @@ template <class R>
 class Spdz2kSelection : public ::testing::Test {};
 using Rings = ::testing::Types<Ring8, Ring32, Ring64>;
 TYPED_TEST_SUITE(Spdz2kSelection, Rings);
-
-template <class R>
-std::vector<int> widths() {
-  if (R::k == 8) return {1, 2, 3, 4, 5, 6, 7, 8};
-  return {1, 2, 17, R::k};
-}
-
-Words planes_of(const Words& x, int width) {
-  Words bits;
-  for (int j = 0; j < width; ++j) {
-    for (const u64 word : x) bits.push_back(word >> j & 1);
-  }
-  return bits;
-}
-
-Words numbers_of(const Words& bits, int width) {
-  const std::size_t n = bits.size() / width;
-  Words x(n, 0);
-  for (int j = 0; j < width; ++j) {
-    for (std::size_t i = 0; i < n; ++i) x[i] |= bits[j * n + i] << j;
-  }
-  return x;
-}
-
-TYPED_TEST(Spdz2kSelection, SumsOfBitsAndDecompositions) {
-  using R = TypeParam;
-  for (const int width : widths<R>()) {
-    SCOPED_TRACE(width);
-    Words x, y;
-    const Words values = width <= 8 ? all_words(width) : random_words(30, width);
-    for (const u64 a : values) {
-      for (const u64 b : values) {
-        x.push_back(a);
-        y.push_back(b);
-      }
-    }
-    const i64 n = std::ssize(x);
-    const auto a = share_bits<R>(planes_of(x, width), 2), b = share_bits<R>(planes_of(y, width), 3);
-    const auto numbers = share<R>(y, 4);
-    auto both = a;
-    Both<BitShares<R>> one_public{BitShares<R>(width * n), BitShares<R>(width * n)},
-        decomposed = one_public;
-    const Outcome outcome = run_parties<R>([&](Session<R>& session) {
-      const int rank = session.rank;
-      add_bits<R>(session, both[rank], b[rank], width, both[rank]);
-      add_bits_public<R>(session, x, b[rank], width, one_public[rank]);
-      bit_decomposition<R>(session, numbers[rank], width, decomposed[rank]);
-      check(session);
-    });
-    const Words sums = numbers_of(reconstruct<R>(both, 1), width),
-                public_sums = numbers_of(reconstruct<R>(one_public, 1), width),
-                parts = numbers_of(reconstruct<R>(decomposed, 1), width);
-    for (i64 i = 0; i < n; ++i) {
-      ASSERT_EQ(sums[i], (x[i] + y[i]) & low_mask(width));
-      ASSERT_EQ(public_sums[i], sums[i]);
-      ASSERT_EQ(parts[i], y[i]);
-    }
-    CostMeter meter;
-    cost_add_bits<R>(meter, n, width);
-    cost_add_bits_public<R>(meter, n, width);
-    cost_bit_decomposition<R>(meter, n, width);
-    cost_check<R>(meter);
-    expect_cost_equals(outcome, meter);
-  }
-}
 
 TYPED_TEST(Spdz2kSelection, SelectsAndRectifies) {
   using R = TypeParam;
@@ -161,16 +94,13 @@ void expect_flips_abort() {
     input<R>(session, 0, mine ? std::span<const u64>(x) : std::span<const u64>(), a);
     relu<R>(session, a, R::k, a);
     maximum<R>(session, a, 2, 8, b, Winner::index, index);
-    BitShares<R> bits(64);
-    bit_decomposition<R>(session, b, 8, bits);
     Words result(8);
     reveal<R>(session, index, R::k, kBothParties, result);
-    Bits revealed(64);
-    reveal_bits<R>(session, bits, kBothParties, revealed);
+    reveal<R>(session, b, R::k, kBothParties, result);
   });
 }
 
-TEST(Spdz2kTampering, SelectionsAndDecompositions) {
+TEST(Spdz2kTampering, Selections) {
   expect_flips_abort<Ring32>();
   expect_flips_abort<Ring64>();
 }

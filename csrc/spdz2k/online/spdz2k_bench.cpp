@@ -17,7 +17,6 @@
 
 #include "net/tcp.h"
 #include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bit_decomposition.h"
 #include "spdz2k/online/bits_to_ring.h"
 #include "spdz2k/online/equality.h"
 #include "spdz2k/online/less_than.h"
@@ -114,9 +113,9 @@ class RepeatingSupply final : public Supply<R> {
 
 template <class R>
 struct Data {
-  explicit Data(i64 n) : x(n), y(n), z(n), a(n), b(n), c(n), planes(R::k * n) {}
+  explicit Data(i64 n) : x(n), y(n), z(n), a(n), b(n), c(n) {}
   WordShares<R> x, y, z;
-  BitShares<R> a, b, c, planes;
+  BitShares<R> a, b, c;
 };
 
 template <class R>
@@ -146,7 +145,6 @@ std::vector<Row<R>> all_rows() {
       {"truncate_bounded", truncation(TruncationKind::bounded)},
       {"truncate_probable", truncation(TruncationKind::probable)},
       {"truncate_exact", truncation(TruncationKind::exact)},
-      {"bit_decomposition", [](S s, D d) { bit_decomposition<R>(s, d.x, k, d.planes); }},
       {"maximum_of_8",
        [](S s, D d) {
          const i64 n = d.x.size() / 8;

@@ -274,21 +274,6 @@ void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFor
                  [&](CostMeter& m, i64 n) { cost_multiply_chunk(m, n, x_format, y_format, ell); });
 }
 
-void multiply_and_truncate(Party& party, std::span<const u64> x, FactorFormat x_format,
-                           std::span<const u64> y, FactorFormat y_format, int ell, int shift,
-                           std::span<u64> out, FactorMsbs msbs) {
-  expect(ell >= 1 && shift >= 0 && shift < 64, "multiply_and_truncate: needs ell >= 1, shift >= 0");
-  Words product(out.size());
-  multiply(party, x, x_format, y, y_format, ell + shift, product, msbs);
-  truncate_reduce(party, product, ell + shift, shift, out);
-}
-
-void cost_multiply_and_truncate(CostMeter& meter, i64 count, FactorFormat x_format,
-                                FactorFormat y_format, int ell, int shift) {
-  cost_multiply(meter, count, x_format, y_format, ell + shift);
-  cost_truncate_reduce(meter, count, ell + shift, shift);
-}
-
 void multiply_owned(Party& party, int owner, std::span<const u64> x, FactorFormat x_format,
                     std::span<const u64> y, KnownFormat y_format, int ell, std::span<u64> out) {
   check(x_format.bits, y_format.bits, ell);

@@ -8,7 +8,6 @@
 //                2^(m-1) first and the offset is taken out of the product.
 //                Where a most significant bit is known, publicly or as XOR shares, so is the wrap
 //                but for one or two ANDs.
-//                multiply_and_truncate takes the product with `shift` more bits and drops them.
 // Leakage        none beyond lengths and widths. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           one wrap.h per operand narrower than ell, one multiplex.h for each of them in ell
@@ -41,13 +40,6 @@ void multiply(Party& party, std::span<const u64> x, FactorFormat x_format, std::
               FactorFormat y_format, int ell, std::span<u64> out, FactorMsbs msbs = {});
 void cost_multiply(CostMeter& meter, i64 count, FactorFormat x_format, FactorFormat y_format,
                    int ell);
-
-// out = floor(x * y / 2^shift) mod 2^ell, for max(m, n) <= ell + shift <= min(m + n, 64).
-void multiply_and_truncate(Party& party, std::span<const u64> x, FactorFormat x_format,
-                           std::span<const u64> y, FactorFormat y_format, int ell, int shift,
-                           std::span<u64> out, FactorMsbs msbs = {});
-void cost_multiply_and_truncate(CostMeter& meter, i64 count, FactorFormat x_format,
-                                FactorFormat y_format, int ell, int shift);
 
 // x shared, y known to party `owner` (the other party passes an empty span); max(m, n) <= ell <= m
 // + n.

@@ -195,41 +195,9 @@ TEST(Multiply, RefusesWidthsOutsideTheRange) {
   });
 }
 
-TEST(MultiplyAndTruncate, AllSharesOfSmallWidthsAndRandomOnes) {
-  const auto expect_truncated = [](const Both<Words>& x, FactorFormat fx, const Both<Words>& y,
-                                   FactorFormat fy, int ell, int shift) {
-    const i64 n = std::ssize(x[0]);
-    Both<Words> out{Words(n), Words(n)};
-    const Both<Bits> msb_x = shared_msbs(x, fx), msb_y = shared_msbs(y, fy);
-    const Outcome outcome = run_parties({}, [&](Party& party) {
-      const int r = party.rank;
-      multiply_and_truncate(party, x[r], fx, y[r], fy, ell, shift, out[r], {msb_x[r], msb_y[r]});
-    });
-    const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits), c = reconstruct(out, ell);
-    for (i64 i = 0; i < n; ++i) {
-      const i64 product = static_cast<i64>(value_of(a[i], fx.bits, fx.is_signed) *
-                                           value_of(b[i], fy.bits, fy.is_signed));
-      ASSERT_EQ(c[i], static_cast<u64>(product >> shift) & low_mask(ell));
-    }
-    expect_cost_equals(outcome,
-                       [&](CostMeter& m) { cost_multiply_and_truncate(m, n, fx, fy, ell, shift); });
-  };
-  const auto [x, y] = all_pairs(3, 2);
-  for (int shift = 0; shift < 5; ++shift)
-    for (int ell = std::max(1, 3 - shift); ell <= 5 - shift; ++ell)
-      for (bool is_signed : {false, true})
-        expect_truncated(x, {3, is_signed}, y, {2, is_signed}, ell, shift);
-  const Both<Words> wide = share(random_words(400, 32, 1), 32),
-                    other = share(random_words(400, 16, 2), 16);
-  expect_truncated(wide, {32, true}, other, with_shared_msb(16, true), 32, 12);
-  expect_truncated(other, {16, false}, wide, {32, false}, 48, 0);
-}
-
-TEST(MultiplyAndTruncate, RefusesWidthsThatDoNotFit) {
+TEST(Multiply, RefusesBitsThatDoNotFitTheFormat) {
   Words x(2), out(2);
   run_parties({}, [&](Party& party) {
-    EXPECT_THROW(multiply_and_truncate(party, x, {8}, x, {8}, 9, 8, out), InvalidArgument);
-    EXPECT_THROW(multiply_and_truncate(party, x, {8}, x, {8}, 0, 8, out), InvalidArgument);
     EXPECT_THROW(multiply(party, x, with_shared_msb(8, true), x, {8}, 16, out), InvalidArgument);
     EXPECT_THROW(multiply(party, x, {8, true, true, true}, x, {8}, 16, out), InvalidArgument);
   });

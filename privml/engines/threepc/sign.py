@@ -18,8 +18,6 @@ Source: MIZAR, Figures 4 and 5; NOT r^ instead of 2^(ell-1) - r^, the padding, a
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 
@@ -44,29 +42,10 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     if m.numel() == 0:
         return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
     mask, flip = party.bit_masks(m.shape), _flip(party, m.shape)
-    answer = _compare(party, m, r, ell, flip, 1, lambda outcome: outcome ^ mask)
+    answer = _compare(party, m, r, ell, flip, mask)
     if answer is None:
         return party.masked(None, mask)
     return party.kernels.unpack_bits(answer, m.shape) ^ flip, mask
-
-
-def sign_in_ring(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
-    """``sign`` as an element of Z_2^ell, as published: the dealer answers s - r', which parties 0 and 1 turn into
-    D ^ s by D + r' - 2 D r' + r_y, opened ahead (ell bits each way). The answers take ell bits instead of one; a bit
-    that is selected by or multiplied with anyway is cheaper as a bit."""
-    _check(ell)
-    if m.numel() == 0:
-        return party.nothing(m.shape), party.nothing(m.shape)
-    inner, outer = party.masks(m.shape, ell), party.masks(m.shape, ell)
-    flip = _flip(party, m.shape)
-    part = None
-    if flip is not None:
-        part = inner * (1 - 2 * flip.long()) + outer + (flip if party.rank == 0 else 0)
-    ahead = party.open(part, m.shape, ell, "preprocess")
-    answer = _compare(party, m, r, ell, flip, ell, lambda outcome: outcome.long() - inner)
-    if answer is None:
-        return party.masked(None, outer)
-    return party.kernels.unpack(answer, m.shape, ell) * (1 - 2 * flip.long()) + ahead, outer
 
 
 def _check(ell: int) -> None:
@@ -86,14 +65,13 @@ def _compare(
     r: torch.Tensor,
     ell: int,
     flip: torch.Tensor | None,
-    answer_bits: int,
-    answered: Callable[[torch.Tensor], torch.Tensor],
+    mask: torch.Tensor | None,
 ) -> np.ndarray | None:
-    """The two rounds: what the dealer answers, ``answered`` of sgn(m - r) ^ flip; None at the dealer and in a meter."""
+    """The two rounds: the dealer's packed bits sgn(m - r) ^ flip ^ mask; None at the dealer and in a meter."""
     prime, shape, count = prime_for(ell), m.shape, r.numel()
     several = m.numel() // count
     deal = _deal_bits_of_mask(party, r, ell, prime)
-    size, answer_size = several * party.kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), answer_bits)
+    size, answer_size = several * party.kernels.mask_bytes(count, ell, prime), packed_bytes(m.numel(), 1)
     lists = [Message(0, DEALER, size), Message(1, DEALER, size)]
     answers = [Message(DEALER, 0, answer_size), Message(DEALER, 1, answer_size)]
     if party.metering:
@@ -106,7 +84,7 @@ def _compare(
         def answer() -> None:
             received = party.talk(lists, {})
             zero = _found(party, received, several, r.shape, ell, prime).view(shape)
-            reply = party.kernels.pack(answered(negative ^ 1 ^ zero), answer_bits)
+            reply = party.kernels.pack(negative ^ 1 ^ zero ^ mask, 1)
             party.talk(answers, {0: reply, 1: reply})
 
         party.in_order(answer)
