@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from privml.errors import ConfigError, PeerDisconnected, ProgramsDiffer, ProtocolError, SecurityAbort
-from privml.formats import Numerics, Owned, Placement
+from privml.formats import Numerics, Owned, Placement, current_node
 from privml.transcript import GENERATORS, Transcript, within_step
 
 if TYPE_CHECKING:
@@ -44,22 +44,18 @@ class lane:
         _lane.reset(self._token)
 
 
-# (session's engines, what computations of this context use instead): see ``in_front``.
-_front: ContextVar[tuple[LaneEngines, Engine] | None] = ContextVar("privml_front", default=None)
-
-
 class LaneEngines:
-    """An engine and those of its lanes, each made when it is first asked for."""
+    """An engine and those of its lanes, each made when it is first asked for. ``front``: what is computed with in their
+    place for a while, if anything: an engine that passes on to ``whole``."""
 
     def __init__(self, engine: Engine) -> None:
-        self.whole = engine
+        self.whole, self.front = engine, None
         self._lanes: dict[int, Engine] = {}
 
     def current(self) -> Engine:
         """The engine of the lane that this thread computes on, or of all lanes, or the one in front of it."""
-        front = _front.get()
-        if front is not None and front[0] is self:
-            return front[1]
+        if self.front is not None:
+            return self.front
         index = _lane.get()
         if index is None:
             return self.whole
@@ -226,39 +222,6 @@ def current_session() -> Session:
     return session
 
 
-class in_front:
-    """``with in_front(session, engine)``: what this context computes in the session goes through ``engine``."""
-
-    __slots__ = ("_token", "_value")
-
-    def __init__(self, session: Session, engine: Engine) -> None:
-        self._value = (session.engines, engine)
-
-    def __enter__(self) -> None:
-        self._token = _front.set(self._value)
-
-    def __exit__(self, *exception: object) -> None:
-        _front.reset(self._token)
-
-
-_keeping: ContextVar[bool] = ContextVar("privml_keeping", default=False)
-
-
-class keeping:
-    """``with keeping(True)``: operators leave by-products for their backward operators, as they do under autograd."""
-
-    __slots__ = ("_token", "_value")
-
-    def __init__(self, value: bool) -> None:
-        self._value = value
-
-    def __enter__(self) -> None:
-        self._token = _keeping.set(self._value)
-
-    def __exit__(self, *exception: object) -> None:
-        _keeping.reset(self._token)
-
-
 def keeps_byproducts(x: torch.Tensor) -> bool:
     """Whether an operator on ``x`` leaves what its backward operator needs."""
-    return _keeping.get() or (torch.is_grad_enabled() and x.requires_grad)
+    return current_node().keeps or (torch.is_grad_enabled() and x.requires_grad)

@@ -18,11 +18,11 @@ from privml.engines.correlations import Correlations
 from privml.errors import ConfigError
 from privml.formats import Format, Numerics
 from privml.graph.body import body_of, digest, formats_of, graph_of
-from privml.graph.execution import share_attributes, share_inputs
 from privml.graph.file import read_program, read_weights, write_program, write_weights
 from privml.graph.ir import calls, dtype_of, placeholders, shape_of
-from privml.graph.parallel import Plans, run_graph
+from privml.graph.lanes import Plans, over_lanes
 from privml.graph.passes.cost import SessionMeter
+from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.spec import SessionSpec
 from privml.tensor import SecretTensor
@@ -174,7 +174,7 @@ class Program:
         attributes = self.prepare(session)
         weights = [value for value in attributes.values() if isinstance(value, SecretTensor)]
         session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
-        results = tuple(run_graph(self.graph, shared, attributes, session, self._plans))
+        results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans)))
         session.name(results)
         return results
 

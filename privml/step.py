@@ -15,14 +15,15 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
-from privml.context import Session, keeping
-from privml.dispatch import dispatch, is_supported
+from privml.context import Session
+from privml.dispatch import is_supported
 from privml.engines.base import Engine
 from privml.errors import InvalidInput, UnsupportedOperator
 from privml.formats import Boolean, Numerics
-from privml.graph.batched import run_batched
+from privml.graph.batched import batched
 from privml.graph.ir import calls, source_line
 from privml.graph.passes.training import KEEPING, PASSES, secret_nodes
+from privml.graph.run import run_graph
 from privml.session.ledger import Snapshot
 from privml.tensor import SecretTensor
 
@@ -54,7 +55,7 @@ class CompiledStep:
         else:
             session = secret.session
             session.step("compiled step", values, self._attributes)
-            results = run_batched(self.graph, values, self._attributes, session, _compute)
+            results = run_graph(self.graph, values, self._attributes, session, batched)
             session.name(results)
         return tree_unflatten(list(results), self._outputs)
 
@@ -96,7 +97,8 @@ def compile_step(step: Callable[..., Any], *example: Any, rewrite: bool = True) 
     secret = {i for i, value in enumerate(values) if isinstance(value, SecretTensor)} or set(range(len(values)))
     _refuse_unknown(module.graph, secret)
     for node in module.graph.nodes:
-        node.meta["keeps"] = node.target in KEEPING
+        # which arguments are secret shows at the call; a step of the transcript is every operation, on public ones too
+        node.meta |= {"secret": node.op == "call_function", "keeps": node.target in KEEPING}
     return CompiledStep(module, structure, outputs[-1], [_shape(value) for value in values])
 
 
@@ -139,17 +141,6 @@ def _refuse_unknown(graph: fx.Graph, secret: set[int]) -> None:
 
 def _shape(value: Any) -> Any:
     return tuple(value.shape) if isinstance(value, torch.Tensor) else None
-
-
-def _compute(node: fx.Node, args: Any, kwargs: Any) -> Any:
-    if not isinstance(node.target, torch._ops.OpOverload) or not _holds_secret((*args, *kwargs.values())):
-        return node.target(*args, **kwargs)
-    with keeping(node.meta["keeps"]):
-        return dispatch(node.target, args, kwargs)
-
-
-def _holds_secret(values: Sequence[Any]) -> bool:
-    return any(isinstance(v, SecretTensor) or (isinstance(v, (list, tuple)) and _holds_secret(v)) for v in values)
 
 
 def _zeros_like(value: Any, session: Session) -> Any:

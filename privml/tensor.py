@@ -87,6 +87,11 @@ class SecretTensor(torch.Tensor):
         return share
 
     @property
+    def is_deferred(self) -> bool:
+        """Whether the value is a by-product that is computed when ``share`` is first read."""
+        return type(self._share) is not tuple
+
+    @property
     def format(self) -> Format:
         """What number a ring element stands for."""
         return self.cell.format

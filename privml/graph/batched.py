@@ -1,36 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a graph with the rounds of independent nodes in common.
+"""The scheduler of compiled steps: the rounds of independent nodes in common.
 
-Every node whose inputs are there computes until it has to talk, and waits. When all wait, the call of the node with the
-longest way to the graph's end is answered, and with it every waiting call that can share its messages
-(``privml.engines.batching``). Only one thread computes at a time and the order follows from the graph alone, so that
-all parties do the same. A value is dropped after its last use.
+Every node whose inputs are there computes until it needs a message, and waits. When all wait, the request of the node
+with the longest way to the graph's end is answered, and with it every waiting request that can share its messages
+(``privml.engines.batching``).
+
+A rule asks from deep within ordinary functions, and only a thread can stop there and go on later. So each node that has
+begun has one, at most ``_MOST_OPEN`` in all, and takes turns with the scheduler through two queues: exactly one thread
+computes at any time, and the order follows from the graph alone, so that all parties do the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
-import os
-import re
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
 from typing import Any
 
-import torch
 from torch import fx
-from torch._ops import OpOverload
 
-from privml.context import Session, in_front
 from privml.engines.batching import BatchingEngine, Call, answer
-from privml.formats import node as current
-from privml.graph.ir import source_line
-from privml.transcript import as_one_step
+from privml.graph.run import Run, operation_of
 
-Compute = Callable[[fx.Node, Any, Any], Any]
-# More nodes than this never wait at once: the threads of those that wait are kept.
-_MOST_WAITING = 4096
+# Nodes that have begun and not ended, each with a thread; further ones begin when one of them ends. A training step has
+# about one for each tensor of weights, whose update can wait longest.
+_MOST_OPEN = 1024
 # What a node weighs on the way to the end, by the name of its operator: about its rounds. Others count as one.
 _WEIGHTS = {
     "sigmoid": 12, "tanh": 12, "exp": 16, "log": 16, "rsqrt": 16, "sqrt": 16, "reciprocal": 16, "div": 4, "relu": 3,
@@ -39,173 +35,135 @@ _WEIGHTS = {
 }  # fmt: skip
 
 
+def batched(run: Run) -> None:
+    """Scheduler: see above. The session's engine answers in batches until the run ends."""
+    engines = run.session.engines
+    scheduler = _Batched(run)
+    engines.front = BatchingEngine(scheduler.engine, scheduler.ask)
+    try:
+        scheduler.compute_all()
+    finally:
+        engines.front = None
+
+
 class _Abandoned(BaseException):
     """Ends a node that waits for an answer that will not come."""
 
 
-class _Task:
-    """A node that computes in a thread of its own while everybody else waits."""
+class _Turns:
+    """The computation of one node, in turns with the scheduler: each side waits while the other one works.
 
-    def __init__(self, node: fx.Node, order: tuple[int, int]) -> None:
-        self.node, self.order = node, order
-        self.gate = threading.Semaphore(0)
-        self.call: Call | None = None
-        self.answer: Any = None
-        self.error: BaseException | None = None
-        self.done = False
+    ``request``: what the node waits for now; None once it has ended."""
 
+    def __init__(self, node: fx.Node) -> None:
+        self.node = node
+        self.request: Call | None = None
+        self._requests: SimpleQueue[Call | None] = SimpleQueue()
+        self._answers: SimpleQueue[Any] = SimpleQueue()
 
-def run_batched(
-    graph: fx.Graph, inputs: Sequence[Any], attributes: Mapping[str, Any], session: Session, compute: Compute
-) -> list[Any]:
-    """The graph's results. ``compute(node, args, kwargs)`` is the value of a node, ``attributes`` the tensor of each
-    get_attr target."""
-    return _Run(graph, session, compute).results(inputs, attributes)
+    # ---- of the scheduler's thread; each returns at the next request, or at the end
+    def begin(self, threads: ThreadPoolExecutor, compute: Callable[[], Any]) -> None:
+        self._ended: Future[Any] = threads.submit(contextvars.copy_context().run, self._body, compute)
+        self.request = self._requests.get()
 
+    def go_on(self, result: Any) -> None:
+        self._answers.put(result)
+        self.request = self._requests.get()
 
-class _Run:
-    def __init__(self, graph: fx.Graph, session: Session, compute: Compute) -> None:
-        self._graph, self._session, self._compute = graph, session, compute
-        self._engine = session.engine
-        self._line = "" if session.transcript is None else session.transcript.line()
-        self._numbers = {node: number for number, node in enumerate(graph.nodes)}
-        self._front = BatchingEngine(self._engine, self._ask)
-        self._values: dict[fx.Node, Any] = {}
-        self._missing = {node: len(node.all_input_nodes) for node in graph.nodes}
-        self._uses = {node: len(node.users) for node in graph.nodes}
-        ways = _ways(graph)
-        self._order = {node: (-ways[node], place) for place, node in enumerate(graph.nodes)}
-        self._back = threading.Semaphore(0)
-        self._here = threading.local()
-        self._parked: list[_Task] = []
+    def abandon(self) -> None:
+        """The next request, or the one under way, ends the computation."""
+        self._answers.put(_Abandoned())
 
-    def results(self, inputs: Sequence[Any], attributes: Mapping[str, Any]) -> list[Any]:
-        remaining, ready = iter(inputs), []
-        for node in self._graph.nodes:
-            if node.op == "placeholder":
-                self._values[node] = next(remaining)
-            elif node.op == "get_attr":
-                self._values[node] = attributes[node.target]
-        for node in self._graph.nodes:
-            if node.op in ("placeholder", "get_attr"):
-                ready += self._finished(node)
-            elif node.op == "call_function" and not node.all_input_nodes:
-                ready.append(node)
-        executor = ThreadPoolExecutor(_MOST_WAITING, "node")
+    def check(self) -> None:
+        """Raises the error that has ended the computation, if any."""
+        self._ended.result()
+
+    # ---- of the node's thread
+    def _body(self, compute: Callable[[], Any]) -> None:
         try:
-            self._work(executor, ready)
+            compute()
         finally:
-            for task in list(self._parked):  # after an error
-                task.error = _Abandoned()
-                self._let(task)
-            executor.shutdown()
-        output = next(node for node in reversed(self._graph.nodes) if node.op == "output")
-        return [self._values[node] if isinstance(node, fx.Node) else node for node in output.args[0]]
+            self._requests.put(None)
 
-    def _work(self, executor: ThreadPoolExecutor, ready: list[fx.Node]) -> None:
-        while True:
-            while ready:
-                node = ready.pop(0)
-                task = _Task(node, self._order[node])
-                executor.submit(contextvars.copy_context().run, self._body, task)
-                self._back.acquire()
-                ready += self._settle(task)
-            if not self._parked:
-                return
-            for task in self._answered():
-                self._let(task)
-                ready += self._settle(task)
+    def ask(self, request: Call) -> Any:
+        self._requests.put(request)
+        result = self._answers.get()
+        if isinstance(result, _Abandoned):
+            raise result
+        return result
 
-    # ---- the thread that leads
-    def _let(self, task: _Task) -> None:
-        """Lets a task compute until it waits again or is done."""
-        self._parked.remove(task)
-        task.gate.release()
-        self._back.acquire()
 
-    def _settle(self, task: _Task) -> list[fx.Node]:
-        """What can start now that ``task`` is done; nothing if it waits."""
-        if not task.done:
-            self._parked.append(task)
-            return []
-        if task.error is not None:
-            raise task.error
-        self._values[task.node] = task.answer
-        return self._finished(task.node)
+class _Batched:
+    def __init__(self, run: Run) -> None:
+        self.engine = run.session.engine
+        self._run = run
+        ways = _ways(run.graph)
+        self._urgency = {node: (-ways[node], place) for place, node in enumerate(run.graph.nodes)}
+        self._missing = {node: len(node.all_input_nodes) for node in run.graph.nodes}
+        self._ready: deque[fx.Node] = deque()
+        self._open: list[_Turns] = []
+        self._turn: _Turns | None = None  # the node that computes now
 
-    def _finished(self, node: fx.Node) -> list[fx.Node]:
-        started = []
+    def compute_all(self) -> None:
+        for node in self._run.graph.nodes:
+            if node.op in ("placeholder", "get_attr"):
+                self._ended(node)
+            elif node.op == "call_function" and not node.all_input_nodes:
+                self._ready.append(node)
+        threads = ThreadPoolExecutor(_MOST_OPEN, "node")
+        try:
+            while self._ready or self._open:
+                if self._ready and len(self._open) < _MOST_OPEN:
+                    turns = _Turns(self._ready.popleft())
+                    self._open.append(turns)
+                    self._let(turns, turns.begin, threads, self._computation(turns.node))
+                else:
+                    self._answer()
+        finally:
+            for turns in self._open:  # after an error
+                turns.abandon()
+            threads.shutdown()
+
+    def ask(self, request: Call) -> Any:
+        """The result of a request of the node that computes now."""
+        if self._turn is None:  # a by-product that is asked for after the run
+            return answer(self.engine, [request])[0]
+        return self._turn.ask(request)
+
+    def _computation(self, node: fx.Node) -> Callable[[], Any]:
+        return lambda: self._run.compute(node, booked=False)
+
+    def _let(self, turns: _Turns, compute: Callable[..., None], *given: Any) -> None:
+        """Lets a node compute until it waits again or has ended."""
+        self._turn = turns
+        compute(*given)
+        self._turn = None
+        if turns.request is None:
+            self._open.remove(turns)
+            turns.check()
+            self._ended(turns.node)
+
+    def _ended(self, node: fx.Node) -> None:
         for user in node.users:
             self._missing[user] -= 1
             if self._missing[user] == 0 and user.op == "call_function":
-                started.append(user)
-        if node.op == "call_function":
-            for used in node.all_input_nodes:
-                self._uses[used] -= 1
-                if self._uses[used] == 0:
-                    self._values.pop(used, None)
-        return started
+                self._ready.append(user)
 
-    def _answered(self) -> list[_Task]:
-        """Answers the most urgent call and all that can join it; returns their tasks in order."""
-        first = min(self._parked, key=lambda task: task.order)
-        chosen = [task for task in self._parked if _joins(task.call, first.call)]
-        chosen.sort(key=lambda task: task.order[1])
-        ledger = self._session.ledger
-        name = first.node.meta.get("layer", first.node.name)
-        entry = contextlib.nullcontext() if ledger is None else ledger.node(name, first.call.name)
-        numbers = [self._numbers[task.node] for task in chosen]
-        self._session.step(
-            f"{first.call.name} for {_operation(first.node)}", numbers, where=_line(first.node, self._line)
-        )
-        with entry, current(name), as_one_step():
-            results = answer(self._engine, [task.call for task in chosen])
-        for task, result in zip(chosen, results, strict=True):
-            task.answer, task.call = result, None
-        return chosen
-
-    # ---- the threads of the nodes
-    def _body(self, task: _Task) -> None:
-        self._here.task = task
-        try:
-            args, kwargs = fx.map_arg((task.node.args, task.node.kwargs), self._values.__getitem__)
-            node = task.node
-            self._session.step(
-                _operation(node), self._numbers[node], repr((node.args, node.kwargs)), where=_line(node, self._line)
-            )
-            with torch.no_grad(), in_front(self._session, self._front), as_one_step():
-                task.answer = self._compute(task.node, args, kwargs)
-        except BaseException as error:
-            task.error = error
-        finally:
-            self._here.task, task.done = None, True
-            self._back.release()
-
-    def _ask(self, call: Call) -> Any:
-        task = getattr(self._here, "task", None)
-        if task is None:  # a by-product that is asked for after the run
-            return answer(self._engine, [call])[0]
-        task.call = call
-        self._back.release()
-        task.gate.acquire()
-        if task.error is not None:
-            raise task.error
-        return task.answer
+    def _answer(self) -> None:
+        """Answers the most urgent request and all that can join it, and lets their nodes go on."""
+        first = min(self._open, key=lambda turns: self._urgency[turns.node])
+        chosen = [turns for turns in self._open if _joins(turns.request, first.request)]
+        chosen.sort(key=lambda turns: self._urgency[turns.node][1])
+        requests = [turns.request for turns in chosen]
+        name = first.request.name
+        nodes = [first.node, *(turns.node for turns in chosen if turns is not first)]
+        with self._run.step(f"{name} for {operation_of(first.node)}", nodes, name):
+            results = answer(self.engine, requests)
+        for turns, result in zip(chosen, results, strict=True):
+            self._let(turns, turns.go_on, result)
 
 
-def _operation(node: fx.Node) -> str:
-    """What a node computes, alike in all processes: the text of a function holds its address."""
-    return str(node.target) if isinstance(node.target, OpOverload) else node.target.__name__
-
-
-def _line(node: fx.Node, otherwise: str) -> str:
-    """File and line of the program that a node comes from, as errors name them."""
-    found = re.match(r'File "(.*)", line (\d+)', source_line(node) or "")
-    return f"{os.path.basename(found[1])}:{found[2]}" if found else otherwise
-
-
-def _joins(call: Call | None, first: Call | None) -> bool:
-    assert call is not None and first is not None
+def _joins(call: Call, first: Call) -> bool:
     return call is first or (call.opens and first.opens) or (call.key == first.key and call.name != "conv2d")
 
 

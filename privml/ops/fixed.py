@@ -73,7 +73,7 @@ def asked(session: Session) -> FixedPoint:
 def inside() -> Iterator[None]:
     """Within, no rule takes the current node's request for its own."""
     here = current_node()
-    with node(here.name, None, here.working):
+    with node(here.name, None, here.working, here.keeps):
         yield
 
 

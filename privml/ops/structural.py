@@ -83,10 +83,10 @@ def view(x: SecretTensor, size: Sequence[int]) -> SecretTensor:
 
 @implements(aten.detach.default, aten.alias.default)
 def detach(x: SecretTensor) -> SecretTensor:
-    if type(x._share) is tuple:
-        result = _alias(x, tuple([torch.ops.aten.alias(component) for component in x.share]))
-    else:
+    if x.is_deferred:
         result = SecretTensor(lambda: x.share, x.format, x.placement, x.session, x.dtype, cell=x.cell, shape=x.shape)
+    else:
+        result = _alias(x, tuple([torch.ops.aten.alias(component) for component in x.share]))
     result._aux = x._aux  # autograd saves outputs through detach
     return result
 

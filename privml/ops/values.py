@@ -138,6 +138,11 @@ def ring_operand(x: SecretTensor, session: Session) -> tuple[Share, RingFormat]:
     return x.share, fmt
 
 
+def kept_operands(x: SecretTensor) -> int:
+    """How many conversions of ``x`` the products so far have left for later ones."""
+    return 0 if x._operand is None else len(x._operand[1])
+
+
 def operand(share: Share, fmt: RingFormat, placement: Placement) -> Operand:
     owner = owner_of(placement)
     if owner is not None and fmt.nonnegative:  # its owner leaves out the sign, which would cost a choice per value

@@ -2,6 +2,7 @@
 """Training steps as one graph: the numbers of eager training, fewer rounds, no more bytes, costs told exactly."""
 
 import copy
+import threading
 
 import pytest
 import torch
@@ -16,6 +17,7 @@ from privml.context import Session
 from privml.engines.threepc.backend import meter as meter_of_three
 from privml.engines.twopc import backend as twopc
 from privml.formats import Numerics
+from privml.graph import batched
 from privml.session.ledger import Ledger, Snapshot
 
 RATE, MOMENTUM = 0.125, 0.9
@@ -274,6 +276,38 @@ def test_wrong_steps_and_arguments_are_refused():
             privml.compile_step(lambda v, n: v * n, x, 3)
         with pytest.raises(privml.errors.UnsupportedOperator, match="digamma"):
             privml.compile_step(torch.digamma, x)
+
+
+def test_nodes_beyond_the_threads_that_there_may_be_begin_later(monkeypatch):
+    def step(x):
+        return [x * x, x.exp(), x.tanh(), (x * 2).sigmoid()]
+
+    with privml.local("plain") as session:
+        x = privml.share(torch.linspace(-1, 1, 5)) + privml.share(torch.zeros(5), owner=1)
+        found, open_nodes = [], []
+        compiled, function = privml.compile_step(step, x), session.engine.function
+
+        def counting(*args):
+            open_nodes[-1].add(sum(thread.name.startswith("node") for thread in threading.enumerate()))
+            return function(*args)
+
+        session.engine.function = counting
+        for most in (1024, 2, 1):
+            monkeypatch.setattr(batched, "_MOST_OPEN", most)
+            open_nodes.append(set())
+            found.append(torch.stack([privml.reveal(value) for value in compiled(x)]))
+        assert torch.equal(found[0], found[1]) and torch.equal(found[0], found[2])
+        assert max(open_nodes[0]) > 2 and max(open_nodes[1]) == 2 and open_nodes[2] == {1}
+
+
+def test_an_error_within_a_step_names_its_node():
+    with privml.local("plain") as session:
+        x = privml.share(torch.ones(3))
+        step = privml.compile_step(lambda v: v.tanh(), x)
+        session.engine.function = lambda *args: (_ for _ in ()).throw(ValueError("no such function"))
+        with pytest.raises(ValueError, match="no such function") as raised:
+            step(x)
+        assert raised.value.__notes__ == ["in layer 'tanh' (aten.tanh.default)"]
 
 
 def test_an_error_within_a_step_ends_all_that_waits():

@@ -2,6 +2,7 @@
 """Every pass leaves the numbers alone, and the formats that are chosen are the formats that arise."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -11,11 +12,11 @@ import privml
 from privml.conversion import PASSES
 from privml.errors import ConfigError, InvalidInput, OverflowDetected, UnsupportedOperator
 from privml.formats import FixedPoint
-from privml.graph.execution import execute, share_attributes, share_inputs
 from privml.graph.export import export
 from privml.graph.ir import attribute, calls, name_of, operators, target_of
 from privml.graph.passes import fold_batchnorm, maxpool_before_monotone, merge_factors, verify
 from privml.graph.passes.choose_formats import Precision, choose_formats
+from privml.graph.run import in_order, run_graph, share_attributes, share_inputs
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -80,7 +81,7 @@ def attributes(graph_module):
 
 
 def run(graph_module, *inputs):
-    return execute(graph_module.graph, inputs, attributes(graph_module))
+    return run_graph(graph_module.graph, inputs, attributes(graph_module))
 
 
 def targets(graph_module):
@@ -212,7 +213,8 @@ def test_chosen_formats_are_those_that_arise(module, x, narrow):
 
     with privml.local("plain", bits=32, scale=choice.precision.scale) as session:
         shared = share_attributes(graph.graph, session, attributes(graph))
-        results = execute(graph.graph, share_inputs(graph.graph, session, [x]), shared, session, compare)
+        scheduler = partial(in_order, observe=compare)
+        results = run_graph(graph.graph, share_inputs(graph.graph, session, [x]), shared, session, scheduler)
         scores, expected = privml.reveal(results[0]), module(x)
     assert not wrong
     expected = expected[0] if isinstance(expected, tuple) else expected

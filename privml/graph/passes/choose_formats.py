@@ -15,13 +15,13 @@ from privml.context import Session
 from privml.engines.plain.engine import PlainEngine
 from privml.errors import ConfigError, OverflowDetected
 from privml.formats import Boolean, FixedPoint, Integer, Numerics, check_exponential, float_format
-from privml.graph.execution import execute, share_attributes, share_inputs
 from privml.graph.ir import attribute, placeholders, tensor_of
 from privml.graph.passes.float_layers import INTEGER_BITS, all_floats, inner_floats, named_floats, write_floats
 from privml.graph.passes.kinds import Kind, factors, is_secret
 from privml.graph.passes.ranges import Range, calibrate, chunks
 from privml.graph.passes.rings import Rings, assign_rings
 from privml.graph.passes.scales import Scales, assign_scales, early_products, operand_scale, weight_of
+from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
 
 # Samples on which a candidate's error is measured; a label carries less information.
@@ -215,7 +215,7 @@ def _measure(
     session = Session(PlainEngine(), precision.numerics)
     values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     attributes = share_attributes(module.graph, session, values)
-    parts = [execute(module.graph, share_inputs(module.graph, session, part), attributes, session) for part in few]
+    parts = [run_graph(module.graph, share_inputs(module.graph, session, part), attributes, session) for part in few]
     worst = 0.0
     for results, clear in zip(zip(*parts, strict=True), expected, strict=True):
         result = torch.cat([reveal(x) for x in results]) if results[0].dim() else reveal(results[0])

@@ -12,9 +12,9 @@ from torch import fx
 from privml.context import Session
 from privml.engines.shape_tensor import zeros
 from privml.formats import Numerics
-from privml.graph.execution import share_attributes, share_inputs
 from privml.graph.ir import dtype_of, placeholders, shape_of
-from privml.graph.parallel import Plans, run_graph
+from privml.graph.lanes import Plans, over_lanes
+from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.sharing import reveal
 
@@ -34,7 +34,7 @@ def predict(
     its results' opening.
 
     ``meter``: an engine that books what every protocol would send (for two parties
-    ``privml.engines.twopc.backend.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``run_graph``;
+    ``privml.engines.twopc.backend.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``over_lanes``;
     ``on_node``: see ``Ledger``.
     """
     session = SessionMeter(graph, constants, numerics, meter, plans)
@@ -78,7 +78,7 @@ class SessionMeter:
         shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
         if self._attributes is None:
             self._attributes = share_attributes(graph, session, self._zeros())
-        results = run_graph(graph, shared, self._attributes, session, self._plans)
+        results = run_graph(graph, shared, self._attributes, session, over_lanes(self._plans))
         with ledger.node("reveal", "reveal"):
             for result in results:
                 reveal(result, to=reveal_to)

@@ -11,8 +11,8 @@ from torch import fx
 from privml.context import Session
 from privml.engines.intervals import IntervalEngine
 from privml.formats import Boolean, Float, Format, Numerics, Owned
-from privml.graph.execution import execute
 from privml.graph.ir import attribute, dtype_of, placeholders, shape_of
+from privml.graph.run import run_graph
 from privml.ops.ring_formats import interval
 from privml.tensor import SecretTensor
 
@@ -37,7 +37,7 @@ def check_promises(module: fx.GraphModule, numerics: Numerics) -> None:
         if node.op == "get_attr":
             known = node.meta.get("secret")
             attributes[node.target] = secret(node, 0) if known else attribute(module, node.target)
-    execute(module.graph, [secret(node, 1) for node in placeholders(module.graph)], attributes, session)
+    run_graph(module.graph, [secret(node, 1) for node in placeholders(module.graph)], attributes, session)
 
 
 def _share(fmt: Format, shape: tuple[int, ...]) -> tuple[torch.Tensor, ...]:

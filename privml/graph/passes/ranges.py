@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import fx
 
 from privml.errors import InvalidInput
-from privml.graph.execution import execute
 from privml.graph.ir import attribute, placeholders, shape_of, tensor_of
+from privml.graph.run import in_order, run_graph
 
 # Fractional bits up to which inputs count as exact fixed-point numbers (such as pixels / 256).
 FINEST = 12
@@ -55,7 +56,8 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
             if value.numel():
                 _widen(known, node, value)
 
-    outputs = [execute(module.graph, chunk, attributes, None, observe) for chunk in chunks(inputs, data)]
+    scheduler = partial(in_order, observe=observe)
+    outputs = [run_graph(module.graph, part, attributes, scheduler=scheduler) for part in chunks(inputs, data)]
     return ranges, [torch.cat(parts) for parts in zip(*outputs, strict=True)]
 
 
