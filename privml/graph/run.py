@@ -9,8 +9,6 @@ node is computed next, and on which lane: ``in_order`` (here), ``privml.graph.la
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +23,7 @@ from privml.dispatch import dispatch
 from privml.errors import InvalidInput, PrivmlError, ProgramsDiffer
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 from privml.formats import node as current
-from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of, source_line
+from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of
 from privml.ops.values import engine_of, like, ring_operand
 from privml.ops.words import reformatted
 from privml.sharing import share
@@ -76,7 +74,7 @@ class Run:
         self._uses = {node: len(node.users) for node in graph.nodes}
         self._changing = threading.Lock()
         transcript = None if session is None else session.transcript
-        self._line = None if transcript is None else transcript.line()
+        self._line = None if transcript is None else transcript.line()  # of the user's program, which runs the graph
 
     def results(self) -> list[Any]:
         """Once all nodes are computed."""
@@ -128,7 +126,7 @@ class Run:
         name = node.name if layer is None else layer
         if self._line is not None:
             public = [each.name for each in nodes], repr((node.args, node.kwargs))
-            session.step(text if layer is None else f"{text} in layer {layer}", *public, where=self._where(node))
+            session.step(text if layer is None else f"{text} in layer {layer}", *public, where=self._line)
         unbooked = booked is None or session.ledger is None
         entry = contextlib.nullcontext() if unbooked else session.ledger.node(name, booked, part=part)
         asked = current(name, node.meta.get("request"), node.meta.get("working"), node.meta.get("keeps", False))
@@ -139,11 +137,6 @@ class Run:
                 if hasattr(error, "add_note") and not isinstance(error, ProgramsDiffer):  # which names its own place
                     error.add_note(f"in layer {name!r} ({operation_of(node)})")
                 raise
-
-    def _where(self, node: fx.Node) -> str:
-        """File and line of the program that a node comes from, as the transcript names them, or those of the run."""
-        found = re.match(r'File "(.*)", line (\d+)', source_line(node) or "")
-        return f"{os.path.basename(found[1])}:{found[2]}" if found else self._line
 
 
 def operation_of(node: fx.Node) -> str:
