@@ -1,15 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secure two- and three-party neural networks: secret tensors are torch tensors."""
+"""Secure two- and three-party neural networks: secret tensors are torch tensors.
+
+Names are loaded on first use: ``import privml`` loads neither torch nor the compiled core.
+"""
+
+from __future__ import annotations
 
 import importlib
+from typing import TYPE_CHECKING
 
-from privml import errors, formats
-from privml.context import Session
-from privml.formats import Numerics, node
-from privml.session.local import local
-from privml.sharing import reveal, secret, share
-from privml.tensor import SecretTensor
 from privml.version import VERSION as __version__
+
+if TYPE_CHECKING:
+    from privml import errors, formats
+    from privml.context import Session
+    from privml.conversion import convert
+    from privml.engines.correlations import OtChoice
+    from privml.formats import Numerics, node
+    from privml.program import Program, load
+    from privml.service.client import Client
+    from privml.service.options import Addresses, Retries
+    from privml.service.remote_model import RemoteModel
+    from privml.session.connect import connect
+    from privml.session.identity import ANY_NAME, Tls
+    from privml.session.local import local
+    from privml.sharing import reveal, secret, share
+    from privml.spec import Identity, LinkProfile, SessionSpec, engine
+    from privml.step import compile_step
+    from privml.tensor import SecretTensor
 
 __all__ = [
     "ANY_NAME",
@@ -41,30 +59,42 @@ __all__ = [
     "share",
 ]
 
-
-# Loaded on first use: sessions without programs, and plain sessions without the compiled core, start faster.
-_LAZY = {
-    "Addresses": ("privml.service.options", "Addresses"),
-    "Client": ("privml.service.client", "Client"),
-    "Retries": ("privml.service.options", "Retries"),
-    "RemoteModel": ("privml.service.remote_model", "RemoteModel"),
-    "ANY_NAME": ("privml.session.identity", "ANY_NAME"),
-    "Tls": ("privml.session.identity", "Tls"),
-    "Program": ("privml.program", "Program"),
-    "compile_step": ("privml.step", "compile_step"),
-    "SessionSpec": ("privml.spec", "SessionSpec"),
-    "LinkProfile": ("privml.spec", "LinkProfile"),
-    "Identity": ("privml.spec", "Identity"),
-    "OtChoice": ("privml.engines.correlations", "OtChoice"),
-    "engine": ("privml.spec", "engine"),
-    "connect": ("privml.session.connect", "connect"),
-    "convert": ("privml.conversion", "convert"),
-    "load": ("privml.program", "load"),
+# Name -> the module that it is in; the names that are modules themselves are not here.
+_MODULES = {
+    "ANY_NAME": "privml.session.identity",
+    "Addresses": "privml.service.options",
+    "Client": "privml.service.client",
+    "Identity": "privml.spec",
+    "LinkProfile": "privml.spec",
+    "Numerics": "privml.formats",
+    "OtChoice": "privml.engines.correlations",
+    "Program": "privml.program",
+    "RemoteModel": "privml.service.remote_model",
+    "Retries": "privml.service.options",
+    "SecretTensor": "privml.tensor",
+    "Session": "privml.context",
+    "SessionSpec": "privml.spec",
+    "Tls": "privml.session.identity",
+    "compile_step": "privml.step",
+    "connect": "privml.session.connect",
+    "convert": "privml.conversion",
+    "engine": "privml.spec",
+    "load": "privml.program",
+    "local": "privml.session.local",
+    "node": "privml.formats",
+    "reveal": "privml.sharing",
+    "secret": "privml.sharing",
+    "share": "privml.sharing",
 }
 
 
 def __getattr__(name: str) -> object:
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        return getattr(importlib.import_module(module), attribute)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
+    if name in __all__:  # a module
+        return importlib.import_module(f"privml.{name}")
     raise AttributeError(f"module 'privml' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

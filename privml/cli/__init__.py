@@ -77,13 +77,12 @@ def run_verb(verb: str, overrides: list[str]) -> None:
 
     with console.clean_errors():
         written.check(verb, overrides)
-    action = importlib.import_module(f"privml.cli.{verb}").run
 
     def application(config: DictConfig) -> None:
         without_core_dumps()
         with console.clean_errors():
             settings.check(config)
-            action(config)
+            importlib.import_module(f"privml.cli.{verb}").run(config)
 
     application.__module__ = "privml.cli"
     decorated = hydra.main(version_base="1.3", config_path=str(config_directory()), config_name=verb)(application)

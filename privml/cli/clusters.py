@@ -17,7 +17,7 @@ from privml.service.local_workers import LocalWorker
 from privml.service.options import Hooks
 from privml.service.request import settings_of
 from privml.service.worker import task_of
-from privml.session.connections import parse_address
+from privml.session.identity import parse_address
 
 CLUSTERS = ("local", "ray")
 # What only a cluster reads, and what it is if it was not set.

@@ -10,8 +10,9 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.calibrating import calibration_of
+from privml.cli.engines import ring_of
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
-from privml.cli.settings import ot_of, ring_of
+from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.errors import ConfigError

@@ -10,8 +10,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.calibrating import calibration_of
+from privml.cli.engines import ring_of
 from privml.cli.paths import in_checkout, shipped_models
-from privml.cli.settings import ot_of, ring_of
+from privml.cli.settings import ot_of
 from privml.errors import ConfigError
 from privml.measure import cards, markdown, page, reference
 from privml.measure.engines import OFFERS

@@ -17,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 
 import privml
 from privml.cli import console
-from privml.cli.settings import ot_of, ring_of
+from privml.cli.engines import ring_of
+from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
 from privml.engines.correlations import DEFAULT_OT

@@ -9,9 +9,10 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
+from privml.cli.engines import ring_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.query import check_writable, save
-from privml.cli.settings import ot_of, ring_of
+from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
 from privml.measure.answers import plain_outputs

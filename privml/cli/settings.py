@@ -7,12 +7,9 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from privml.engines.active.backend import RINGS
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.program import INPUT_OWNER, WEIGHTS_OWNER
-from privml.session.handshake import DEALER
-from privml.session.identity import Tls
+from privml.session.identity import ROLES, Tls
 
 _TRUTH = "true or false"
 _TEXT = "text"
@@ -75,10 +72,6 @@ SETTINGS: dict[str, tuple[str, int]] = {
 }
 
 
-# Who plays which party in a service.
-RANKS = {"server": WEIGHTS_OWNER, "client": INPUT_OWNER, "dealer": DEALER}
-
-
 def check(config: DictConfig) -> None:
     """Raises ConfigError that names the first setting that is missing or of another type than its verb reads."""
     for name in config:
@@ -100,15 +93,6 @@ def _fits(value: object, kind: str, least: int) -> bool:
     return type(value) is int and value >= least
 
 
-def ring_of(config: DictConfig) -> int | None:
-    """The ring of engine=active; None for other engines."""
-    if config.engine.name != "active":
-        return None
-    if config.engine.ring not in RINGS:
-        raise ConfigError(f"engine.ring={config.engine.ring} must be one of {', '.join(map(str, RINGS))}")
-    return config.engine.ring
-
-
 def identity_of(config: DictConfig) -> dict[str, Any]:
     """``tls`` and ``insecure`` as the services take them."""
     chosen = config.network.tls
@@ -120,7 +104,7 @@ def identity_of(config: DictConfig) -> dict[str, Any]:
     for name, file in files.items():
         if file is None:
             raise ConfigError(f"network.tls.{name} is missing: TLS needs authority, certificate and key")
-    return {"tls": Tls(**files, names={RANKS[role]: some for role, some in names.items()}), "insecure": False}
+    return {"tls": Tls(**files, names={ROLES.index(role): some for role, some in names.items()}), "insecure": False}
 
 
 def ot_of(config: DictConfig) -> OtChoice:

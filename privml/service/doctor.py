@@ -150,8 +150,10 @@ def _processor() -> Iterator[Finding]:
 
 
 def _graphics() -> Iterator[Finding]:
-    import torch
-
+    try:
+        import torch
+    except ImportError:  # which stands among the packages
+        return
     if not torch.cuda.is_available():
         found = "torch sees no CUDA device"
         yield Finding("GPU", LACKING, found, "engine=threepc computes on CPUs; a CUDA device makes it faster")

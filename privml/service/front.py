@@ -22,9 +22,9 @@ from privml.service.host import Host
 from privml.service.monitor import Monitor
 from privml.service.options import DEFAULT_CAPACITY, DEFAULT_HOOKS, Capacity, Hooks
 from privml.service.server import Client
-from privml.session.connections import Link, listening, parse_address
+from privml.session.connections import Link, listening
 from privml.session.handshake import MAGIC, answer_busy, answer_moved, receive_hello
-from privml.session.identity import check_addresses
+from privml.session.identity import check_addresses, parse_address
 from privml.session.lanes import session_token
 from privml.session.session import Settings
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from privml.engines.interface import backend
 from privml.errors import ConfigError
 from privml.service.events import REASONS, Event
-from privml.session.connections import is_loopback, parse_address
+from privml.session.identity import is_loopback, parse_address
 from privml.session.ledger import PHASES
 from privml.session.preprocessing import StoreHalf
 

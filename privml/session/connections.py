@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 import privml._core as _core
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
+from privml.session.identity import parse_address
 
 # Waiting is divided into slices, so that an interrupt is seen soon.
 _SLICE_SECONDS = 0.5
@@ -25,25 +25,6 @@ WaitCallback = Callable[[float], None]
 
 
 # ---- addresses
-def parse_address(text: str) -> tuple[str, int]:
-    """("127.0.0.1", 9000) from "127.0.0.1:9000" or "[::1]:9000"; port 0 lets the system choose.
-
-    Raises ConfigError naming the text.
-    """
-    host, separator, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    if not separator or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"'{text}' is not an address; write host:port, for example 127.0.0.1:9000")
-    return host, int(port)
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 # ---- connecting
 class listening:
     """``with listening("host:port") as listener``; ConfigError when the port cannot be had."""

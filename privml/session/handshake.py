@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import privml._core as _core
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
-from privml.session.connections import parse_address
+from privml.session.identity import parse_address
 
 MAGIC = b"privml\x00\x01"
 LENGTH_LIMIT = 4096

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parties' identities: certificates under mutual TLS 1.3, and what is allowed without them."""
+"""Who the parties are: their addresses, their certificates under mutual TLS 1.3, and what is allowed without them."""
 
 from __future__ import annotations
 
+import ipaddress
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,17 +11,35 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import privml._core as _core
 from privml.errors import ConfigError, IdentityError
-from privml.session.connections import is_loopback, parse_address
 
 if TYPE_CHECKING:
+    import privml._core as _core
     from privml.spec import SessionSpec
 
 ANY_NAME = "ANY_NAME"
 """In place of the name of a party that this one connects to: any certificate of the authority is accepted."""
 # By rank.
 ROLES = ("server", "client", "dealer")
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """("127.0.0.1", 9000) from "127.0.0.1:9000" or "[::1]:9000"; port 0 lets the system choose.
+
+    Raises ConfigError naming the text.
+    """
+    host, separator, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not separator or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"'{text}' is not an address; write host:port, for example 127.0.0.1:9000")
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,8 @@ class Tls:
 
     def identity(self, *peers: int) -> _core.TlsIdentity:
         """For connections to any of the parties ``peers``. ConfigError names a file that cannot be used."""
+        import privml._core as _core  # `privml doctor` starts without it, to say that it is missing
+
         allowed = [self.allowed(rank) for rank in peers]
         names = [] if () in allowed else [name for some in allowed for name in some]
         try:

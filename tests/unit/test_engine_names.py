@@ -11,7 +11,7 @@ NAMED = re.compile(r"""["'](twopc|threepc|active)["']""")
 # Those that name engines still; the list only shrinks.
 ALLOWED = {
     "cli/bench.py", "cli/classical.py", "cli/engines.py", "cli/experiment.py", "cli/networks.py", "cli/run.py",
-    "cli/settings.py", "cli/stores.py", "measure/advise.py", "measure/engines.py", "measure/measuring.py",
+    "cli/stores.py", "measure/advise.py", "measure/engines.py", "measure/measuring.py",
     "measure/runner.py", "measure/spdz2k.py", "measure/threepc.py", "measure/words.py", "measure/zoo.py",
     "service/monitor.py", "service/preprocess.py", "service/serve.py",
 }  # fmt: skip
