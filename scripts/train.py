@@ -37,6 +37,7 @@ import privml
 from privml.checkpoint import load_shares, new_run, newest_common, save_shares
 from privml.cli.console import clean_errors
 from privml.cli.settings import identity_of
+from privml.engines.interface import backend
 from privml.formats import float_format
 from privml.store.durable import replace
 
@@ -293,7 +294,7 @@ def known(value: torch.Tensor) -> float:
 
 # ---- parties
 def open_session(config: DictConfig) -> Any:
-    own = {key: value for key, value in config.engine.items() if key not in ("name", "parties")}
+    own = {key: value for key, value in config.engine.items() if key != "name"}
     if config.rank is None:
         return privml.local(config.engine.name, bits=config.bits, scale=config.scale, floating=config.floating, **own)
     numerics = privml.Numerics(config.bits, config.scale, floating=float_format(config.floating))
@@ -305,12 +306,13 @@ def open_session(config: DictConfig) -> Any:
 
 def run_processes(config: DictConfig) -> None:
     """One process for each party on this machine; ends with the first failure."""
-    address, dealer = free_address(), free_address() if config.engine.parties == 3 else "null"
+    chosen = backend(config.engine.name)
+    address, dealer = free_address(), free_address() if chosen.dealt else "null"
     places = [["listen", address, dealer], ["connect", address, dealer], ["listen", dealer, "null"]]
     command = [sys.executable, *sys.argv, "processes=false"]
     parties = [
         subprocess.Popen([*command, f"rank={rank}", f"{side}={where}", f"dealer={who}"])
-        for rank, (side, where, who) in enumerate(places[: config.engine.parties])
+        for rank, (side, where, who) in enumerate(places[: chosen.parties])
     ]
     if any(statuses := [party.wait() for party in parties]):
         sys.exit(f"the parties ended with {statuses}; see above")

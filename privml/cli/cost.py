@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.calibrating import calibration_of
-from privml.cli.engines import ring_of
+from privml.cli.engines import settings_of
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
@@ -32,13 +32,14 @@ def run(config: DictConfig) -> None:
         raise ConfigError(f"engine.device={config.engine.device}: costs and times are those of the CPU; leave it out")
     calibration = calibration_of(config)
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
-    ot, truncation, drawn = DEFAULT_OT, config.engine.get("truncation", "auto"), DEALT
+    own = settings_of(config)
+    ot, truncation, ring, drawn = DEFAULT_OT, own["truncation"], own["ring"], DEALT
     how = f"{offer.parties} parties"
     if offer.transfers:
         ot = ot_of(config)
         if not ot.decided:
-            ot = chosen(config, program, ot.security, truncation)
-    setting = offer.setting(ot, config.threads, truncation, ring_of(config))
+            ot = chosen(config, program, ot.security)
+    setting = offer.setting(ot, config.threads, truncation, ring)
     if setting.ot is not None:
         how, drawn = str(setting.ot), f"made ahead by {setting.ot}"
     if config.threads > 1:
@@ -69,13 +70,13 @@ def kinds(demand: dict[str, Any]) -> str:
     return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
-def chosen(config: DictConfig, program: Program, security: str, truncation: str) -> OtChoice:
+def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:
     """The choice of ot=auto, after a table of all."""
-    shapes, ring = program.shapes(config.batch), ring_of(config)
-    own = {} if ring is None else {"ring": ring, "truncation": truncation}
-    auto = OtChoice("auto", security=security if ring is None else "malicious")
-    spec = SessionSpec(engine(config.engine.name, **own), auto, threads=config.threads, link=link_of(config))
-    ranked = forecasts(program, shapes, spec)
+    shapes, link, own = program.shapes(config.batch), link_of(config), settings_of(config)
+    if own["ring"] is None:
+        ranked = forecasts(program, shapes, security, link, config.threads)
+    else:
+        ranked = active_forecasts(program, shapes, own["ring"], own["truncation"], link)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
     title = f"ot=auto at {link_of(config)}: seconds predicted for a query, set-up included"
     console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))

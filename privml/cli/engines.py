@@ -1,68 +1,90 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine a service's party runs, out of ``engine`` and ``dealer``; contradictions end here."""
+"""The engine that a verb's settings choose; contradictions end here."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig
 
-from privml.engines.active.backend import RINGS
-from privml.engines.threepc.device import DEVICES
-from privml.engines.threepc.engine import TRUNCATIONS
+from privml.engines.interface import Backend, backend, backends
 from privml.errors import ConfigError
 
-# engine -> whether a dealer is the third party (None: as ``dealer`` says).
-_DEALT = {"auto": None, "twopc": False, "active": False, "threepc": True}
+# Chooses between two and three parties by ``dealer``; what two have no use for is allowed if it is the default.
+AUTO = "auto"
+_DEFAULTS_OF_AUTO = {"truncation": "auto", "device": "cpu"}
+
+
+def backend_of(config: DictConfig) -> Backend:
+    """The engine of ``engine=NAME``. engine=auto: the first one between processes that has as many parties as
+    ``dealer`` says."""
+    if config.engine.name != AUTO:
+        return backend(config.engine.name)
+    dealt = config.get("dealer") is not None
+    return next(each for each in backends() if each.remote and each.dealt == dealt)
+
+
+def engine_of(config: DictConfig) -> Any:
+    """The engine's own settings, its ``Config``. ConfigError, which names the setting, for what it does not have."""
+    chosen, automatic = backend_of(config), config.engine.name == AUTO
+    known = [field.name for field in fields(chosen.Config)]
+    given = {name: value for name, value in config.engine.items() if name != "name"}
+    for name, value in list(given.items()):
+        if name in known:
+            continue
+        if not automatic or value != _DEFAULTS_OF_AUTO[name]:
+            hint = " without a dealer: name the third party as dealer=host:port" if automatic else ""
+            raise ConfigError(f"engine.{name}={value} is no setting of engine={config.engine.name}{hint}")
+        del given[name]
+    try:
+        return chosen.config(**given)
+    except ConfigError as error:
+        wrong = next((name for name in given if str(error).startswith(name)), None)
+        raise ConfigError(f"engine.{wrong}={given[wrong]}: {error}" if wrong else str(error)) from None
+
+
+def settings_of(config: DictConfig) -> dict[str, Any]:
+    """``truncation``, ``device`` and ``ring`` one by one, with what they are for engines that do not have them."""
+    chosen = engine_of(config)
+    return {
+        "truncation": getattr(chosen, "truncation", "auto"),
+        "device": getattr(chosen, "device", "cpu"),
+        "ring": getattr(chosen, "ring", None),
+    }
 
 
 def parties_of(config: DictConfig) -> dict[str, Any]:
-    """``dealer``, ``truncation``, ``device`` and ``ring`` as ``serve`` and ``query`` take them. ConfigError, which
-    names the settings, where they contradict each other."""
-    name, dealer = config.engine.name, config.dealer
-    if name not in _DEALT:
-        raise ConfigError(f"engine={name} has no parties that serve or query: choose from {', '.join(_DEALT)}")
-    dealt = dealer is not None if _DEALT[name] is None else _DEALT[name]
-    if dealt and dealer is None:
+    """``dealer`` and ``settings_of`` as ``serve`` and ``query`` take them. ConfigError, which names the settings, if
+    they contradict each other."""
+    chosen, name, dealer = backend_of(config), config.engine.name, config.dealer
+    if not chosen.remote:
+        choices = [AUTO, *(each.name for each in backends() if each.remote)]
+        raise ConfigError(f"engine={name} has no parties that serve or query: choose from {', '.join(choices)}")
+    if chosen.dealt and dealer is None:
         raise ConfigError(f"engine={name} has a third party: name the address of its `privml deal` as dealer=host:port")
-    if dealer is not None and not dealt:
-        raise ConfigError(f"engine={name} has no dealer: leave out dealer={dealer}, or choose engine=threepc")
-    return {"dealer": dealer, **choices_of(config, dealt), "ring": ring_of(config)}
+    if dealer is not None and not chosen.dealt:
+        raise ConfigError(f"engine={name} has no dealer: leave out dealer={dealer}, or choose engine={_dealt()}")
+    return {"dealer": dealer, **settings_of(config)}
 
 
 def dealer_of(config: DictConfig) -> dict[str, Any]:
     """``truncation`` and ``device`` as ``deal`` takes them. ConfigError for an engine without a dealer."""
-    if config.engine.name != "threepc":
-        raise ConfigError(f"engine={config.engine.name} has no dealer: a dealer runs engine=threepc")
-    return choices_of(config, True)
+    if not backend_of(config).dealt:
+        raise ConfigError(f"engine={config.engine.name} has no dealer: a dealer runs engine={_dealt()}")
+    own = settings_of(config)
+    return {name: own[name] for name in ("truncation", "device")}
 
 
-def choices_of(config: DictConfig, dealt: bool) -> dict[str, str]:
-    """``truncation`` and ``device`` of the engine. ConfigError for those that there are not, and for those that two
-    parties, semi-honest, have no use for."""
-    truncation, device = config.engine.get("truncation", "auto"), config.engine.get("device", "cpu")
-    for name, value, known in (("truncation", truncation, TRUNCATIONS), ("device", device, DEVICES)):
-        if value not in known:
-            raise ConfigError(f"engine.{name}={value} must be one of {', '.join(known)}")
-    if not dealt:
-        for name, value, neutral in (("truncation", truncation, "auto"), ("device", device, "cpu")):
-            if value != neutral and config.engine.name != "active":
-                raise ConfigError(f"engine.{name}={value} is about three parties: name the third as dealer=host:port")
-    return {"truncation": truncation, "device": device}
-
-
-def ring_of(config: DictConfig) -> int | None:
-    """The ring of engine=active; None for other engines."""
-    if config.engine.name != "active":
-        return None
-    if config.engine.ring not in RINGS:
-        raise ConfigError(f"engine.ring={config.engine.ring} must be one of {', '.join(map(str, RINGS))}")
-    return config.engine.ring
+def _dealt() -> str:
+    return " or ".join(each.name for each in backends() if each.dealt)
 
 
 def preprocessing_engine_of(config: DictConfig) -> dict[str, Any]:
     """``ring`` and ``truncation`` as ``preprocess`` takes them. ConfigError for engines whose correlations are not made
     ahead of queries."""
-    if config.engine.name not in ("twopc", "active"):
-        raise ConfigError(f"engine={config.engine.name} needs no correlations beforehand: choose twopc or active")
-    return {"ring": ring_of(config), "truncation": choices_of(config, False)["truncation"]}
+    if not backend_of(config).stores:
+        choices = " or ".join(each.name for each in backends() if each.stores)
+        raise ConfigError(f"engine={config.engine.name} needs no correlations beforehand: choose {choices}")
+    own = settings_of(config)
+    return {name: own[name] for name in ("ring", "truncation")}

@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.calibrating import calibration_of
-from privml.cli.engines import ring_of
+from privml.cli.engines import settings_of as engine_settings
 from privml.cli.paths import in_checkout, shipped_models
 from privml.cli.settings import ot_of
 from privml.errors import ConfigError
@@ -59,7 +59,8 @@ def forecast_of(config: DictConfig) -> Forecast | None:
     if calibration is None or config.engine.name not in OFFERS:
         return None
     offer, link = OFFERS[config.engine.name], LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
-    setting = offer.setting(ot_of(config), config.threads, config.engine.get("truncation", "auto"), ring_of(config))
+    own = engine_settings(config)
+    setting = offer.setting(ot_of(config), config.threads, own["truncation"], own["ring"])
 
     def seconds(program: Program, rows: int) -> float:
         return reference.forecast(program, program.shapes(rows), setting, link, calibration).seconds
@@ -96,9 +97,7 @@ def settings_of(config: DictConfig) -> Settings:
         largest=config.largest,
         patience=config.patience,
         threads=config.threads,
-        truncation=config.engine.get("truncation", "auto"),
-        device=config.engine.get("device", "cpu"),
-        ring=ring_of(config),
+        **engine_settings(config),
         deadline=config.deadline,
     )
 

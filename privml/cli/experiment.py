@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 
 import privml
 from privml.cli import console
-from privml.cli.engines import ring_of
+from privml.cli.engines import backend_of, engine_of, settings_of
 from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
@@ -70,12 +71,12 @@ def infer(config: DictConfig) -> Metrics:
     if source.samples is None:
         raise ConfigError("experiments run on shipped models, which bring their own samples")
     inputs = source.samples[: config.count]
-    if config.engine.name == "plain":
+    if not backend_of(config).remote:
         outputs, seconds, spent = plain_outputs(program, inputs), 0.0, {}
     else:
         offer = offer_of(config.engine.name)
-        truncation = config.engine.get("truncation", "auto")
-        setting = offer.setting(ot_of(config), config.threads, truncation, ring_of(config))
+        own = settings_of(config)
+        setting = offer.setting(ot_of(config), config.threads, own["truncation"], own["ring"])
         cost_of(program, [tuple(inputs.shape)], setting, INPUT_OWNER)  # what is not offered is refused here
         network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
         network.pop("name")
@@ -87,9 +88,7 @@ def infer(config: DictConfig) -> Metrics:
             deadline=config.deadline,
             threads=config.threads,
             dealer=offer.parties == 3,
-            truncation=truncation,
-            device=config.engine.get("device", "cpu"),
-            ring=setting.ring,
+            **own,
         )
         outputs, seconds = result.outputs, result.client.seconds
         spent = {**records.phases(result.client.ledger), "peak_rss_bytes": result.client.peak_rss_bytes}
@@ -158,18 +157,15 @@ def as_phases(spent: Any) -> dict[str, Any]:
 def session_settings(config: DictConfig) -> dict[str, Any]:
     """Of ``privml.local``."""
     training, network = config.training, config.network
-    found = {"bits": training.bits, "scale": training.scale}
-    if config.engine.name != "plain":
+    found = {"bits": training.bits, "scale": training.scale, **asdict(engine_of(config))}
+    chosen = backend_of(config)
+    if chosen.remote:
         found.update(delay_ms=network.delay_ms, bandwidth_mbps=network.bandwidth_mbps, deadline=config.deadline)
-    if config.engine.name == "twopc":
+    if chosen.lanes:
+        found["threads"] = config.threads
+    if chosen.transfers:
         ot = ot_of(config)
-        found.update(ot=ot.provider, k=ot.k or 4, security=ot.security, threads=config.threads)
-    if config.engine.name in ("threepc", "active"):
-        found["truncation"] = config.engine.get("truncation", "auto")
-    if config.engine.name == "threepc":
-        found["device"] = config.engine.get("device", "cpu")
-    if config.engine.name == "active":
-        found.update(ring=config.engine.ring, ot=config.ot.provider, k=config.ot.k or 4)
+        found.update(ot=ot.provider, k=ot.k, security=chosen.security or ot.security)
     return found
 
 

@@ -9,6 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.settings import ot_of
+from privml.engines.interface import DEFAULT
 from privml.measure import networks
 from privml.measure.launch import PartyReport, launch
 from privml.session.ledger import PHASES, Snapshot
@@ -40,7 +41,7 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
         "op": name,
         "n": batch,
         "params": params,
-        "engine": "twopc",
+        "engine": DEFAULT,
         "ot": ot.tag,
         "network": config.network.name,
         "threads": config.threads,

@@ -9,7 +9,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
-from privml.cli.engines import ring_of
+from privml.cli.engines import backend_of, settings_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.query import check_writable, save
 from privml.cli.settings import ot_of
@@ -24,14 +24,12 @@ def run(config: DictConfig) -> None:
     check_writable(config.out)
     program, source = program_of(config)
     inputs = inputs_of(config, source)
-    if config.engine.name == "plain":
+    if not backend_of(config).remote:
         outputs = plain_outputs(program, inputs)
         if program.calibrated_layers and not config.quiet:
             console.out.print(f"{reliance(program)}; no value was beyond it")
-    elif config.engine.name in ("twopc", "threepc", "active"):
-        outputs = run_processes(config, program, inputs)
     else:
-        raise ConfigError(f"engine={config.engine.name}: `privml run` knows twopc, threepc, active and plain")
+        outputs = run_processes(config, program, inputs)
     save(program.decode(outputs), config.out)
     if not config.quiet:
         compare(source, inputs, outputs[0], config.input is None)
@@ -57,10 +55,8 @@ def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) ->
             deadline=config.deadline,
             threads=config.threads,
             progress=step,
-            dealer=config.engine.name == "threepc",
-            truncation=config.engine.get("truncation", "auto"),
-            device=config.engine.get("device", "cpu"),
-            ring=ring_of(config),
+            dealer=backend_of(config).dealt,
+            **settings_of(config),
         )
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers

@@ -6,6 +6,7 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.engines import backend_of
 from privml.errors import ConfigError
 from privml.program import Program
 from privml.session.active_preprocessing import ActivePreprocessing
@@ -16,7 +17,7 @@ def preprocessing_of(config: DictConfig, rank: int, program: Program) -> StoreHa
     """The store of ``preprocessing=``, or None; says what opening it had to mend."""
     if config.preprocessing is None:
         return None
-    kind = ActivePreprocessing if config.engine.name == "active" else Preprocessing
+    kind = ActivePreprocessing if backend_of(config).by_kind else Preprocessing
     made = kind(config.preprocessing, rank, program.hash, config.store_key, config.when_empty)
     for note in made.store.notes:
         console.err.print(f"{config.preprocessing}: {note}", markup=False)
