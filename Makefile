@@ -123,8 +123,8 @@ fuzz-smoke: build-tests
 	$(BIN)/python -m pytest tests/fuzz
 
 bench: build
-	$(BIN)/privml bench suite=ot network=loopback
-	$(BIN)/privml bench suite=twopc network=loopback
+	$(BIN)/privml bench suite=ot link=loopback
+	$(BIN)/privml bench suite=twopc link=loopback
 
 # Links that lose packets and full disks are made by root alone; others skip those tests.
 faults: build

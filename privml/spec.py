@@ -20,8 +20,8 @@ LOOPBACK_MBPS = 20_000.0
 
 @dataclass(frozen=True, slots=True)
 class LinkProfile:
-    """One-way delay in milliseconds and bandwidth in Mbit/s (0: unlimited), each direction. Raises ConfigError for
-    negative numbers."""
+    """``delay_ms``: of a message in one direction, in milliseconds; ``bandwidth_mbps``: of each direction, in Mbit/s
+    (0: unlimited). Raises ConfigError for negative numbers."""
 
     delay_ms: float = 0.0
     bandwidth_mbps: float = 0.0

@@ -73,16 +73,16 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     from omegaconf import DictConfig
 
     from privml.cli import overrides as written
-    from privml.cli import settings
+    from privml.cli import schemas
 
     with console.clean_errors():
         written.check(verb, overrides)
+    schemas.register(verb)
 
     def application(config: DictConfig) -> None:
         without_core_dumps()
         with console.clean_errors():
-            settings.check(config)
-            importlib.import_module(f"privml.cli.{verb}").run(config)
+            importlib.import_module(f"privml.cli.{verb}").run(schemas.checked(verb, config))
 
     application.__module__ = "privml.cli"
     decorated = hydra.main(version_base="1.3", config_path=str(config_directory()), config_name=verb)(application)

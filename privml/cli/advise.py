@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml advise model=lenet network=wan threat=semi_honest``: ranked engines, number formats and transfers."""
+"""``privml advise model=lenet link=wan threat=semi_honest``: ranked engines, number formats and transfers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,14 @@ from privml.cli.sources import Source, read_array, source_of
 from privml.errors import ConfigError
 from privml.measure.advise import Advice, Choice, Subject, Wish, advise
 from privml.measure.answers import clear_outputs
-from privml.measure.engines import THREATS
 from privml.spec import LinkProfile
 
 COLUMNS = ["", "engine", "numerics", "transfers", "seconds", "ahead", "online", "depth", "error beside clear", "risk"]
 
 
 def run(config: DictConfig) -> None:
-    if config.threat not in THREATS:
-        raise ConfigError(f"threat={config.threat}: choose one of {', '.join(THREATS)}")
-    if config.transfers not in ("best", "all"):
-        raise ConfigError(f"transfers={config.transfers}: choose best or all")
-    if config.parties not in (None, 2, 3):
-        raise ConfigError(f"parties={config.parties}: choose 2, 3 or null")
     source = source_of(config)
-    link = LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
+    link = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
     wish = Wish(config.threat, config.parties, link, config.batch, config.threads, config.truncation)
     formats: dict[str, Any] = OmegaConf.to_container(config.formats, resolve=True)  # type: ignore[assignment]
     if not formats.get("mixed", {}).get("layers"):

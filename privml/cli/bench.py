@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml bench suite=twopc [op=relu32] [ot.k=8] [network=wan]``: one JSON line per operator, and a table."""
+"""``privml bench suite=twopc [op=relu32] [ot.k=8] [link=wan]``: one JSON line per operator, and a table."""
 
 from __future__ import annotations
 
@@ -105,9 +105,7 @@ def save(config: DictConfig, records: list[dict[str, Any]]) -> None:
     """Appends to one file per suite, transfer provider and network; also prints the lines when not on a terminal."""
     directory = Path(config.results)
     directory.mkdir(parents=True, exist_ok=True)
-    file = (
-        directory / f"{config.suite.name}-{records[0].get('ot', records[0].get('device'))}-{config.network.name}.jsonl"
-    )
+    file = directory / f"{config.suite.name}-{records[0].get('ot', records[0].get('device'))}-{config.link.name}.jsonl"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with file.open("a") as stream:
         for record in records:
@@ -119,7 +117,7 @@ def save(config: DictConfig, records: list[dict[str, Any]]) -> None:
 
 def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
     threads = "one thread" if config.threads == 1 else f"{config.threads} threads"
-    title = f"{config.suite.name}, {records[0]['ot']}, {config.network.name}, {threads} per party"
+    title = f"{config.suite.name}, {records[0]['ot']}, {config.link.name}, {threads} per party"
     rows = []
     for record in records:
         phases = record["phases"]

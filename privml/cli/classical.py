@@ -31,7 +31,7 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
     params, batch = row["params"], int(config.batch or config.n or row["n"])
     converted = classical.program(params, config.bits)
     values = classical.inputs(params, batch)
-    shape: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+    shape: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
     network = shape.pop("name")
     apart = config.engine.name in PROCESSES and config.ot.provider != "ideal"
     if apart:
@@ -132,5 +132,5 @@ def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
                 "" if online["depth"] is None else f"{online['depth']}",
             ]
         )
-    title = f"{config.suite.name}, {config.engine.name}, rings of {config.bits} bits, {config.network.name}"
+    title = f"{config.suite.name}, {config.engine.name}, rings of {config.bits} bits, {config.link.name}"
     return console.table(title, COLUMNS, rows)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml cost model=lenet network=wan``: one query's cost, predicted by the protocols' own cost functions, and its
+"""``privml cost model=lenet link=wan``: one query's cost, predicted by the protocols' own cost functions, and its
 time on this machine."""
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:
 
 
 def link_of(config: DictConfig) -> LinkProfile:
-    return LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
+    return LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
 
 
 def predicted(config: DictConfig, program: Program, setting: Setting, calibration: Calibration | None) -> Times | None:
@@ -105,7 +105,7 @@ def fill(numbers: dict, times: Times) -> None:
 def summary(config: DictConfig, times: Times) -> str:
     parts = f"greeting {times.greeting:.3f}, set-up {times.setup:.3f}, correlations {times.preprocess:.3f}"
     return (
-        f"network={config.network.name}: {times.seconds:.3f} s predicted between machines like this one "
+        f"link={config.link.name}: {times.seconds:.3f} s predicted between machines like this one "
         f"({parts}, online {times.online:.3f})"
     )
 
@@ -113,9 +113,9 @@ def summary(config: DictConfig, times: Times) -> str:
 def forecast(config: DictConfig, ledger: Ledger) -> str:
     """Time that the messages alone take; computing comes on top."""
     total = ledger.snapshot().total
-    seconds = total.depth * config.network.delay_ms / 1000
-    if config.network.bandwidth_mbps:
-        seconds += max(total.sent, total.received) * 8 / (config.network.bandwidth_mbps * 1e6)
+    seconds = total.depth * config.link.delay_ms / 1000
+    if config.link.bandwidth_mbps:
+        seconds += max(total.sent, total.received) * 8 / (config.link.bandwidth_mbps * 1e6)
     if seconds == 0:
-        return f"network={config.network.name}: messages take no time; choose network=lan or network=wan for a forecast"
-    return f"network={config.network.name}: at least {seconds:.2f} s for messages, set-up included"
+        return f"link={config.link.name}: messages take no time; choose link=lan or link=wan for a forecast"
+    return f"link={config.link.name}: at least {seconds:.2f} s for messages, set-up included"

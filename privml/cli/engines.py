@@ -8,6 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from privml.cli.schemas import typed
 from privml.engines.interface import Backend, backend, backends
 from privml.errors import ConfigError
 
@@ -38,7 +39,7 @@ def engine_of(config: DictConfig) -> Any:
             raise ConfigError(f"engine.{name}={value} is no setting of engine={config.engine.name}{hint}")
         del given[name]
     try:
-        return chosen.config(**given)
+        return chosen.config(**typed(chosen.Config, given, "engine."))
     except ConfigError as error:
         wrong = next((name for name in given if str(error).startswith(name)), None)
         raise ConfigError(f"engine.{wrong}={given[wrong]}: {error}" if wrong else str(error)) from None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml evaluate zoo engine=threepc network=lan``: shipped models under secure inference beside the clear ones."""
+"""``privml evaluate zoo engine=threepc link=lan``: shipped models under secure inference beside the clear ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def forecast_of(config: DictConfig) -> Forecast | None:
     calibration = calibration_of(config)
     if calibration is None or config.engine.name not in OFFERS:
         return None
-    offer, link = OFFERS[config.engine.name], LinkProfile(config.network.delay_ms, config.network.bandwidth_mbps)
+    offer, link = OFFERS[config.engine.name], LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
     own = engine_settings(config)
     setting = offer.setting(ot_of(config), config.threads, own["truncation"], own["ring"])
 
@@ -83,10 +83,8 @@ def settings_of(config: DictConfig) -> Settings:
     ot = ot_of(config)
     if not ot.decided:
         raise ConfigError("ot=auto chooses for a query; name the provider to evaluate with")
-    if config.repeats < 1:
-        raise ConfigError(f"repeats={config.repeats}: a query is run at least once")
     numerics = config.get("numerics")
-    network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+    network: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
     return Settings(
         engine=config.engine.name,
         network=network,
@@ -141,4 +139,4 @@ def summary(config: DictConfig, records: list[Record]) -> Any:
                 "" if record.exact is None else "exactly" if record.exact else "no",
             ]
         )
-    return console.table(f"engine {config.engine.name}, network {config.network.name}", COLUMNS, rows)
+    return console.table(f"engine {config.engine.name}, link {config.link.name}", COLUMNS, rows)

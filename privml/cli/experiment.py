@@ -37,8 +37,6 @@ Batches = list[tuple[Any, Any]]
 
 
 def run(config: DictConfig) -> None:
-    if config.task not in TASKS:
-        raise ConfigError(f"task={config.task}: choose one of {', '.join(TASKS)}")
     torch.manual_seed(config.seed)
     status, reason, metrics = records.OK, "", {}
     try:
@@ -48,7 +46,7 @@ def run(config: DictConfig) -> None:
     except (PrivmlError, ValueError, OSError) as error:
         status, reason = records.FAILED, told(error)
     settings: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
-    line = records.record(config.name, settings, choices(), metrics, status, reason)
+    line = records.record(config.name, settings, choices(config.model.name), metrics, status, reason)
     records.append(file_of(config), line)
     if not config.quiet:
         words = reason or f"{metrics['seconds']:.2f} s"
@@ -59,10 +57,10 @@ def told(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
-def choices() -> dict[str, str]:
+def choices(model: str) -> dict[str, str]:
     """What was chosen of each group of settings."""
     chosen = HydraConfig.get().runtime.choices
-    return {name: str(chosen[name]) for name in ("model", "engine", "ot", "numerics", "network") if name in chosen}
+    return {"model": str(model), **{name: str(chosen[name]) for name in ("engine", "ot", "numerics", "link")}}
 
 
 # ---- inference
@@ -78,7 +76,7 @@ def infer(config: DictConfig) -> Metrics:
         own = settings_of(config)
         setting = offer.setting(ot_of(config), config.threads, own["truncation"], own["ring"])
         cost_of(program, [tuple(inputs.shape)], setting, INPUT_OWNER)  # what is not offered is refused here
-        network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+        network: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
         network.pop("name")
         result = launch(
             program,
@@ -156,7 +154,7 @@ def as_phases(spent: Any) -> dict[str, Any]:
 
 def session_settings(config: DictConfig) -> dict[str, Any]:
     """Of ``privml.local``."""
-    training, network = config.training, config.network
+    training, network = config.training, config.link
     found = {"bits": training.bits, "scale": training.scale, **asdict(engine_of(config))}
     chosen = backend_of(config)
     if chosen.remote:

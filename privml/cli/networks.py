@@ -43,7 +43,7 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
         "params": params,
         "engine": DEFAULT,
         "ot": ot.tag,
-        "network": config.network.name,
+        "network": config.link.name,
         "threads": config.threads,
         "seconds": None if report is None else report.seconds,
         "bytes_per_op": cost.total.bytes / batch,
@@ -54,7 +54,7 @@ def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
 
 
 def run_once(config: DictConfig, program: Any, values: Any) -> PartyReport:
-    shape: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+    shape: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
     shape.pop("name")
     run = launch(program, values, ot=ot_of(config), network=shape, deadline=600.0, threads=config.threads)
     return run.client
@@ -87,5 +87,5 @@ def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
                 "" if memory is None else console.size(memory),
             ]
         )
-    title = f"{config.suite.name}, {records[0]['ot']}, {config.network.name}, threads: {config.threads}"
+    title = f"{config.suite.name}, {records[0]['ot']}, {config.link.name}, threads: {config.threads}"
     return console.table(title, COLUMNS, rows)

@@ -44,7 +44,7 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
 
 
 def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    network: dict[str, Any] = OmegaConf.to_container(config.network)  # type: ignore[assignment]
+    network: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
     network.pop("name")
     with console.progress("run", config.quiet) as step:
         result = launch(

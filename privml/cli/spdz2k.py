@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml bench suite=spdz2k [op=multiply] [k=32] [network=gigabit]``: the actively secure engine in two processes."""
+"""``privml bench suite=spdz2k [op=multiply] [k=32] [link=gigabit]``: the actively secure engine in two processes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def phase_of(task: dict[str, Any], reports: list[PartyReport], phase: str) -> di
 
 
 def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
-    title = f"{config.suite.name}, k={config.k}, {records[0]['ot']}, {config.network.name}; bytes that a party sends"
+    title = f"{config.suite.name}, k={config.k}, {records[0]['ot']}, {config.link.name}; bytes that a party sends"
     rows = []
     for record in records:
         online, made = record["online"], record["made"]

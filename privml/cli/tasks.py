@@ -20,7 +20,7 @@ def common(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]
         "operator": row["operator"],
         "n": int(config.batch or config.n or row["n"]),
         "params": row["params"],
-        "network": OmegaConf.to_container(config.network),
+        "network": OmegaConf.to_container(config.link),
         "repeats": config.repeats,
     }
 

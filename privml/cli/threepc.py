@@ -63,7 +63,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any
 
 
 def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
-    where = f"{config.device}, {config.network.name}"
+    where = f"{config.device}, {config.link.name}"
     title = f"{config.suite.name}, {config.bits} bits, {where}"
     rows = []
     for record in records:

@@ -15,8 +15,8 @@ Every folder of `models/` has a definition, a recipe, weights and a card. This p
 of each: the answers beside those of the clear model, and what a query costs.
 
 ```
-privml evaluate zoo engine=threepc network=lan        # all models; model=lenet or model.name=lenet+mlp for some
-privml evaluate zoo -m engine=plain,twopc,threepc network=loopback,lan,wan
+privml evaluate zoo engine=threepc link=lan        # all models; model=lenet or model=lenet+mlp for some
+privml evaluate zoo -m engine=plain,twopc,threepc link=loopback,lan,wan
 privml evaluate zoo measure=false cards=true markdown=docs/zoo.md report=build/zoo.html
 ```
 

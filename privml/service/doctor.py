@@ -80,7 +80,7 @@ def examine_identity(tls: Tls) -> list[Finding]:
     findings = [Finding("certificate", state, f"{said['names']}, valid until {said['valid until']}", advice)]
     own, taken = said["names"].split(", "), set()
     for rank, role in enumerate(ROLES):
-        setting, demanded = f"network.tls.names.{role}", tls.allowed(rank)
+        setting, demanded = f"identity.tls.names.{role}", tls.allowed(rank)
         if not demanded:
             found, advice = (
                 "any name of the authority",
@@ -225,7 +225,7 @@ def _clock_is_kept() -> bool:
 
 def _network() -> Iterator[Finding]:
     """Whether the kernel can imitate loss and delay between processes; the networks of privml itself need nothing."""
-    subject, without = "network emulation", "network=lan and wan work without it"
+    subject, without = "network emulation", "link=lan and wan work without it"
     if shutil.which("tc") is None or shutil.which("unshare") is None:
         advice = f"apt-get install iproute2 util-linux, to try packet loss; {without}"
         yield Finding(subject, LACKING, "tc or unshare is not installed", advice)

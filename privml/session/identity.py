@@ -74,7 +74,7 @@ class Tls:
         if not names:
             raise ConfigError(
                 f"this party connects to party {rank}, the {role}, and requires no name of it: any party of the "
-                f"authority could pose as it. Add its name, names={{{rank}: '...'}} or network.tls.names.{role}=... "
+                f"authority could pose as it. Add its name, names={{{rank}: '...'}} or identity.tls.names.{role}=... "
                 f"(`privml certs show file=...` prints the names of a certificate); {ANY_NAME} accepts all"
             )
         if ANY_NAME in names:
@@ -151,7 +151,7 @@ def check_addresses(spec: SessionSpec, *addresses: str | None) -> None:
         if not spec.identity.insecure:
             raise ConfigError(
                 f"{host} is not this machine, and without TLS anybody between the parties can pose as one of them: "
-                "give the parties certificates (tls=privml.Tls(...), or network.tls.authority=... and so on; `privml "
+                "give the parties certificates (tls=privml.Tls(...), or identity.tls.authority=... and so on; `privml "
                 "certs` makes them), or allow it with insecure=true in a network that you trust"
             )
         warnings.warn(

@@ -108,7 +108,7 @@ def functions() -> Section:
     text += lines + picture("functions", "Bytes of fixed-point functions beside the published library")
     text += ["### By products, over 1 Gbit/s and 0.8 ms", ""]
     text += [
-        "`privml bench suite=realfunc network=gigabit`, measured while other programs ran. Published figures: "
+        "`privml bench suite=realfunc link=gigabit`, measured while other programs ran. Published figures: "
         "[functions by products](../fixed-point-math.md#comparison-with-the-paper). "
         "`bound`: the largest value as a part of half "
         "the ring."

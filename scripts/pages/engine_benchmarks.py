@@ -102,7 +102,7 @@ def active() -> Section:
 def classical() -> Section:
     name = "classical-softspoken-k4-malicious-gigabit"
     text = facts(
-        "privml bench suite=classical engine=active network=gigabit", [name], ["damgard"],
+        "privml bench suite=classical engine=active link=gigabit", [name], ["damgard"],
         "Engine `active`, ring of 64 bits, one sample, over 1 Gbit/s and 0.4 ms in each direction; random parameters. "
         "What the structure of a tree means: [bring your own model](../howto/models.md).",
     )  # fmt: skip
@@ -150,7 +150,7 @@ def predictions() -> Section:
         "The time that `privml cost` predicts for a query, and the time that it took between fresh processes: once, or "
         "the median of three runs, some of them while other programs ran. Bytes and depth equal the prediction in "
         f"{exact} of {len(told)} records. How it is predicted: [choose an engine](../choosing.md).", "",
-        "- Command: `privml evaluate zoo engine=... network=... calibrate=missing`, for some with `repeats=3`.",
+        "- Command: `privml evaluate zoo engine=... link=... calibrate=missing`, for some with `repeats=3`.",
         f"- Measured: {span(record.about['time'] for record in told)}. Records: `benchmarks/results/zoo.jsonl`.", "",
         f"The prediction is within 25% of the measured time for {_close(ratios)} of {len(told)} queries; by engine and "
         "network:", "",

@@ -49,10 +49,25 @@ REFUSED = {
     "a key of no store": ([*QUERY, "store_key=key"], "store_key=key is about a store"),
     "a link of a server": ([*SERVE, "network.delay_ms=40"], "link.delay_ms"),
     "a link of a server, added": ([*SERVE, "+network.delay_ms=40"], "link.delay_ms"),
-    "a network of a server": ([*SERVE, "network=wan"], "network@link"),
-    "a network of a client": ([*QUERY, "+network=wan"], "network.tls"),
-    "certificates where all is here": (["run", "model=mlp", "+network.tls.key=key.pem"], "network.tls.key"),
-    "without TLS where all is here": (["cost", "model=mlp", "network.insecure=true"], "network.insecure"),
+    "a network of a server": ([*SERVE, "network=wan"], "is called link now"),
+    "a link by its former name": ([*SERVE, "network@link=wan"], "is called link now"),
+    "a network where all is here": (["run", "model=mlp", "network.delay_ms=40"], "link.delay_ms"),
+    "certificates by their former name": ([*QUERY, "network.tls.key=key.pem"], "is called identity.tls.key now"),
+    "without TLS by its former name": ([*DEAL, "network.insecure=true"], "is called identity.insecure now"),
+    "a link of a client": ([*QUERY, "+link=wan"], "`privml query` has no setting link; it is one of `privml serve`"),
+    "certificates where all is here": (
+        ["run", "model=mlp", "+identity.tls.key=key.pem"],
+        "no setting identity.tls.key",
+    ),
+    "without TLS where all is here": (["cost", "model=mlp", "identity.insecure=true"], "no setting identity.insecure"),
+    "no such delay": (["run", "model=mlp", "link.delay_ms=long"], "link.delay_ms=long must be a number"),
+    "no such transfers": (["run", "model=mlp", "ot.k=many"], "ot.k=many must be a whole number"),
+    "no such ring": (
+        ["run", "model=mlp", "engine=active", "engine.ring=all"],
+        "engine.ring=all must be a whole number",
+    ),
+    "no such format": (["run", "model=mlp", "numerics.narrow=much"], "numerics.narrow=much must be true or false"),
+    "no such threat": (["advise", "model=mlp", "threat=some"], "threat=some must be one of semi_honest, malicious"),
     "a foreign setting": (["run", "model=mlp", "+dealer=127.0.0.1:2"], "+dealer=127.0.0.1:2"),
     "a misspelt one, forced": (["run", "model=mlp", "++cuont=2"], "++cuont=2"),
     "a device that is not predicted": (["cost", "model=mlp", "engine=threepc", "engine.device=cuda"], "engine.device"),
@@ -90,8 +105,8 @@ def test_what_does_not_contradict_itself_is_read(capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize("insecure", [False, True])
 def test_names_without_certificates_prove_nothing(insecure):
     tls = {"authority": None, "certificate": None, "key": None, "names": {"server": "alice", "client": None}}
-    with pytest.raises(ConfigError, match="network.tls.authority is missing"):
-        identity_of(OmegaConf.create({"network": {"tls": tls, "insecure": insecure}}))
+    with pytest.raises(ConfigError, match="identity.tls.authority is missing"):
+        identity_of(OmegaConf.create({"identity": {"tls": tls, "insecure": insecure}}))
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def three(*identities):
 
 def test_who_dials_must_say_whom(files, program, tmp_path):
     def lacks(role, call):
-        with pytest.raises(ConfigError, match=f"network.tls.names.{role}"):
+        with pytest.raises(ConfigError, match=f"identity.tls.names.{role}"):
             call()
 
     nobody, address = tls(files, CLIENT, {}), "127.0.0.1:1"

@@ -101,8 +101,8 @@ def certificates(tmp_path_factory):
         issue(folder, name)
         files = {"authority": "authority.pem", "certificate": f"{name}.pem", "key": f"{name}.key"}
         other = "client" if side == "server" else "server"
-        settings[side] = [f"network.tls.{what}={folder / file}" for what, file in files.items()]
-        settings[side].append(f"network.tls.names.{other}={names[other]}")
+        settings[side] = [f"identity.tls.{what}={folder / file}" for what, file in files.items()]
+        settings[side].append(f"identity.tls.names.{other}={names[other]}")
     return settings
 
 

@@ -62,7 +62,7 @@ def test_every_engine_is_measured(params, engine, settings):
 
 def test_a_record_has_the_published_figure_of_its_ring_and_batch():
     config = OmegaConf.create(
-        {"suite": {"name": "classical"}, "engine": {"name": "plain"}, "network": {"name": "loopback", "delay_ms": 0.0},
+        {"suite": {"name": "classical"}, "engine": {"name": "plain"}, "link": {"name": "loopback", "delay_ms": 0.0},
          "ot": {"provider": "softspoken", "k": 4, "security": "semi_honest", "refill": "none"},
          "bits": 64, "batch": 5, "n": None, "threads": 1, "repeats": 1}
     )  # fmt: skip

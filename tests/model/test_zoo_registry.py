@@ -8,7 +8,7 @@ from safetensors import safe_open
 import models
 from models import mlp, relevance, training
 from models.lenet import data
-from privml.cli.paths import config_directory
+from privml.cli.paths import shipped_models
 
 
 def test_every_folder_with_a_card_is_found():
@@ -40,10 +40,10 @@ def test_a_folder_gives_what_conversion_and_evaluation_need(name):
 
 
 @pytest.mark.parametrize("name", models.names())
-def test_a_folder_has_a_card_with_its_data_and_a_configuration(name):
+def test_a_folder_has_a_card_with_its_data_and_the_command_line_knows_it(name):
     card = models.card_of(name).read_text()
     assert card.startswith("# ") and "| Parameters |" in card and "| Accuracy |" in card
-    assert (config_directory() / "model" / f"{name}.yaml").exists()
+    assert name in shipped_models().names()
 
 
 def test_the_networks_with_random_weights_say_so():

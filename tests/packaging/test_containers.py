@@ -12,7 +12,7 @@ import pytest
 from hydra import compose as settings_of
 from hydra import initialize_config_dir
 
-from privml.cli import VERBS, settings
+from privml.cli import VERBS, schemas, settings
 from privml.cli.paths import config_directory
 
 ROOT = Path(__file__).parents[2]
@@ -45,9 +45,10 @@ def test_every_command_is_a_verb_with_settings_it_has(read) -> None:
     for service in read["services"].values():
         verb, *overrides = service["command"]
         assert verb in VERBS
+        schemas.register(verb)
         with initialize_config_dir(str(config_directory()), version_base="1.3"):
             config = settings_of(verb, overrides=overrides)
-        settings.check(config)
+        config = schemas.checked(verb, config)
         identity = settings.identity_of(config)
         assert identity["tls"] is not None and identity["tls"].names
 
@@ -89,13 +90,13 @@ def test_who_is_called_listens_is_awaited_and_has_the_name_that_is_expected(read
             asked = f"http://{own['monitor']}/healthz" if "monitor" in own else f":{int(port):04X} "
             assert asked in service["healthcheck"]["test"][-1]
             listening[name] = port
-        assert own["network.tls.certificate"].endswith(f"/{name}_certificate")
+        assert own["identity.tls.certificate"].endswith(f"/{name}_certificate")
     for name, service in services.items():
         own = dict(word.split("=", 1) for word in service["command"][1:])
         for role in ("server", "dealer"):
             if role in own:
                 assert own[role] == f"{role}:{listening[role]}"
-                assert own[f"network.tls.names.{role}"] == role
+                assert own[f"identity.tls.names.{role}"] == role
         assert set(service.get("depends_on", {})) <= set(listening), name
         assert all(how == {"condition": "service_healthy"} for how in service.get("depends_on", {}).values())
     assert steps.in_order(services)[-1] == "client"

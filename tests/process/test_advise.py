@@ -109,7 +109,7 @@ def test_the_risk_is_measured_where_there_are_samples(subject: Subject) -> None:
 
 
 def test_the_command_prints_choices_and_reasons(tmp_path: Path) -> None:
-    done = privml("advise", "model=mlp", "network=lan", "calibrate=none", "~formats.bfloat16", "count=8", cwd=tmp_path)
+    done = privml("advise", "model=mlp", "link=lan", "calibrate=none", "~formats.bfloat16", "count=8", cwd=tmp_path)
     assert "twopc assumes: both parties follow the protocol" in done.stdout
     assert "no two of them work together" in done.stdout
     assert "not threepc with numerics float32" in done.stdout and "mixed" in done.stdout

@@ -125,9 +125,7 @@ def test_run_and_cost_agree_on_bytes(converted: Path) -> None:
 
 
 def test_cost_shows_what_auto_would_choose(converted: Path) -> None:
-    done = privml(
-        "cost", "program=lenet/program", "ot=auto", "network=wan", "batch=20", "calibrate=none", cwd=converted
-    )
+    done = privml("cost", "program=lenet/program", "ot=auto", "link=wan", "batch=20", "calibrate=none", cwd=converted)
     lines = [line for line in done.stdout.splitlines() if line.startswith(("│ softspoken", "│ silent"))]
     seconds = [float(line.split("│")[4]) for line in lines]
     assert len(lines) == 8 and seconds == sorted(seconds)

@@ -25,7 +25,7 @@ def evaluated(tmp_path_factory):
     two = "model.name=mlp+tumours"
     evaluate(folder, two, "engine=plain", *common)
     evaluate(folder, two, "engine=twopc", *common)
-    evaluate(folder, "model=mlp", "engine=threepc", "network=lan", *common, "markdown=zoo.md")
+    evaluate(folder, "model=mlp", "engine=threepc", "link=lan", *common, "markdown=zoo.md")
     return folder
 
 

@@ -14,6 +14,8 @@ import pytest
 from commands import run
 from patience import PATIENCE
 
+from privml.cli import schemas
+
 PROGRAM = "from privml.cli import main; main()"
 REPOSITORY = Path(__file__).parents[2]
 
@@ -93,11 +95,13 @@ def test_every_shipped_experiment_composes() -> None:
     folder = REPOSITORY / "configs"
     names = sorted(file.stem for file in (folder / "experiment").glob("*.yaml"))
     assert {"lenet_engines", "numerics_relevance", "ot_networks", "training_truncation"} <= set(names)
+    schemas.register("experiment")
     for name in names:
         with initialize_config_dir(str(folder), version_base="1.3"):
             config = compose("experiment", overrides=[f"+experiment={name}"], return_hydra_config=True)
         assert config.name == name and config.hydra.mode.name == "MULTIRUN"
         for parameter, values in config.hydra.sweeper.params.items():
+            assert parameter.partition(".")[0] in schemas.names("experiment")
             group = folder / parameter
             if group.is_dir():
                 assert all((group / f"{value}.yaml").exists() for value in values.split(",")), (name, parameter)

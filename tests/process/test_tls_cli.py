@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tls(name: str, role: str, peer: str, place: str = "certs") -> list[str]:
     """Settings of party ``name``, whose certificate lies in ``place``, while it trusts the authority of all."""
     files = {"authority": "certs/authority.pem", "certificate": f"{place}/{name}.pem", "key": f"{place}/{name}.key"}
-    return [*(f"network.tls.{what}={file}" for what, file in files.items()), f"network.tls.names.{role}={peer}"]
+    return [*(f"identity.tls.{what}={file}" for what, file in files.items()), f"identity.tls.names.{role}={peer}"]
 
 
 def test_a_query_between_certificates(folder: Path) -> None:
@@ -127,8 +127,8 @@ def test_the_doctor_looks_at_names(folder: Path) -> None:
 
 
 def test_half_an_identity_is_refused() -> None:
-    network = OmegaConf.load(config_directory() / "identity" / "default.yaml")
-    assert identity_of(OmegaConf.create({"network": network})) == {"tls": None, "insecure": False}
-    network.tls.key = "lab-b.key"
-    with pytest.raises(ConfigError, match="network.tls.authority is missing"):
-        identity_of(OmegaConf.create({"network": network}))
+    identity = OmegaConf.load(config_directory() / "identity" / "default.yaml")
+    assert identity_of(OmegaConf.create({"identity": identity})) == {"tls": None, "insecure": False}
+    identity.tls.key = "lab-b.key"
+    with pytest.raises(ConfigError, match="identity.tls.authority is missing"):
+        identity_of(OmegaConf.create({"identity": identity}))

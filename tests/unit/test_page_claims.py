@@ -6,12 +6,15 @@ import inspect
 import io
 import re
 import sys
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+import models
 import privml
+from privml.cli import schemas
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts")]
@@ -91,15 +94,19 @@ def commands(text):
 @cache
 def known(verb):
     """Names that a verb's command line takes."""
-    file = options.read(options.CONFIGS / f"{verb}.yaml")
-    names = {setting.name for setting in file.settings} | {"quiet", "action"}
-    for group in file.groups:
-        names |= {group.name, group.place, f"{group.name}@{group.place}"}
-        for choice in (options.CONFIGS / group.name).glob("*.yaml"):
-            names |= {f"{group.place}.{setting.name}" for setting in options.read(choice).settings}
-        if group.name == "numerics":
-            names |= {f"{group.place}.layers", f"{group.place}.floating"}
-    return names
+    names = schemas.names(verb) | {f"training.{each.name}" for each in fields(schemas.Training)}
+    for place, group in schemas.places(verb).items():
+        names |= {group, f"{group}@{place}"}
+        for choice in (options.CONFIGS / group).glob("*.yaml"):
+            names |= {f"{place}.{setting}" for setting in options.settings(choice)}
+        if group == "numerics":
+            names |= {f"{place}.layers", f"{place}.floating"}
+    return names | {f"model.{each.name}" for each in fields(schemas.Model)}
+
+
+def test_the_page_of_settings_says_what_each_is():
+    rows = [line for line in options.pages()["reference/settings.md"].splitlines() if line.startswith("| `")]
+    assert len(rows) > 150 and not [row for row in rows if row.endswith("|  |")]
 
 
 def check_argument(verb, argument):
@@ -110,6 +117,8 @@ def check_argument(verb, argument):
     assert key in known(verb) or any(key.startswith(f"{k}.") for k in known(verb) if "." not in k), (
         f"{verb} has no {key}"
     )
+    if name == "model" and value != "all":
+        assert set(re.split("[+,]", value)) <= set(models.names()), f"there is no model {value}"
     if (options.CONFIGS / name).is_dir() and re.fullmatch(r"[\w,-]+", value):
         for choice in value.split(","):
             assert (options.CONFIGS / name / f"{choice}.yaml").exists(), f"{name} has no {choice}"

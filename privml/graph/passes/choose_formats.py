@@ -58,7 +58,7 @@ class Precision:
     bounds: str = "proved"
     exp: str = "auto"
     floating: str | None = None
-    layers: Mapping[str, str] | None = None
+    layers: dict[str, str] | None = None
     dot: str = "fused"
 
     def __post_init__(self) -> None:

@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of every verb as dataclasses: names, types, defaults, meanings and the groups that are chosen from.
+
+``checked`` compares a configuration with them; docs/reference/settings.md is made from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, ClassVar
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING, DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from privml.errors import ConfigError
+
+_QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}]
+
+
+def setting(default: Any, about: str, least: int | None = None, positive: bool = False, of: tuple = ()) -> Any:
+    """A field. ``least``: the smallest number; ``positive``: a number above 0; ``of``: the values that there are. All
+    of them allow null where the type does."""
+    extra = {"about": about, "least": least, "positive": positive, "of": of}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=extra)
+    return field(default=default, metadata=extra)
+
+
+@dataclass
+class Model:
+    """``name``: a shipped model; or one of your own: ``onnx``, or ``torch`` as PACKAGE.MODULE:FUNCTION, which returns
+    the trained module, with ``input_shape`` for random inputs."""
+
+    name: str | None = None
+    onnx: str | None = None
+    torch: str | None = None
+    input_shape: list[int] | None = None
+
+
+@dataclass
+class Files:
+    """This party's proof of its name, as PEM files: all three or none."""
+
+    authority: str | None = None
+    certificate: str | None = None
+    key: str | None = None
+    names: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Identity:
+    tls: Files = field(default_factory=Files)
+    insecure: bool = False
+
+
+@dataclass
+class Training:
+    steps: int = 4
+    rate: float = 0.05
+    bits: int = 64
+    scale: int = 16
+
+
+# What verbs have in common.
+_MODEL = {each.name: None for each in fields(Model)}
+_MODEL_ABOUT = (
+    "the model: model=NAME takes a shipped one; one of your own is model.onnx=FILE.onnx, or "
+    "model.torch=PACKAGE.MODULE:FUNCTION, which returns the trained module"
+)
+
+
+def _model(name: str | None, about: str = _MODEL_ABOUT) -> Any:
+    return setting({**_MODEL, "name": name}, about)
+
+
+def _calibration() -> Any:
+    return setting(None, "inputs (.npy) that ranges are measured on; null: the shipped model's own")
+
+
+def _tree_structure() -> Any:
+    about = "what all parties know about decision trees: public (shape and features), hidden (only depth and number)"
+    return setting("public", about, of=("public", "hidden"))
+
+
+def _threads(about: str = "lanes of the session, each a connection and a thread; the same at both parties") -> Any:
+    return setting(1, about, least=1)
+
+
+def _calibrate(default: str) -> Any:
+    about = "what is measured on this machine to predict seconds: missing (once, and kept in the user's cache folder), "
+    return setting(default, about + "all (again), or none", of=("missing", "all", "none", True, False))
+
+
+def _program(about: str = "file of the converted model") -> Any:
+    return setting(MISSING, about)
+
+
+def _store_key() -> Any:
+    about = "file of the key that seals the store; null: privml/store.key in the user's configuration folder"
+    return setting(None, about)
+
+
+@dataclass
+class Common:
+    quiet: bool = setting(False, "print only results")
+
+
+@dataclass
+class Limits:
+    """Limits of a service, and how it stops."""
+
+    queue: int = setting(16, "sessions that may wait for a thread; further clients are told when to retry", least=0)
+    queue_seconds: float = setting(30, "seconds that a session may wait", least=0)
+    session_seconds: float = setting(
+        3600, "seconds that a session may last (0: no limit); in the second half it starts no further query", least=0
+    )
+    sessions_per_name: int = setting(
+        0,
+        "running and waiting sessions per client (by the name in its certificate), for a dealer per server and client "
+        "(0: no limit); beyond it the client's idle session is closed, or the client is told to retry",
+        least=0,
+    )
+    query_rows: int = setting(256, "rows of a query: every size that the program leaves open", least=1)
+    query_elements: int = setting(4194304, "elements of all inputs of a query together", least=1)
+    half_open: int = setting(64, "connections that have not sent their first message", least=1)
+    hello_seconds: float = setting(10, "seconds within which a connection must send its first message", positive=True)
+    drain_seconds: float = setting(
+        30, "seconds that sessions have after SIGTERM or Ctrl-C; a second signal ends them at once", least=0
+    )
+    log: str = setting("text", "text, or json: one object per line and event", of=("text", "json"))
+
+
+@dataclass
+class Stored:
+    """A store of correlations that a session draws from."""
+
+    preprocessing: str | None = setting(
+        None, "folder of this party's half of a store made by `privml preprocess`; null: the session makes correlations"
+    )
+    when_empty: str = setting(
+        "refuse", "if the store does not suffice for a query: refuse it, or make its correlations in the session"
+    )
+    store_key: str | None = _store_key()
+    dealer: str | None = setting(None, "address of party 2 (`privml deal`) for three parties; null: two parties")
+
+
+@dataclass
+class Convert(Common):
+    """Turns a trained model into a program (architecture and formats) and the server's weights."""
+
+    GROUPS: ClassVar = {"numerics": "fixed32"}
+    model: Any = _model(None)
+    out: str = setting(MISSING, "folder of the program and the weights")
+    calibration: str | None = _calibration()
+    tree_structure: str = _tree_structure()
+
+
+@dataclass
+class Serve(Limits, Stored, Common):
+    """Party 0: owns the weights and answers queries until it is interrupted."""
+
+    GROUPS: ClassVar = {"engine": "auto", "ot": "softspoken", "link": "lan", "identity": "default"}
+    program: str = _program()
+    weights: str | None = setting(MISSING, "file of the weights")
+    listen: str = setting("127.0.0.1:9000", "host:port to listen on")
+    workers: int = setting(4, "sessions at a time, each on its own thread; processes or actors of a cluster", least=1)
+    cluster: str | None = setting(
+        None, "null: threads of this process; local: processes of this machine; ray: Ray actors", of=("local", "ray")
+    )
+    worker_sessions: int = setting(1, "sessions at a time of each worker of a cluster", least=1)
+    worker_port: int = setting(0, "first port of the workers of a cluster; 0: any free ports", least=0)
+    advertise: str | None = setting(
+        None, "host under which clients reach the workers of a cluster; null: the host of `listen`"
+    )
+    ray_address: str | None = setting(None, "address of a Ray cluster; null: one is started on this machine")
+    monitor: str | None = setting(
+        None, "address of this machine for /healthz, /readyz and /metrics, such as 127.0.0.1:9100; null: none"
+    )
+    aborts: str | None = setting(
+        None,
+        "for engine=active with certificates: the file that counts the failed sessions of each client, through "
+        "restarts; null: privml/aborts.json in the user's folder of state",
+    )
+    queries: int = setting(0, "stop after this many answered queries (0: never)", least=0)
+    deadline: float = setting(60, "seconds that a read may wait for the client", positive=True)
+    session_queries: int = setting(1000, "queries of one session at most", least=1)
+    idle: float = setting(60, "seconds that a session may be idle between two queries", positive=True)
+    threads: int = _threads()
+
+
+@dataclass
+class Deal(Limits, Common):
+    """Party 2 of three: deals for a server and its clients until it is interrupted."""
+
+    GROUPS: ClassVar = {"engine": "threepc", "identity": "default"}
+    program: str = _program()
+    listen: str = setting("127.0.0.1:9002", "host:port to listen on")
+    workers: int = setting(16, "sessions at a time, each on its own thread", least=1)
+    sessions: int = setting(0, "stop after this many sessions (0: never)", least=0)
+    deadline: float = setting(60, "seconds that a read may wait for another party", positive=True)
+
+
+@dataclass
+class Query(Stored, Common):
+    """Party 1: owns the input and learns the scores."""
+
+    GROUPS: ClassVar = {"engine": "auto", "ot": "softspoken", "identity": "default"}
+    program: str = _program()
+    server: str = setting(MISSING, "host:port of the server")
+    input: str = setting(MISSING, "the inputs (.npy)")
+    out: str | None = setting(None, "file of the results (.npy); null: none")
+    deadline: float = setting(
+        60, "seconds to wait for the server to accept the connection, and for each of its messages", positive=True
+    )
+    answer_seconds: float = setting(0, "seconds that the answer may take (0: no limit)", least=0)
+    retries: int = setting(0, "how often to retry, in a new session, if the server is busy or gone", least=0)
+    backoff: float = setting(1, "seconds before the first retry, twice as many before each further one", positive=True)
+    ledger: str | None = setting(None, "file for the ledger, as JSON; null: none")
+    threads: int = _threads()
+
+
+@dataclass
+class Preprocess(Common):
+    """Makes the correlations of `count` queries ahead of time: one party listens, the other one names it as server."""
+
+    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "link": "lan", "identity": "default"}
+    program: str = _program()
+    count: int = setting(100, "queries", least=1)
+    batch: int = setting(1, "inputs per query", least=1)
+    listen: str | None = setting(None, "host:port: makes the server's half; exactly one of listen and server is given")
+    server: str | None = setting(None, "host:port of the listening party: makes the client's half")
+    store: str = setting("store", "new folder for this party's half")
+    store_key: str | None = _store_key()
+    threads: int = _threads("lanes of the sessions that will use it")
+    deadline: float = setting(
+        60, "seconds to wait for the other party to connect, and for each of its messages", positive=True
+    )
+
+
+@dataclass
+class Certs(Common):
+    """Certificates of the parties: `privml certs init`, `privml certs issue name=hospital-a`, `privml certs show
+    file=...`."""
+
+    GROUPS: ClassVar = {}
+    action: str = setting(MISSING, "init, issue or show", of=("init", "issue", "show"))
+    folder: str = setting(
+        "certs", "the authority's folder: authority.pem is for all parties, authority.key only for the issuer"
+    )
+    name: str | None = setting(None, "issue: the party's name; init: the authority's name")
+    out: str | None = setting(None, "issue: folder for NAME.pem and NAME.key; null: `folder`")
+    days: int | None = setting(
+        None, "how long the certificate is valid; null: 365 days for a party, 1825 for the authority", least=1
+    )
+    file: str | None = setting(None, "show: the certificate")
+
+
+@dataclass
+class Doctor(Common):
+    """What this machine offers privml; with identity.tls... also this party's certificate and the names that it
+    demands."""
+
+    GROUPS: ClassVar = {"identity": "default"}
+
+
+@dataclass
+class Run(Common):
+    """All parties on this machine, each in its own process, for trials."""
+
+    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
+    model: Any = _model(None)
+    input: str | None = setting(None, "the inputs (.npy); null: the shipped model's samples")
+    count: int = setting(10, "the largest number of inputs", least=1)
+    out: str | None = setting(None, "file of the results (.npy); null: none")
+    calibration: str | None = _calibration()
+    tree_structure: str = _tree_structure()
+    deadline: float = setting(60, "seconds that a read may wait", positive=True)
+    threads: int = _threads()
+
+
+@dataclass
+class Cost(Common):
+    """Bytes, rounds and correlations of one query, predicted from the graph alone; and its time, from how long calls
+    take on this machine."""
+
+    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
+    model: Any = _model(None)
+    program: str | None = setting(None, "file of the converted model; null: `model` is converted first")
+    calibration: str | None = _calibration()
+    tree_structure: str = _tree_structure()
+    batch: int = setting(1, "inputs per query", least=1)
+    threads: int = _threads("lanes of the session: independent layers overlap")
+    calibrate: Any = _calibrate("missing")
+
+
+@dataclass
+class Advise(Common):
+    """Which engine, number format and transfers to choose for a model, a link and a threat."""
+
+    GROUPS: ClassVar = {
+        "link": "wan",
+        **{f"numerics@formats.{name}": name for name in ("fixed32", "fixed64", "float32", "bfloat16", "mixed")},
+    }
+    model: Any = _model(None)
+    threat: str = setting(
+        "semi_honest",
+        "semi_honest: parties follow the protocol and try to learn; malicious: they may deviate",
+        of=("semi_honest", "malicious"),
+    )
+    parties: int | None = setting(None, "2, 3, or null for both", of=(2, 3))
+    batch: int = setting(1, "inputs per query", least=1)
+    threads: int = _threads()
+    transfers: str = setting(
+        "best", "best: only the best transfers of each engine and format; or all", of=("best", "all")
+    )
+    truncation: str = setting("auto", "how three parties truncate")
+    input: str | None = setting(
+        None, "inputs (.npy) that accuracy is measured on; null: the shipped model's own, at most `count` of them"
+    )
+    count: int = setting(32, "see input", least=1)
+    calibration: str | None = _calibration()
+    calibrate: Any = _calibrate("missing")
+
+
+@dataclass
+class Experiment(Common):
+    """One run, or with +experiment=NAME the sweep that configs/experiment/NAME.yaml describes: a JSON line each, and a
+    table."""
+
+    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
+    HYDRA: ClassVar = {"callbacks": {"table": {"_target_": "privml.cli.sweep.Table"}}}
+    model: Any = _model("lenet")
+    name: str = setting("single", "names the file of results and the experiment in MLflow")
+    task: str = setting(
+        "inference",
+        "inference: a query of `count` inputs between processes on this machine; training: steps of gradient descent "
+        "on batches of `count`, all parties in this process, compared with the same steps in the clear",
+        of=("inference", "training"),
+    )
+    count: int = setting(4, "inputs of a query or a step", least=1)
+    calibration: str | None = _calibration()
+    deadline: float = setting(120, "seconds that a read may wait", positive=True)
+    threads: int = _threads()
+    seed: int = setting(0, "seed of weights and batches", least=0)
+    training: Training = field(
+        default_factory=Training,
+        metadata={"about": "steps of gradient descent, learning rate, ring and fractional bits of task=training"},
+    )
+    results: str = setting("experiments", "folder of <name>.jsonl")
+    tracking: str | None = setting(
+        "sqlite:///${results}/mlflow.db", "MLflow tracking address, used if MLflow is installed; null: none"
+    )
+
+
+@dataclass
+class Bench(Common):
+    """Throughput and bytes of a suite of operators: JSON lines in `results`, and a table."""
+
+    GROUPS: ClassVar = {"suite": "twopc", "engine": "twopc", "ot": "softspoken", "link": "loopback"}
+    op: str | None = setting(None, "one operator of the suite; null: all")
+    n: int | None = setting(None, "size of a batch, which `batch` also sets; null: the suite's", least=1)
+    batch: int | None = setting(None, "see n", least=1)
+    bound: Any = setting(
+        None, "for operators that have one: the bound on their numbers, as a part of half their ring; null: the suite's"
+    )
+    repeats: int = setting(3, "number of runs", least=1)
+    bits: int = setting(64, "suites threepc and classical: the ring")
+    device: str = setting("cpu", "suite threepc: the parties' device, cpu or cuda")
+    truncation: str | None = setting(None, "suite threepc: the truncation; null: the row's")
+    k: int = setting(64, "suite spdz2k: the ring, 64 or 32")
+    threads: int = _threads("lanes of the session: large batches are divided over them")
+    results: str = setting("benchmarks/results", "folder of the JSON lines")
+
+
+@dataclass
+class Evaluate(Common):
+    """Compares secure with clear inference of the shipped models: records, cards, docs/zoo.md and one page of HTML."""
+
+    # Every model's own number formats, or those of numerics=NAME for all.
+    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": None, "link": "loopback"}
+    model: Any = _model("all", "the shipped models: all, or model=NAME, or several as model=lenet+mlp")
+    count: int = setting(
+        10,
+        "rows of the one query of each model, halved until it sends at most `largest` bytes; a query that even then "
+        "sends more, or whose messages alone take longer than `patience` seconds, is predicted but not run",
+        least=1,
+    )
+    repeats: int = setting(1, "runs of each query; the record is that of the run of median time", least=1)
+    largest: float = setting(1e9, "see count", positive=True)
+    patience: float = setting(150, "see count", positive=True)
+    threads: int = _threads()
+    deadline: float = setting(300, "seconds that a read may wait", positive=True)
+    measure: bool = setting(True, "false: only draws the records of earlier evaluations")
+    results: str = setting(
+        "benchmarks/results/zoo.jsonl",
+        "file of the records, one JSON line per model, engine and link; a new evaluation replaces those with its keys",
+    )
+    report: str | None = setting("build/zoo.html", "file of the page, which loads nothing from elsewhere; null: none")
+    cards: bool = setting(False, "whether to fill the shipped models' cards")
+    markdown: str | None = setting(None, "file of the tables in Markdown; null: none")
+    calibrate: Any = _calibrate("none")
+
+
+SCHEMAS: dict[str, Any] = {
+    each.__name__.lower(): each
+    for each in (
+        Convert, Serve, Deal, Query, Preprocess, Certs, Doctor, Run, Cost, Advise, Experiment, Bench, Evaluate,
+    )
+}  # fmt: skip
+
+
+def settings_of(schema: Any) -> list[Field]:
+    """The fields of a schema, those that it shares with others last."""
+    own = vars(schema).get("__annotations__", {})
+    return sorted(fields(schema), key=lambda each: each.name not in own)
+
+
+def places(verb: str) -> dict[str, str]:
+    """Where a verb's groups are read into, and the group: {"link": "link", "formats.mixed": "numerics"}."""
+    return {name.partition("@")[2] or name: name.partition("@")[0] for name in SCHEMAS[verb].GROUPS}
+
+
+def names(verb: str) -> set[str]:
+    """The names of a verb's settings and groups, without what follows a dot."""
+    return {each.name for each in fields(SCHEMAS[verb])} | {place.partition(".")[0] for place in places(verb)}
+
+
+def register(verb: str) -> None:
+    """Makes a verb's settings known to Hydra, as the configuration of this name."""
+    schema = SCHEMAS[verb]
+    defaults = [*({name: choice} for name, choice in schema.GROUPS.items()), "common", *_QUIET, "_self_"]
+    values: Any = OmegaConf.to_container(OmegaConf.structured(schema))
+    node = {"defaults": defaults, **{each.name: values[each.name] for each in settings_of(schema)}}
+    hydra = {"hydra": schema.HYDRA} if hasattr(schema, "HYDRA") else {}
+    ConfigStore.instance().store(name=verb, node={**node, **hydra})
+
+
+def checked(verb: str, config: DictConfig) -> DictConfig:
+    """``config`` with every value of its type. Raises ConfigError that names the first setting that is missing, of
+    another type than its verb reads, or out of range."""
+    for name in config:
+        if OmegaConf.is_missing(config, name):
+            raise ConfigError(f"{name} is missing: add {name}=...")
+    values: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
+    if isinstance(values.get("model"), str):
+        values["model"] = {**_MODEL, "name": values["model"]}
+    own = [each.name for each in fields(SCHEMAS[verb])]
+    values |= typed(SCHEMAS[verb], {name: values[name] for name in own})
+    if "model" in values:
+        values["model"] = typed(Model, values["model"], "model.")
+    result = OmegaConf.create(values)
+    for place, group in places(verb).items():
+        chosen, schema = OmegaConf.select(result, place), schema_of(group)
+        if chosen is not None and schema is not None:
+            given = {name: value for name, value in chosen.items() if name != "name"}
+            OmegaConf.update(result, place, typed(schema, given, f"{place}."))
+    OmegaConf.set_struct(result, True)
+    return result
+
+
+def schema_of(group: str) -> Any:
+    """What a group holds besides its name; None: its readers know. Loaded here, since some need torch."""
+    if group == "ot":
+        from privml.engines.correlations import OtChoice as schema
+    elif group == "link":
+        from privml.spec import LinkProfile as schema
+    elif group == "numerics":
+        from privml.graph.passes.choose_formats import Precision as schema
+    else:
+        return Identity if group == "identity" else None
+    return schema
+
+
+def typed(schema: Any, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """``values``, converted to the types of the dataclass's fields. ConfigError, which names the setting with
+    ``prefix``, for one that there is not or that does not fit."""
+    node = OmegaConf.structured(schema)
+    OmegaConf.set_readonly(node, False)  # which frozen ones are
+    known = {each.name: each for each in fields(schema)}
+    for name, value in values.items():
+        if name not in known:
+            has = f"there are {', '.join(known)}" if known else "there are none"
+            raise ConfigError(f"there is no setting {prefix}{name}: {has}")
+        try:
+            OmegaConf.update(node, name, value)
+            fits = _in_range(known[name].metadata, value)
+        except (OmegaConfBaseException, TypeError):
+            fits = False
+        if not fits:
+            raise ConfigError(f"{prefix}{name}={value} must be {_kind(known[name])}")
+    converted: Any = OmegaConf.to_container(node)
+    return {name: converted[name] for name in values}
+
+
+def _in_range(limits: Mapping[str, Any], value: Any) -> bool:
+    if value is None:
+        return True
+    if limits.get("of"):
+        return value in limits["of"]
+    if limits.get("positive"):
+        return 0 < value < float("inf")
+    return limits.get("least") is None or limits["least"] <= value < float("inf")
+
+
+def _kind(each: Field) -> str:
+    """What a setting must be, in words."""
+    limits = each.metadata
+    if limits.get("of"):
+        return f"one of {', '.join(str(value) for value in limits['of'])}"
+    if limits.get("positive"):
+        return "a positive number"
+    name = str(each.type).partition(" ")[0]
+    kind = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}.get(name, name)
+    return kind if limits.get("least") is None else f"{kind}, at least {limits['least']}"
