@@ -8,7 +8,8 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from privml.cli.serving import limits_of, logging_of, place_of, spec_of, until_stopped
+from privml.cli.engines import spec_of
+from privml.cli.serving import limits_of, logging_of, place_of, until_stopped
 from privml.errors import ConfigError
 from privml.program import Program
 from privml.service.cluster import Start, Worker

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.calibrating import calibration_of
-from privml.cli.engines import settings_of
+from privml.cli.engines import backend_of, engine_of, settings_of
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.settings import ot_of
 from privml.cli.sources import program_of
@@ -23,7 +23,7 @@ from privml.measure.predict import Times, cost_of, demand_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import forecasts
 from privml.session.ledger import Ledger
-from privml.spec import LinkProfile, SessionSpec, engine
+from privml.spec import LinkProfile, SessionSpec
 
 
 def run(config: DictConfig) -> None:
@@ -72,11 +72,9 @@ def kinds(demand: dict[str, Any]) -> str:
 
 def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:
     """The choice of ot=auto, after a table of all."""
-    shapes, link, own = program.shapes(config.batch), link_of(config), settings_of(config)
-    if own["ring"] is None:
-        ranked = forecasts(program, shapes, security, link, config.threads)
-    else:
-        ranked = active_forecasts(program, shapes, own["ring"], own["truncation"], link)
+    auto = OtChoice("auto", security=backend_of(config).security or security)
+    spec = SessionSpec(engine_of(config), auto, threads=config.threads, link=link_of(config))
+    ranked = forecasts(program, program.shapes(config.batch), spec)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
     title = f"ot=auto at {link_of(config)}: seconds predicted for a query, set-up included"
     console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))

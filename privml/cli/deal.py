@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from omegaconf import DictConfig
 
-from privml.cli.serving import capacity_of, logging_of, spec_of, until_stopped
+from privml.cli.engines import spec_of
+from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.program import Program
 from privml.service.deal import deal, refuse_without_dealer
 from privml.service.options import Hooks

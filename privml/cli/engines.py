@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from omegaconf import DictConfig
 
 from privml.cli.schemas import typed
+from privml.cli.settings import identity_of, ot_of
 from privml.engines.interface import Backend, backend, backends
 from privml.errors import ConfigError
+from privml.spec import Identity, LinkProfile, SessionSpec
 
 # Chooses between two and three parties by ``dealer``; what two have no use for is allowed if it is the default.
 AUTO = "auto"
@@ -55,37 +57,18 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
     }
 
 
-def parties_of(config: DictConfig) -> dict[str, Any]:
-    """``dealer`` and ``settings_of`` as ``serve`` and ``query`` take them. ConfigError, which names the settings, if
-    they contradict each other."""
-    chosen, name, dealer = backend_of(config), config.engine.name, config.dealer
+def spec_of(config: DictConfig) -> SessionSpec:
+    """How this party's sessions run. ConfigError, which names the settings, if they contradict each other."""
+    chosen = backend_of(config)
     if not chosen.remote:
         choices = [AUTO, *(each.name for each in backends() if each.remote)]
-        raise ConfigError(f"engine={name} has no parties that serve or query: choose from {', '.join(choices)}")
-    if chosen.dealt and dealer is None:
-        raise ConfigError(f"engine={name} has a third party: name the address of its `privml deal` as dealer=host:port")
-    if dealer is not None and not chosen.dealt:
-        raise ConfigError(f"engine={name} has no dealer: leave out dealer={dealer}, or choose engine={_dealt()}")
-    return {"dealer": dealer, **settings_of(config)}
-
-
-def dealer_of(config: DictConfig) -> dict[str, Any]:
-    """``truncation`` and ``device`` as ``deal`` takes them. ConfigError for an engine without a dealer."""
-    if not backend_of(config).dealt:
-        raise ConfigError(f"engine={config.engine.name} has no dealer: a dealer runs engine={_dealt()}")
-    own = settings_of(config)
-    return {name: own[name] for name in ("truncation", "device")}
-
-
-def _dealt() -> str:
-    return " or ".join(each.name for each in backends() if each.dealt)
-
-
-def preprocessing_engine_of(config: DictConfig) -> dict[str, Any]:
-    """``ring`` and ``truncation`` as ``preprocess`` takes them. ConfigError for engines whose correlations are not made
-    ahead of queries."""
-    if not backend_of(config).stores:
-        choices = " or ".join(each.name for each in backends() if each.stores)
-        raise ConfigError(f"engine={config.engine.name} needs no correlations beforehand: choose {choices}")
-    own = settings_of(config)
-    return {name: own[name] for name in ("ring", "truncation")}
+        raise ConfigError(f"engine={config.engine.name} has no parties apart: choose from {', '.join(choices)}")
+    own: dict[str, Any] = {"identity": Identity(**identity_of(config)), "deadline": config.deadline}
+    if "threads" in config:
+        own["threads"] = config.threads
+    if "link" in config:
+        own["link"] = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
+    if "ot" in config:
+        ot = ot_of(config)
+        own["ot"] = ot if chosen.security is None else replace(ot, security=chosen.security)
+    return SessionSpec(engine_of(config), **own)

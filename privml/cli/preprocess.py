@@ -7,8 +7,8 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.engines import spec_of
 from privml.cli.query import Waiting
-from privml.cli.serving import spec_of
 from privml.program import Program
 from privml.service.preprocess import Made, Order, preprocess, refuse_without_stores
 from privml.store.key import default_key_file

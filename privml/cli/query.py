@@ -12,8 +12,9 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.engines import spec_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
-from privml.cli.serving import place_of, spec_of
+from privml.cli.serving import place_of
 from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError

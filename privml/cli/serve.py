@@ -9,7 +9,8 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.clusters import check_cluster, run_cluster
-from privml.cli.serving import limits_of, logging_of, place_of, spec_of, until_stopped
+from privml.cli.engines import spec_of
+from privml.cli.serving import limits_of, logging_of, place_of, until_stopped
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.program import WEIGHTS_OWNER, Program
 from privml.service.options import Hooks

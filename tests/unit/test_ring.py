@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from privml.engines import limb_products, ring
+from privml.engines.shares import Window
 
 ALL_LOWEST = 0x7F7F7F7F7F7F7F80  # every limb of 8 bits is -128
 UNITS = {"core": None, "int8": limb_products.INT8, "float64": limb_products.FLOAT64}
@@ -137,7 +138,7 @@ def test_conv2d_equals_its_definition(unit, groups):
     x, w = random(rng, (2, 4, 5, 6), 64), random(rng, (outputs, 4 // groups, 3, 2), 40)
     padded = torch.nn.functional.pad(x, (0, 0, 1, 1))
     each = outputs // groups
-    result = conv2d(unit, x, w, (2, 1), (1, 0), (1, 2), groups, 64)
+    result = conv2d(unit, x, w, Window((2, 1), (1, 0), (1, 2), groups), 64)
     assert result.shape == (2, outputs, 3, 4)
     for n, o, i, j in torch.cartesian_prod(*(torch.arange(s) for s in result.shape)).tolist():
         channels = range(o // each * (4 // groups), (o // each + 1) * (4 // groups))
@@ -154,7 +155,7 @@ def test_conv2d_equals_its_definition(unit, groups):
 def test_convolutions_in_several_runs(unit, monkeypatch):
     rng = torch.Generator().manual_seed(9)
     x, w = random(rng, (5, 3, 6, 7), 64), random(rng, (4, 3, 3, 3), 64)
-    arguments = (x, w, (1, 2), (1, 1), (1, 1), 1, 64)
+    arguments = (x, w, Window((1, 2), (1, 1)), 64)
     monkeypatch.setattr(limb_products, "_BYTES", 30000)
     assert torch.equal(conv2d(unit, *arguments), ring.conv2d(*arguments))
 
@@ -164,4 +165,4 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="shapes do not fit"):
         ring.matmul(a, a)
     with pytest.raises(ValueError, match="groups"):
-        ring.conv2d(a.reshape(1, 3, 2, 1), a.reshape(2, 3, 1, 1), (1, 1), (0, 0), (1, 1), 2)
+        ring.conv2d(a.reshape(1, 3, 2, 1), a.reshape(2, 3, 1, 1), Window(groups=2))
