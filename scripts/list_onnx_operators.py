@@ -20,8 +20,7 @@ from onnx_backend import Case, cases, convert, differences, is_finite, run, run_
 import privml  # noqa: E402
 from privml.errors import InvalidInput, UnsupportedOperator  # noqa: E402
 from privml.graph.onnx.load import TARGET_OPSET  # noqa: E402
-from privml.graph.onnx.refused import REASONS  # noqa: E402
-from privml.graph.onnx.table import supported_operators  # noqa: E402
+from privml.graph.onnx.table import REASONS, supported_operators  # noqa: E402
 
 HEADER = f"""# ONNX operators
 

@@ -16,11 +16,9 @@ from onnx import numpy_helper
 
 import privml
 from privml.errors import UnsupportedOperator
-from privml.graph.onnx import rules
 from privml.graph.onnx.module import OnnxModule
 from privml.graph.onnx.table import TABLE
 
-assert rules
 # Operands that a rule of the conversion itself wants to know, by operator.
 _CONTROL = {"If": (0,), "Loop": (0, 1), "Dropout": (1, 2), "Pad": (2,), "Upsample": (1,)}
 _HALF = {"float16": 2e-3, "bfloat16": 2e-2}

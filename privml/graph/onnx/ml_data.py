@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from onnx import numpy_helper
 
-from privml.graph.onnx.scores import as_float, floats, label_of
+from privml.graph.onnx.linear_models import as_float, floats, label_of
 from privml.graph.onnx.table import ML, Node, Run, operator
 from privml.graph.onnx.values import integers
 

@@ -17,7 +17,23 @@ from torch import nn
 
 from privml.errors import ConfigError, InvalidInput
 from privml.formats import node
-from privml.graph.onnx import rules  # noqa: F401 - fills the table
+from privml.graph.onnx import (  # noqa: F401 - they fill the table
+    activation,
+    attention,
+    elementwise,
+    indexing,
+    linear,
+    linear_models,
+    ml_data,
+    normalization,
+    pooling,
+    recurrent,
+    reduce,
+    resize,
+    shape,
+    support_vectors,
+    trees,
+)
 from privml.graph.onnx.load import load
 from privml.graph.onnx.plan import Constant, Plan, Step, make_plan
 from privml.graph.onnx.values import TORCH_TYPES, Value, to_tensor

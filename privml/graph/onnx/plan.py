@@ -13,11 +13,9 @@ from onnx import TensorProto, helper
 
 from privml.errors import UnsupportedOperator
 from privml.graph.onnx import control
-from privml.graph.onnx.growth import Growth
 from privml.graph.onnx.load import Loaded, needed_values, opset_of
-from privml.graph.onnx.refused import REASONS
-from privml.graph.onnx.static import RANDOM, folder, shape_array
-from privml.graph.onnx.table import ML, TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
+from privml.graph.onnx.static import RANDOM, Growth, folder, shape_array
+from privml.graph.onnx.table import ML, REASONS, TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
 from privml.graph.onnx.values import (
     FLOATING,
     TORCH_TYPES,

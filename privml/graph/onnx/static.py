@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public numbers (shapes, axes, constants) are computed with NumPy, so that they vanish from the torch graph."""
+"""Public numbers (shapes, axes, constants) are computed with NumPy, so that they vanish from the torch graph; how large
+they may become is limited, for a file of a few bytes must not fill the memory."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from onnx.shape_inference import infer_node_outputs
+
+from privml.graph.onnx.table import Refusal
 
 Fold = Callable[..., tuple[np.ndarray, ...]]
 # Results that differ from one evaluation to the next must not be computed by each party alone.
@@ -43,7 +48,7 @@ def _constant(proto: onnx.NodeProto) -> np.ndarray:
     (attribute,) = proto.attribute
     value = helper.get_attribute_value(attribute)
     if attribute.name == "value":
-        return onnx.numpy_helper.to_array(value)
+        return numpy_helper.to_array(value)
     types = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
     if attribute.name not in types:
         raise ValueError(f"a constant given as {attribute.name}")
@@ -100,3 +105,42 @@ def _fold_symbolic(proto: onnx.NodeProto, operands: Sequence[Any]) -> np.ndarray
         raise NotImplementedError("a cast of a symbolic size to floating point; export with a fixed batch size")
     result = np.asarray(compute(*operands))
     return result if result.dtype == object else np.asarray(result, dtype=np.int64)
+
+
+# ---- how large constants may become
+# Elements that the constants of a model may have beyond those of the operands they are computed from, together.
+MOST_GROWN = 1 << 26
+# Operands that say how large a result becomes are shapes, counts and limits.
+_SAYS_SIZES = 1024
+
+
+class Growth:
+    """Counts what folding adds; ``expect`` raises Refusal before a node's results would be too large."""
+
+    def __init__(self, opsets: Sequence[onnx.OperatorSetIdProto]) -> None:
+        self._opsets = list(opsets)
+        self._left = MOST_GROWN
+
+    def expect(self, proto: onnx.NodeProto, operands: Sequence[np.ndarray | None]) -> None:
+        """``operands``: the node's, all known; None for those left out."""
+        given = sum(array.size for array in operands if array is not None)
+        self._left -= max(_elements(proto, operands, self._opsets) - given, 0)
+        if self._left < 0:
+            raise Refusal(f"the constants that the model computes have more than {MOST_GROWN} elements")
+
+
+def _elements(
+    proto: onnx.NodeProto, operands: Sequence[np.ndarray | None], opsets: list[onnx.OperatorSetIdProto]
+) -> int:
+    """Elements of a node's results, as ONNX infers them; 0 where it cannot."""
+    version = next((o.version for o in opsets if o.domain == proto.domain), 1)
+    try:
+        named = {name: a for name, a in zip(proto.input, operands, strict=True) if name and a is not None}
+        kinds = {name: helper.np_dtype_to_tensor_dtype(a.dtype) for name, a in named.items()}
+        types = {name: helper.make_tensor_type_proto(kinds[name], a.shape) for name, a in named.items()}
+        data = {name: numpy_helper.from_array(a, name) for name, a in named.items() if a.size <= _SAYS_SIZES}
+        schema = onnx.defs.get_schema(proto.op_type, version, proto.domain)
+        made = infer_node_outputs(schema, proto, types, data, opset_imports=opsets)
+    except Exception:
+        return 0
+    return sum(math.prod(d.dim_value for d in kind.tensor_type.shape.dim) for kind in made.values())

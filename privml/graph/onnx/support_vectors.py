@@ -9,8 +9,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from privml.graph.onnx.linear_models import two_columns
-from privml.graph.onnx.scores import as_float, binary_label, class_labels, floats, label_of, post_transform
+from privml.graph.onnx.linear_models import (
+    as_float,
+    binary_label,
+    class_labels,
+    floats,
+    label_of,
+    post_transform,
+    two_columns,
+)
 from privml.graph.onnx.table import ML, Node, Run, operator
 
 # (x [n, features], vectors [m, features]) -> kernel values [n, m]

@@ -12,8 +12,15 @@ from onnx import numpy_helper
 
 from privml.graph.onnx.forest import COMPARE, MEMBER, Forest, compare, reached, schedule
 from privml.graph.onnx.hidden_trees import choose, hide
-from privml.graph.onnx.linear_models import two_columns
-from privml.graph.onnx.scores import as_float, binary_label, class_labels, floats, label_of, post_transform
+from privml.graph.onnx.linear_models import (
+    as_float,
+    binary_label,
+    class_labels,
+    floats,
+    label_of,
+    post_transform,
+    two_columns,
+)
 from privml.graph.onnx.table import ML, Node, Run, operator
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", MEMBER)
