@@ -28,10 +28,10 @@ from privml.engines.correlations import OtChoice  # noqa: E402
 from privml.measure.machine import machine, revision  # noqa: E402
 from privml.memory import peak_memory  # noqa: E402
 from privml.program import Program  # noqa: E402
+from privml.service.client import query  # noqa: E402
 from privml.service.options import Hooks, Limits  # noqa: E402
 from privml.service.preprocess import Order, preprocess  # noqa: E402
-from privml.service.query import query  # noqa: E402
-from privml.service.serve import serve  # noqa: E402
+from privml.service.server import serve  # noqa: E402
 from privml.session.active_preprocessing import ActivePreprocessing  # noqa: E402
 from privml.spec import SessionSpec  # noqa: E402
 

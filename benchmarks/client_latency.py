@@ -28,9 +28,9 @@ import models  # noqa: E402
 import privml  # noqa: E402
 from privml.measure.machine import machine, revision  # noqa: E402
 from privml.program import Program  # noqa: E402
-from privml.service.deal import deal  # noqa: E402
+from privml.service.dealer import deal  # noqa: E402
 from privml.service.options import Hooks  # noqa: E402
-from privml.service.serve import serve  # noqa: E402
+from privml.service.server import serve  # noqa: E402
 from privml.session.ledger import PHASES  # noqa: E402
 
 PROCESSES = multiprocessing.get_context("spawn")

@@ -10,10 +10,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 import privml
-from privml.service import deal as dealer
+from privml.service import client as asker
+from privml.service import dealer, server
 from privml.service import preprocess as maker
-from privml.service import query as asker
-from privml.service import serve as server
 from privml.service.options import Addresses, Hooks, Limits, Retries
 from privml.service.preprocess import Order
 from privml.spec import Identity, LinkProfile, SessionSpec

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml serve cluster=local workers=2`` and ``cluster=ray``: a front, and workers in processes of their own."""
+"""``privml serve cluster=local workers=2`` and ``cluster=ray``: clients are redirected to workers in processes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from privml.cli.engines import spec_of
 from privml.cli.serving import limits_of, logging_of, place_of, until_stopped
 from privml.errors import ConfigError
 from privml.program import Program
-from privml.service.cluster import Start, Worker
-from privml.service.front import front, public_host
-from privml.service.local_workers import LocalWorker
+from privml.service.cluster import Start, Worker, public_host, serve_cluster
+from privml.service.negotiation import settings_of
 from privml.service.options import Hooks
-from privml.service.request import settings_of
-from privml.service.worker import task_of
+from privml.service.worker import LocalWorker, task_of
 from privml.session.identity import parse_address
 
 CLUSTERS = ("local", "ray")
@@ -52,7 +50,7 @@ def run_cluster(config: DictConfig, program: Program) -> None:
     of_worker = replace(limits, capacity=replace(capacity, workers=config.worker_sessions))
     task = task_of(config.program, config.weights, dealer, spec, of_worker)
     with until_stopped() as stop:
-        front(
+        serve_cluster(
             settings,
             config.listen,
             _starter(config, task),
@@ -72,7 +70,7 @@ def _starter(config: DictConfig, task: dict[str, Any]) -> Start:
 
     if config.cluster == "local":
         return lambda number, port: LocalWorker(task_for(number, port), host)
-    from privml.service.ray_workers import RayWorker, connect
+    from privml.service.worker import RayWorker, connect
 
     ray = connect(config.ray_address)
 

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from privml.cli.engines import spec_of
 from privml.cli.serving import capacity_of, logging_of, until_stopped
 from privml.program import Program
-from privml.service.deal import deal, refuse_without_dealer
+from privml.service.dealer import deal, refuse_without_dealer
 from privml.service.options import Hooks
 
 

@@ -30,7 +30,7 @@ from privml.measure.engines import offer_of
 from privml.measure.launch import launch
 from privml.measure.predict import cost_of
 from privml.program import INPUT_OWNER
-from privml.service.progress import Progress
+from privml.service.events import Progress
 
 Metrics = dict[str, float]
 Batches = list[tuple[Any, Any]]

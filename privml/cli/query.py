@@ -19,8 +19,8 @@ from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, Program
+from privml.service.client import Answer, query
 from privml.service.options import Retries
-from privml.service.query import Answer, query
 
 
 def run(config: DictConfig) -> None:

@@ -14,7 +14,7 @@ from privml.cli.serving import limits_of, logging_of, place_of, until_stopped
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.program import WEIGHTS_OWNER, Program
 from privml.service.options import Hooks
-from privml.service.serve import serve
+from privml.service.server import serve
 
 
 def run(config: DictConfig) -> None:

@@ -14,9 +14,8 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.errors import ConfigError
-from privml.service.logs import FORMATS, json_lines
+from privml.service.events import FORMATS, Stop, json_lines, on_signals
 from privml.service.options import Addresses, Capacity, Limits, addresses_of
-from privml.service.stopping import Stop, on_signals
 from privml.spec import SessionSpec
 
 

@@ -25,7 +25,7 @@ from privml.engines.interface import backends
 from privml.errors import PeerDisconnected, PrivmlError
 from privml.program import Program
 from privml.service.client import checked_inputs
-from privml.service.progress import Progress
+from privml.service.events import Progress
 from privml.service.worker import plain_spec
 from privml.spec import LinkProfile, SessionSpec
 

@@ -20,11 +20,11 @@ import torch
 from privml.errors import PrivmlError
 from privml.memory import peak_memory
 from privml.program import Program
-from privml.service.answering import Answered
-from privml.service.deal import DEALER_CAPACITY, Dealt, deal
+from privml.service.client import query
+from privml.service.dealer import DEALER_CAPACITY, Dealt, deal
 from privml.service.options import DEFAULT_CAPACITY, MOST_ELEMENTS, MOST_ROWS, Addresses, Capacity, Hooks, Limits
-from privml.service.query import query
-from privml.service.serve import serve
+from privml.service.server import serve
+from privml.service.session_worker import Answered
 from privml.service.worker import spec_of
 
 

@@ -23,7 +23,7 @@ from privml.measure import answers
 from privml.measure.launch import Run, launch
 from privml.measure.zoo_records import PHASES, Cost, Layer, Phase, Record
 from privml.program import Program
-from privml.service.progress import Progress
+from privml.service.events import Progress
 from privml.session.ledger import Ledger
 from privml.spec import LinkProfile, SessionSpec, engine
 

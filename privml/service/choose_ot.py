@@ -123,15 +123,15 @@ def reason(ranked: Sequence[Forecast], link: LinkProfile) -> str:
     return f"predicted {best.seconds:.2f} s at {link}; {rest}"
 
 
-def naming(choice: OtChoice, why: str) -> dict[str, Any]:
-    """The choice in words for the peer."""
+def choice_fields(choice: OtChoice, why: str) -> dict[str, Any]:
+    """The choice as fields for the peer."""
     return {"ot": [choice.provider, choice.k], "why": why}
 
 
-def named_choice(words: dict[str, Any], spec: SessionSpec) -> tuple[OtChoice, str]:
+def choice_in(fields: dict[str, Any], spec: SessionSpec) -> tuple[OtChoice, str]:
     """What the peer chose and why; ProtocolError for anything that is no candidate here."""
     for choice in candidates(spec):
-        if words.get("ot") == [choice.provider, choice.k]:
-            why = "".join(c for c in str(words.get("why", ""))[:300] if c.isascii() and c.isprintable())
+        if fields.get("ot") == [choice.provider, choice.k]:
+            why = "".join(c for c in str(fields.get("why", ""))[:300] if c.isascii() and c.isprintable())
             return choice, why
     raise ProtocolError("the server chose no transfers that ot=auto knows")

@@ -1,37 +1,222 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client: party 1 asks one server for as many answers as it likes, over few sessions."""
+"""The client: party 1 sends one server as many queries as it likes, over few sessions."""
 
 from __future__ import annotations
 
 import itertools
 import random
 import threading
+import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, TimeoutError
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
+import numpy as np
 import torch
 
+import privml._core as _core
+from privml.context import Session
+from privml.encoding import encode_input
 from privml.errors import ConfigError, IdentityError, InvalidInput, PeerDisconnected, ServiceBusy
+from privml.formats import Format, Integer
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
-from privml.service.aborts import LIMITS
-from privml.service.asking import Answer, Conversation, SessionOver
-from privml.service.inputs import checked_input
+from privml.service.aborts import HARMLESS, LIMITS
+from privml.service.events import Progress, report_nodes
+from privml.service.negotiation import Allowance, AnyTerms, NeedsNewSession, Service, request_query, settings_of
 from privml.service.options import DEFAULT_SPEC, NO_RETRIES, Addresses, Retries, addresses_of, refuse_moved
-from privml.service.progress import Progress
-from privml.service.request import Service, settings_of
+from privml.service.session_worker import NEXT_QUERY
 from privml.session.connections import Link, following, reach
 from privml.session.dealer import dealer_opener
 from privml.session.handshake import DEALER
 from privml.session.identity import check_addresses, connect_options
 from privml.session.lanes import lane_opener
+from privml.session.ledger import Ledger, Snapshot, begin_query, between_queries, make_ahead
 from privml.session.preprocessing import StoreHalf
-from privml.session.session import load_torch
+from privml.session.session import EngineOpener, load_torch, open_session
+from privml.sharing import reveal
 from privml.spec import SessionSpec
 
+# How long the thread of an ended session may take to clean up.
+_SECONDS_TO_END = 10.0
 # No pause between two attempts is longer.
 LONGEST_PAUSE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The outputs of a query in clear, what it cost this party, and where its correlations came from. ``ahead``: what
+    its session had spent on its correlations before the query, while it was idle; ``turn``: which query of its session
+    it was, counted from 1."""
+
+    outputs: tuple[torch.Tensor, ...]
+    seconds: float
+    ledger: Ledger
+    source: str
+    ahead: Snapshot = Snapshot()
+    turn: int = 1
+
+
+class SessionOver(PeerDisconnected):
+    """The session ended before it took the query, of which nothing was sent or run: a fresh one may take it."""
+
+
+@dataclass(slots=True)
+class _Query:
+    inputs: Sequence[torch.Tensor]
+    progress: Progress | None
+    answer: Future[Answer] = field(default_factory=Future)
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [tuple(value.shape) for value in self.inputs]
+
+
+class ClientSession:
+    """A session of party 1 on a thread of its own, which opens it with the first query. ``ahead``: whether it requests
+    that the correlations of a next query of the same shapes are made between two queries. ``longest``: seconds that an
+    answer may take as a whole (None: no limit)."""
+
+    def __init__(self, link: Link, service: Service, ahead: bool = False, longest: float | None = None) -> None:
+        self._link, self._service, self._ahead = link, service, ahead
+        self._longest = longest
+        self._queries: SimpleQueue[_Query | None] = SimpleQueue()
+        self._changing = threading.Lock()
+        self._ended_by: BaseException | None = None
+        self._unreported: BaseException | None = None  # what ended it between two queries
+        self._current: _Query | None = None
+        self.idle = threading.Event()  # no query runs, and nothing is made
+        self.failed = False  # it ended while it was not idle, after something was computed
+        self._allowance = Allowance(1)
+        self._idle_since = float("inf")
+        self._thread = threading.Thread(target=self._run, name="session", daemon=True)
+        self._thread.start()
+
+    @property
+    def may_continue(self) -> bool:
+        """Whether the server takes another query in this session."""
+        with self._changing:
+            waited = time.monotonic() - self._idle_since
+            return self._allowance.queries > 0 and waited < self._allowance.idle
+
+    def query(self, inputs: Sequence[torch.Tensor], progress: Progress | None = None) -> Answer:
+        """One query at a time. An error closes the session. SessionOver if it had ended before, PeerDisconnected if the
+        answer took too long."""
+        query = _Query(inputs, progress)
+        try:
+            with self._changing:
+                if self._ended_by is not None:
+                    self._unreported = None
+                    raise _before_query(self._ended_by)
+                self.idle.clear()
+                self._queries.put(query)
+            return query.answer.result(self._longest)
+        except TimeoutError:
+            late = not query.answer.done()
+            self.close()
+            if not late:
+                raise
+            raise PeerDisconnected(f"no answer came within answer_seconds={self._longest:g}") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Ends the session at once, with a query that is under way."""
+        self._queries.put(None)
+        self._link.close()
+        if self._thread is not threading.current_thread():
+            self._thread.join(_SECONDS_TO_END)
+
+    def raise_unreported(self) -> None:
+        """Once it is closed: raises what ended it between two queries, unless ``query`` has raised it or the server has
+        only disconnected: that a server was caught deviating must be reported."""
+        with self._changing:
+            error, self._unreported = self._unreported, None
+        if error is not None:
+            raise error
+
+    # ---- on the thread
+    def _run(self) -> None:
+        query = self._queries.get()
+        try:
+            if query is not None:
+                self._run_queries(query)
+            self._end(SessionOver("this session was closed"))
+        except BaseException as error:
+            self._end(error)
+        finally:
+            self._link.close()
+
+    def _end(self, error: BaseException) -> None:
+        with self._changing:
+            self._ended_by = error
+            self.failed = not self.idle.is_set() and not isinstance(error, (SessionOver, *HARMLESS))
+            self.idle.set()
+            pending = [self._current] if self._current is not None else []
+            while not self._queries.empty():
+                pending.append(self._queries.get())
+            unanswered = any(each is not None and not each.answer.done() for each in pending)
+            self._unreported = None if unanswered or isinstance(error, PeerDisconnected) else error
+        for query in pending:
+            if query is not None and not query.answer.done():
+                query.answer.set_exception(error)
+
+    def _run_queries(self, query: _Query) -> None:
+        start, agreed = time.monotonic(), []
+        self._current = query
+
+        def agree(channel: _core.Channel) -> EngineOpener:
+            agreed.append(request_query(channel, self._service, query.shapes, self._ahead))
+            return agreed[0].open
+
+        with open_session(self._link, 1, self._service.settings, "client", agree=agree) as session:
+            terms, ahead, turn = agreed[0], Snapshot(), 1
+            while True:
+                outputs = self._outputs(session, terms, query)
+                seconds = time.monotonic() - start
+                answer = Answer(outputs, seconds, session.ledger.frozen(), terms.source, ahead, turn)
+                with self._changing:
+                    self._allowance, self._idle_since = terms.allowance, time.monotonic()
+                query.answer.set_result(answer)
+                query = self._current = outputs = answer = None  # an idle session keeps no secret
+                ahead = make_ahead(session, terms.next_stock) if terms.allowance.ahead else Snapshot()
+                self.idle.set()
+                query = self._queries.get()
+                if query is None:
+                    return
+                self.idle.clear()
+                self._current, start, turn = query, time.monotonic(), turn + 1
+                terms = self._request_next(session, agreed[0], query)
+
+    def _outputs(self, session: Session, terms: AnyTerms, query: _Query) -> tuple[torch.Tensor, ...]:
+        program = self._service.program
+        report_nodes(session, program, query.progress)
+        session.reserve(terms.stock)
+        return tuple(reveal(output, to=INPUT_OWNER) for output in program.results(session, *query.inputs))
+
+    def _request_next(self, session: Session, held: AnyTerms, query: _Query) -> AnyTerms:
+        channels = self._link.channels
+        with between_queries(channels[:2] if self._service.settings.backend.dealt else channels[:1]):
+            try:
+                channels[0].write(NEXT_QUERY)
+                terms = request_query(channels[0], self._service, query.shapes, self._ahead, held)
+                terms.go_on(session, channels)
+            except (PeerDisconnected, NeedsNewSession) as error:
+                raise SessionOver(f"the session ended before it took the query: {error}") from None
+        begin_query(session)
+        return terms
+
+
+def _before_query(error: BaseException) -> BaseException:
+    """What a query raises on a session that ended while it was idle: SessionOver if the peer has disconnected, which
+    calls for a new session, otherwise the error."""
+    if isinstance(error, PeerDisconnected):
+        return SessionOver(f"the session ended between two queries: {error}")
+    return error
 
 
 class Client:
@@ -74,7 +259,7 @@ class Client:
         self._one = threading.Lock()  # a session takes one query at a time
         self._failures = 0  # actively secure sessions that failed
         self._closed = threading.Event()
-        self._conversation: Conversation | None = None
+        self._session: ClientSession | None = None
 
     def query(self, inputs: Any | Sequence[Any], *, progress: Progress | None = None) -> Answer:
         """The outputs for ``inputs``: an array or tensor, or a tuple or list with one of them per input of the program.
@@ -91,7 +276,7 @@ class Client:
                 if self._closed.is_set():
                     raise ConfigError("this client is closed: make another one")
                 try:
-                    answer = self._ask(checked, progress)
+                    answer = self._query(checked, progress)
                     self.queries += 1
                     return answer
                 except (ServiceBusy, PeerDisconnected) as error:
@@ -102,59 +287,59 @@ class Client:
         raise AssertionError  # the loop has no other end
 
     def ready(self, seconds: float) -> bool:
-        """Waits until what the session makes ahead is there, or it has ended, or nothing is made; False when that takes
+        """Waits until the session has made its next correlations, or has ended, or makes none; False if that takes
         longer than ``seconds``."""
-        kept = self._conversation
+        kept = self._session
         return kept is None or kept.idle.wait(seconds)
 
-    def _ask(self, inputs: list[torch.Tensor], progress: Progress | None) -> Answer:
+    def _query(self, inputs: list[torch.Tensor], progress: Progress | None) -> Answer:
         """In the session that is open, or in a fresh one."""
-        kept = self._conversation
-        if kept is not None and kept.has_room:
+        kept = self._session
+        if kept is not None and kept.may_continue:
             try:
-                return kept.ask(inputs, progress)
+                return kept.query(inputs, progress)
             except SessionOver:
                 if self._closed.is_set():
                     raise
             except BaseException:
                 self._forget()
                 raise
-        attempt = partial(self._ask_afresh, inputs, progress)
+        attempt = partial(self._query_afresh, inputs, progress)
         return following(self.server, self._away, attempt, self._admit)
 
-    def _ask_afresh(
+    def _query_afresh(
         self, inputs: list[torch.Tensor], progress: Progress | None, server: str, away: Mapping[str, Any]
     ) -> Answer:
         self._forget()
         self._require_trust(server)
-        self._conversation = fresh = self._connect(server, away)
+        self._session = fresh = self._connect(server, away)
         try:
             if self._closed.is_set():  # just now
                 raise PeerDisconnected("this client was closed")
-            return fresh.ask(inputs, progress)
+            return fresh.query(inputs, progress)
         except BaseException:
             self._forget()
             raise
 
     def _admit(self, *addresses: str | None) -> None:
-        """ConfigError for addresses that this client does not talk to."""
+        """ConfigError for addresses that this client does not connect to."""
         check_addresses(self._service.settings.spec, *addresses)
 
-    def _connect(self, server: str, away: Mapping[str, Any]) -> Conversation:
+    def _connect(self, server: str, away: Mapping[str, Any]) -> ClientSession:
         load_torch()
         deadline, dealer = self._service.settings.spec.deadline, self._service.dealer
         join = lane_opener(server, deadline, away)
         if dealer is not None:
             join = dealer_opener(dealer, INPUT_OWNER, deadline, self._dealer_away)
         link = Link(reach(server, deadline, self._retries.on_wait, away), join)
-        return Conversation(link, self._service, self._ahead, self._retries.answer_seconds or None)
+        return ClientSession(link, self._service, self._ahead, self._retries.answer_seconds or None)
 
     def _forget(self) -> None:
-        kept, self._conversation = self._conversation, None
+        kept, self._session = self._session, None
         if kept is not None:
             kept.close()
             self._failures += kept.failed and self._service.settings.backend.actively_secure
-            kept.tell()
+            kept.raise_unreported()
 
     def _require_trust(self, server: str) -> None:
         """See ``privml.service.aborts``: each session is an attempt for a dishonest server as it is for a client."""
@@ -165,7 +350,7 @@ class Client:
             )
 
     def _pause(self, attempt: int, error: Exception) -> float:
-        """Seconds until the next attempt; no two clients that fail together come again together."""
+        """Seconds until the next attempt, at random, so that clients that fail together do not retry together."""
         pause = self._retries.backoff * 2.0**attempt * random.uniform(0.5, 1.5)  # a time, no secret
         if isinstance(error, ServiceBusy):
             pause = max(pause, error.retry_after)
@@ -173,12 +358,12 @@ class Client:
 
     def close(self) -> None:
         """Ends the session, with a query that another thread may have under way. Idempotent. Raises what went wrong
-        while the client was idle (SecurityAbort), unless it is that the server has gone."""
+        while the client was idle (SecurityAbort), unless it is that the server has disconnected."""
         self._closed.set()
-        kept = self._conversation
+        kept = self._session
         if kept is not None:
             kept.close()
-            kept.tell()
+            kept.raise_unreported()
 
     def __enter__(self) -> Client:
         return self
@@ -187,7 +372,7 @@ class Client:
         self.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_conversation"):  # its constructor came to an end
+        if hasattr(self, "_session"):  # its constructor came to an end
             self.close()
 
     def __repr__(self) -> str:
@@ -202,3 +387,51 @@ def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor
         checked_input(value, spec.shape, spec.format, spec.name)
         for spec, value in zip(program.inputs, values, strict=True)
     ]
+
+
+def query(
+    program: Program,
+    server: str | Addresses,
+    inputs: Any | Sequence[Any],
+    spec: SessionSpec = DEFAULT_SPEC,
+    *,
+    progress: Progress | None = None,
+    **settings: Any,
+) -> Answer:
+    """Asks the server at ``server`` ("host:port", or with a dealer ``Addresses``) for the outputs of ``inputs``: an
+    array or tensor, or a tuple or list with one of them per input of the program. ``spec``, ``settings``: see
+    ``Client``.
+
+    Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
+    then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
+    within ``spec.deadline``), ServiceBusy (with the seconds to wait), ProtocolError.
+    """
+    with Client(program, server, spec, **settings) as client:
+        return client.query(inputs, progress=progress)
+
+
+def checked_input(value: object, shape: Sequence[int | None], number: Format, name: str = "input") -> torch.Tensor:
+    """``value`` (array or tensor) as a tensor that fits ``shape`` (None: any size) and the format ``number``.
+
+    Raises InvalidInput that names the input, and for a NaN, infinity or too large value its first index.
+    """
+    array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise InvalidInput(f"{name}: dtype {array.dtype} is not a real number type; pass float32 or integers")
+    if isinstance(number, Integer) and array.dtype.kind == "f":
+        raise InvalidInput(f"{name}: dtype {array.dtype}, but the program expects integers")
+    fits = len(array.shape) == len(shape)
+    fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=False))
+    if not fits or 0 in array.shape:
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise InvalidInput(f"{name}: shape {tuple(array.shape)}, but the program expects ({wanted})")
+    if array.dtype.kind == "u":
+        array = np.minimum(array.astype(np.uint64), np.uint64(2**63 - 1))  # out of range then too
+    # torch knows no uint16 arithmetic and no big-endian; the wide types hold every such value exactly.
+    wide = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
+    tensor = torch.from_numpy(np.ascontiguousarray(wide))
+    try:
+        encode_input(tensor, number)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
+    return tensor.to(torch.float32) if array.dtype.kind == "f" else tensor

@@ -1,25 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The workers of a front: each is watched, started again when it has died, and left out meanwhile."""
+"""A cluster: one process accepts every client and redirects it to the worker with the fewest sessions.
+
+Workers are servers in processes of their own, each with a port; all have the party's certificate, so that clients find
+the same name wherever they are redirected. A worker that dies takes its own sessions with it; it is started again, and
+clients are redirected to the others meanwhile.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-from privml.service.dispatcher import SECONDS_TO_END
-from privml.service.events import Events, printable
-from privml.service.host import State
+import privml._core as _core
+from privml.errors import ConfigError, PrivmlError, ProtocolError, ServiceBusy
+from privml.program import INPUT_OWNER
+from privml.service.events import Events, printable, text_lines
+from privml.service.metrics import Monitor
+from privml.service.options import DEFAULT_CAPACITY, DEFAULT_HOOKS, Capacity, Hooks
+from privml.service.server import ClientRequest
+from privml.service.sessions import SECONDS_TO_END, SessionServer, State
 from privml.service.worker import event_of
+from privml.session.connections import Link, listening
+from privml.session.handshake import MAGIC, answer_busy, answer_moved, receive_hello
+from privml.session.identity import check_addresses, parse_address
+from privml.session.lanes import session_token
+from privml.session.session import Settings
+
+# After which clients retry that found no worker, in seconds.
+_BUSY_SECONDS = 2.0
+
+
+def serve_cluster(
+    settings: Settings,
+    listen: str,
+    start: Start,
+    *,
+    capacity: Capacity = DEFAULT_CAPACITY,
+    hooks: Hooks = DEFAULT_HOOKS,
+) -> None:
+    """Listens on ``listen`` ("host:port") and redirects clients to ``capacity.workers`` workers that ``start`` makes,
+    until ``hooks.stop`` is asked. ``settings``: those of the workers' sessions; the others as in ``serve``. Events of
+    the workers are reported too, each with the number of its worker. Raises ConfigError."""
+    workers = capacity.workers
+    check_addresses(settings.spec, listen)
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listening(listen))
+        monitor = None if hooks.monitor is None else stack.enter_context(Monitor(hooks.monitor))
+        events = Events(text_lines(hooks.log), None if monitor is None else monitor.note, hooks.on_event)
+        made = ClusterServer(Cluster(workers, start, events), settings, listener, events, capacity, hooks)
+        if monitor is not None:
+            monitor.observe(made)
+        if hooks.on_listening is not None:
+            hooks.on_listening(listener.port)
+        text = f"listening on port {listener.port}, {workers} workers, program {settings.program[:12]}"
+        events.emit("listening", text=text, port=listener.port, program=settings.program)
+        made.run()
+
+
+def public_host(listen: str, advertise: str | None) -> str:
+    """The host name by which clients reach the workers. ConfigError if ``listen`` names none."""
+    host = advertise or parse_address(listen)[0]
+    if host in ("0.0.0.0", "::"):
+        raise ConfigError(f"listen={listen} names no host to send clients to: add advertise=HOST")
+    return host
+
+
+class ClusterServer(SessionServer[ClientRequest]):
+    """Answers every hello that fits with the address of a worker; it counts redirected clients."""
+
+    peers = (INPUT_OWNER,)
+
+    def __init__(self, cluster: Cluster, *service: Any) -> None:
+        super().__init__(*service)
+        self._cluster, self._moved, self._drained = cluster, 0, False
+
+    @property
+    def count(self) -> int:
+        return self._moved
+
+    @property
+    def ready(self) -> bool:
+        return not self.closing and any(state.ready for state in self._cluster.states)
+
+    @property
+    def idle(self) -> bool:
+        return self._cluster.idle
+
+    @property
+    def waiting(self) -> int:
+        return sum(state.waiting for state in self._cluster.states)
+
+    @property
+    def running(self) -> int:
+        return sum(state.running for state in self._cluster.states)
+
+    def end(self) -> int:
+        super().end()
+        return self._cluster.end()
+
+    def poll(self) -> None:
+        super().poll()
+        if self.closing and not self._drained:
+            self._drained = True
+            self._cluster.drain()
+
+    def receive(self, channel: _core.Channel) -> Callable[[], None]:
+        if channel.read(len(MAGIC)) != MAGIC:
+            raise ProtocolError("its first bytes are no hello")
+        greeting = receive_hello(channel, self.settings.hello(0, "server"), greeted=True)
+        token = session_token(greeting.ours, greeting.theirs)
+        return partial(self._redirect, ClientRequest(Link(channel), greeting, token, channel.peer_name, 0.0))
+
+    def _redirect(self, client: ClientRequest) -> None:
+        address = None if self.closing else self._cluster.choose()
+        with contextlib.suppress(PrivmlError):
+            if address is None:
+                answer_busy(client.link.channels[0], _BUSY_SECONDS)
+            else:
+                answer_moved(client.link.channels[0], address)
+        client.close()
+        if address is None:
+            self.refuse(ServiceBusy("no worker has room", _BUSY_SECONDS), client.peer)
+        else:
+            self._moved += 1
+            self.events.emit("moved", client.name, peer=client.peer, to=address)
+
+    def run_session(self, request: ClientRequest) -> None:
+        raise AssertionError("sessions are the workers'")
+
+    def refuse_busy(self, request: ClientRequest, seconds: float) -> None:
+        raise AssertionError("the queue is the workers'")
+
 
 # A worker that dies is started again after so many seconds, and after twice as many each time that it dies soon again.
 _PAUSE, _LONGEST_PAUSE = 0.5, 30.0
-# A worker that has lived so long has not died of its start.
+# A worker that has lived so many seconds has started well.
 _LONG_LIFE = 60.0
-# What a worker that cuts off its sessions needs to say so, beyond the time of their threads.
-_SECONDS_TO_TELL = 2.0
+# For a worker's message that it has cut off its sessions, beyond the time of their threads.
+_SECONDS_TO_REPORT = 2.0
 
 
 class Worker(Protocol):
@@ -28,7 +151,7 @@ class Worker(Protocol):
     host: str
 
     def messages(self) -> Iterator[dict[str, Any]]:
-        """What it tells, until it has ended."""
+        """Its messages, until it has ended."""
 
     def drain(self) -> None:
         """Asks it to finish what it has begun."""
@@ -45,9 +168,9 @@ Start = Callable[[int, int], Worker]
 
 
 @dataclass(slots=True)
-class _Place:
-    """What is known of one worker; ``sent``: clients sent there since it last told its state; ``cut``: sessions that it
-    has cut off at its end, None until it tells."""
+class _Slot:
+    """What is known of one worker; ``sent``: clients redirected there since its last state; ``cut``: sessions that it
+    has cut off at its end, None until it reports them."""
 
     number: int
     worker: Worker | None = None
@@ -67,28 +190,28 @@ class Cluster:
     def __init__(self, count: int, start: Start, events: Events) -> None:
         self._start, self._events = start, events
         self._changed = threading.Condition()
-        self._places = [_Place(number) for number in range(count)]
+        self._slots = [_Slot(number) for number in range(count)]
         self._closing, self._lost = False, 0
-        self._threads = [threading.Thread(target=self._tend, args=(place,), daemon=True) for place in self._places]
+        self._threads = [threading.Thread(target=self._supervise, args=(slot,), daemon=True) for slot in self._slots]
         for thread in self._threads:
             thread.start()
 
     def choose(self) -> str | None:
-        """The address of the worker with the fewest sessions, for one client more; None when all are full or dead."""
+        """The address of the worker with the fewest sessions, for one client more; None if all are full or dead."""
         with self._changed:
-            able = [place for place in self._places if place.state.ready and place.worker is not None]
+            able = [slot for slot in self._slots if slot.state.ready and slot.worker is not None]
             if self._closing or not able:
                 return None
-            best = min(able, key=lambda place: place.load)
+            best = min(able, key=lambda slot: slot.load)
             best.sent += 1
             host = best.worker.host
             return f"[{host}]:{best.port}" if ":" in host else f"{host}:{best.port}"
 
     @property
     def states(self) -> list[State]:
-        """Of the workers that are there."""
+        """Of the workers that run."""
         with self._changed:
-            return [place.state for place in self._places if place.worker is not None]
+            return [slot.state for slot in self._slots if slot.worker is not None]
 
     @property
     def idle(self) -> bool:
@@ -96,7 +219,7 @@ class Cluster:
         return not any(thread.is_alive() for thread in self._threads)
 
     def drain(self) -> None:
-        """No worker is started any more; those that are there finish what they have begun."""
+        """No worker is started any more; those that run finish what they have begun."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -104,11 +227,11 @@ class Cluster:
             worker.drain()
 
     def end(self) -> int:
-        """Ends all workers; how many sessions were cut off, which workers that are asked to end tell best."""
+        """Ends all workers; returns how many sessions were cut off, which workers report if they are asked to end."""
         self.drain()
         for worker in self._workers():
             worker.cut()
-        end = time.monotonic() + SECONDS_TO_END + _SECONDS_TO_TELL
+        end = time.monotonic() + SECONDS_TO_END + _SECONDS_TO_REPORT
         for thread in self._threads:
             thread.join(max(end - time.monotonic(), 0.0))
         for worker in self._workers():
@@ -119,54 +242,54 @@ class Cluster:
 
     def _workers(self) -> list[Worker]:
         with self._changed:
-            return [place.worker for place in self._places if place.worker is not None]
+            return [slot.worker for slot in self._slots if slot.worker is not None]
 
     # ---- one thread for each worker
-    def _tend(self, place: _Place) -> None:
+    def _supervise(self, slot: _Slot) -> None:
         pause = _PAUSE
         while not self._closing:
             begun = time.monotonic()
-            error = self._live(place)
+            error = self._run_worker(slot)
             if self._closing:
                 return
             pause = _PAUSE if time.monotonic() - begun > _LONG_LIFE else min(2 * pause, _LONGEST_PAUSE)
-            text = f"worker {place.number} died and is started again" + (f": {printable(error)}" if error else "")
-            self._events.tell("worker_died", text=text, worker=place.number, message=error)
+            text = f"worker {slot.number} died and is started again" + (f": {printable(error)}" if error else "")
+            self._events.emit("worker_died", text=text, worker=slot.number, message=error)
             with self._changed:
                 self._changed.wait_for(lambda: self._closing, pause)
 
-    def _live(self, place: _Place) -> str:
+    def _run_worker(self, slot: _Slot) -> str:
         """One life of a worker; the error that it ended with."""
         error = ""
         try:
-            worker = self._start(place.number, place.port)
+            worker = self._start(slot.number, slot.port)
             with self._changed:
-                place.worker = worker
+                slot.worker = worker
                 if self._closing:
                     worker.end()
             for message in worker.messages():
                 if "error" in message:
                     error = f"{message['error']['type']}: {message['error']['message']}"
-                self._heed(place, message)
+                self._handle(slot, message)
         except Exception as raised:  # whatever starting it takes
             error = f"{type(raised).__name__}: {raised}"
-            if place.worker is not None:  # it would live on at its port, and nobody would hear it
-                place.worker.end()
+            if slot.worker is not None:  # otherwise it would keep its port
+                slot.worker.end()
         finally:
             with self._changed:
                 if self._closing:
-                    self._lost += place.state.running if place.cut is None else place.cut
-                place.worker, place.state, place.sent, place.cut = None, State(), 0, None
+                    self._lost += slot.state.running if slot.cut is None else slot.cut
+                slot.worker, slot.state, slot.sent, slot.cut = None, State(), 0, None
         return error
 
-    def _heed(self, place: _Place, message: dict[str, Any]) -> None:
+    def _handle(self, slot: _Slot, message: dict[str, Any]) -> None:
         with self._changed:
             if "port" in message:
-                place.port = message["port"]
+                slot.port = message["port"]
             if "state" in message:
-                place.state, place.sent = State(**message["state"]), 0
+                slot.state, slot.sent = State(**message["state"]), 0
         if "event" in message:
             event = event_of(message["event"])
             if event.kind == "stopped":
-                place.cut = event.fields["cut"]
-            self._events.tell(event.kind, event.session, event.text, worker=place.number, **event.fields)
+                slot.cut = event.fields["cut"]
+            self._events.emit(event.kind, event.session, event.text, worker=slot.number, **event.fields)

@@ -203,14 +203,14 @@ def _first_line(file: str) -> str:
 def _clock() -> Iterator[Finding]:
     """Deadlines use a clock of their own; the wall clock decides whether a certificate is valid."""
     now = time.gmtime()
-    told = time.strftime("%Y-%m-%d %H:%M:%S UTC", now)
+    shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", now)
     advice = "certificates are checked against it: run systemd-timesyncd or chrony"
     if now.tm_year < _RELEASED:
-        yield Finding("clock", BROKEN, f"{told} is before this release", f"set the clock; {advice}")
+        yield Finding("clock", BROKEN, f"{shown} is before this release", f"set the clock; {advice}")
     else:
         kept = _clock_is_kept()
         yield Finding(
-            "clock", GOOD if kept else LACKING, told if kept else f"{told}, kept by nobody", "" if kept else advice
+            "clock", GOOD if kept else LACKING, shown if kept else f"{shown}, not synchronised", "" if kept else advice
         )
 
 

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens in a service, for its log, its metrics and whoever runs it. Nothing here depends on a secret: names of
-peers, shapes, durations, bytes, and messages of errors, which hold no values."""
+"""What happens in a service: events for its log, its metrics and the program that runs it; progress; and its end.
+
+Nothing here depends on a secret: names of peers, shapes, durations, bytes, and messages of errors, which hold no
+values.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from types import FrameType
+from typing import Any, TextIO
 
+from privml.context import Session
 from privml.errors import (
+    ConfigError,
     HandshakeMismatch,
     IdentityError,
     PeerDisconnected,
@@ -17,8 +25,9 @@ from privml.errors import (
     SecurityAbort,
     ServiceBusy,
 )
+from privml.program import Program
 
-# Longer text of a peer, or with its words in it, is cut.
+# Longer text that comes from a peer is cut.
 LONGEST_TEXT = 500
 
 # Why a connection was refused, by what ended it; the first that fits.
@@ -68,15 +77,15 @@ Watch = Callable[[Event], None]
 
 
 class Events:
-    """Tells every watcher what happens, one at a time, whichever thread it happens in. What a watcher raises is kept in
-    ``failure``, and ends the service."""
+    """Calls every watcher with each event, one at a time, whichever thread it happens in. What a watcher raises is kept
+    in ``failure``, and ends the service."""
 
     def __init__(self, *watchers: Watch | None) -> None:
         self._watchers = [watch for watch in watchers if watch is not None]
         self._lock = threading.Lock()
         self.failure: BaseException | None = None
 
-    def tell(self, kind: str, session: str = "", text: str = "", **fields: Any) -> None:
+    def emit(self, kind: str, session: str = "", text: str = "", **fields: Any) -> None:
         event = Event(kind, session, _clean(fields), printable(text))
         for watch in self._watchers:
             self.call(watch, event)
@@ -118,3 +127,108 @@ def text_lines(log: Callable[[str], None]) -> Watch:
             log(event.text)
 
     return watch
+
+
+FORMATS = ("text", "json")
+
+
+def json_lines(stream: TextIO) -> Watch:
+    """Writes every event to ``stream``: ``timestamp`` (UTC), ``level``, ``event``, ``session`` where it belongs to one,
+    and the event's fields. ConfigError where structlog is missing."""
+    try:
+        import structlog
+    except ImportError:
+        raise ConfigError("log=json needs structlog: pip install 'privml[service]'") from None
+    logger = structlog.wrap_logger(
+        structlog.PrintLogger(stream),
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.JSONRenderer(ensure_ascii=True),
+        ],
+        wrapper_class=structlog.BoundLogger,
+    )
+
+    def watch(event: Event) -> None:
+        named = {"session": event.session} if event.session else {}
+        getattr(logger, event.severity)(event.kind, **named, **event.fields)
+
+    return watch
+
+
+# Called with (nodes done, nodes in all, the node that begins or "done").
+Progress = Callable[[int, int, str], None]
+
+
+def report_nodes(session: Session, program: Program, progress: Progress | None) -> None:
+    """Makes the session's ledger call ``progress`` at each node that starts, and at the end."""
+    if progress is None or session.ledger is None:
+        return
+    total, done = len(program.layers), 0
+
+    def on_node(event: str, name: str) -> None:
+        nonlocal done
+        if event == "start":
+            progress(done, total, name)
+            return
+        done += 1
+        if done == total:
+            progress(total, total, "done")
+
+    session.ledger.on_node.append(on_node)
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@dataclass(slots=True)
+class Stop:
+    """``draining``: no further session begins. ``ending``: those under way are cut off too. ``cut``: how many were.
+    Plain values, which a signal handler may set at any moment; the service looks at them many times a second."""
+
+    draining: bool = False
+    ending: bool = False
+    signal: int = 0
+    cut: int = 0
+
+    def ask(self, number: int = 0) -> None:
+        """To finish; asked once more, to end at once."""
+        self.ending = self.draining
+        self.draining = True
+        self.signal = number
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every session under way was finished; as a shell has it where a second signal came; else 1."""
+        if self.ending and self.signal:
+            return 128 + self.signal
+        return 1 if self.cut else 0
+
+
+@contextlib.contextmanager
+def on_signals(stop: Stop) -> Iterator[Stop]:
+    """SIGTERM and Ctrl-C ask ``stop``; after the second one a third has its usual effect. For the main thread."""
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        stop.ask(number)
+        if stop.ending:
+            for each in SIGNALS:
+                signal.signal(each, signal.SIG_DFL)
+
+    with kept_signals():
+        for number in SIGNALS:
+            signal.signal(number, handle)
+        yield stop
+
+
+@contextlib.contextmanager
+def kept_signals() -> Iterator[None]:
+    """For libraries that take signals over, some below Python's notice: afterwards they go to whom they went before.
+    For the main thread; another one cannot set them and changes nothing."""
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)

@@ -14,10 +14,8 @@ from privml.spec import SessionSpec
 
 if TYPE_CHECKING:
     from privml.program import TensorSpec
-    from privml.service.events import Watch
-    from privml.service.host import State
-    from privml.service.progress import Progress
-    from privml.service.stopping import Stop
+    from privml.service.events import Progress, Stop, Watch
+    from privml.service.sessions import State
     from privml.session.connections import WaitCallback
 
 DEFAULT_SPEC = SessionSpec()

@@ -17,9 +17,9 @@ from privml.engines.correlations import Correlations, OtChoice
 from privml.engines.interface import Backend, Kind, backends
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
-from privml.service.choose_ot import forecasts, link_of, named_choice, naming, reason
+from privml.service.choose_ot import choice_fields, choice_in, forecasts, link_of, reason
+from privml.service.negotiation import settings_of
 from privml.service.options import DEFAULT_SPEC, refuse_moved
-from privml.service.request import settings_of
 from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
 from privml.session.connect import accept_peer
@@ -188,30 +188,30 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
     """The store's id, a random one that party 0 names, after both parties have said that they make the same; and the
     order with the transfers that party 0 chooses where that is left to it."""
     spec = order.spec
-    words: dict[str, Any] = {"batch": order.batch, "queries": order.count, "threads": spec.threads}
+    fields: dict[str, Any] = {"batch": order.batch, "queries": order.count, "threads": spec.threads}
     if rank == SERVER:
         if not order.ot.decided:
             shapes = order.program.shapes(order.batch)
             ranked = forecasts(order.program, shapes, spec, order.count)
             order = order.choosing(ranked[0].ot)
-            words |= naming(order.ot, reason(ranked, link_of(spec)))
-        words["store"] = secrets.token_hex(16)
+            fields |= choice_fields(order.ot, reason(ranked, link_of(spec)))
+        fields["store"] = secrets.token_hex(16)
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[str, Order], dict[str, Any]]:
         for name in ("batch", "queries", "threads"):
-            if type(theirs.get(name)) is not int or theirs[name] != words[name]:
+            if type(theirs.get(name)) is not int or theirs[name] != fields[name]:
                 raise HandshakeMismatch(
-                    f"the parties do not fit together: {name} is {words[name]} here and {theirs.get(name)!r} at the "
+                    f"the parties do not fit together: {name} is {fields[name]} here and {theirs.get(name)!r} at the "
                     "peer; give both the same program, count, batch and threads"
                 )
-        named = (words if rank == SERVER else theirs).get("store")
+        named = (fields if rank == SERVER else theirs).get("store")
         if not isinstance(named, str) or len(named) != 32 or any(c not in "0123456789abcdef" for c in named):
             raise ProtocolError("the peer names no store")
         if order.ot.decided:
             return (named, order), {}
-        return (named, order.choosing(named_choice(theirs, spec)[0])), {}
+        return (named, order.choosing(choice_in(theirs, spec)[0])), {}
 
-    return agree(channel, words, check, "the peer refuses to preprocess")[0]
+    return agree(channel, fields, check, "the peer refuses to preprocess")[0]
 
 
 def _fill(session: Session, writer: JointWriter, progress: Progress | None) -> bytes:

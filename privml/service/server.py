@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server with many clients at a time.
+"""The server: party 0 owns the weights and answers the queries of many clients at a time.
 
-Each connection says first what it is: the hello of a session, which must fit before it may wait for a thread, or a
-further connection of a session under way. No client holds up another one: connections are heard apart from each other,
-and sessions share the program, the weights and the store, none of which they change but for the store's position.
+The first message of each connection says what it is: the hello of a session, which must fit before it may wait for a
+thread, or a further connection of a session under way. No client holds up another one: first messages are read apart
+from each other, and sessions share the program, the weights and the store, none of which they change except for the
+store's position.
 """
 
 from __future__ import annotations
@@ -15,24 +16,92 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import privml._core as _core
 from privml.context import Session
-from privml.errors import PrivmlError, ProtocolError
-from privml.program import INPUT_OWNER, WEIGHTS_OWNER
-from privml.service.answering import Answered, GaveWay, answer
-from privml.service.events import Events, error_fields, one_line
-from privml.service.host import Host
-from privml.service.options import Hooks, Limits
-from privml.service.request import Room, Service
-from privml.session.connections import Joiner, Link
+from privml.errors import ConfigError, PrivmlError, ProtocolError
+from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
+from privml.service.aborts import Aborts, default_aborts_file
+from privml.service.events import Events, error_fields, one_line, text_lines
+from privml.service.metrics import Monitor
+from privml.service.negotiation import Allowance, Service, settings_of
+from privml.service.options import (
+    DEFAULT_HOOKS,
+    DEFAULT_LIMITS,
+    DEFAULT_SPEC,
+    Addresses,
+    Hooks,
+    Limits,
+    addresses_of,
+    refuse_moved,
+)
+from privml.service.session_worker import Answered, SessionClosing, answer_queries
+from privml.service.sessions import SessionServer
+from privml.session.connections import Joiner, Link, listening
 from privml.session.dealer import dealer_opener
 from privml.session.handshake import DEALER, MAGIC, Greeting, answer_busy, receive_hello
-from privml.session.identity import connect_options
+from privml.session.identity import check_addresses, connect_options
 from privml.session.lanes import LANE_MAGIC, PendingLanes, session_name, session_token
 from privml.session.ledger import PHASES, Snapshot
-from privml.session.session import open_session
+from privml.session.preprocessing import StoreHalf
+from privml.session.session import load_torch, open_session
+from privml.spec import SessionSpec
+
+
+def serve(
+    program: Program,
+    listen: str | Addresses,
+    spec: SessionSpec = DEFAULT_SPEC,
+    *,
+    preprocessing: StoreHalf | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    hooks: Hooks = DEFAULT_HOOKS,
+    **moved: Any,
+) -> int:
+    """Answers queries on ``listen`` ("host:port") until ``limits.queries`` are answered or ``hooks.stop`` is asked;
+    returns their number.
+
+    ``program`` carries the weights. ``listen``: with a dealer, ``Addresses``. ``spec``: how sessions run, the same at
+    the clients except for what is each party's own; formats are the program's. Each client has a session of its own, on
+    a thread of its own; an error in one ends that session alone, with one line to ``hooks.log``. ``preprocessing``: the
+    store that sessions take their correlations from. Raises ConfigError for a port in use, settings that contradict
+    each other or missing weights, CorruptFile and StoreError for ``limits.aborts``, and what a callback raises.
+    """
+    refuse_moved("serve", moved)
+    addresses = addresses_of(listen, spec)
+    if program.weights is None and program.weight_specs:
+        raise ConfigError("the server needs the program's weights (weights.safetensors)")
+    settings = settings_of(program, spec, preprocessing)
+    counts, largest = aborts_of(spec, limits.aborts), limits.capacity.query_limit
+    service = Service(program, settings, preprocessing, counts, largest, addresses.dealer)
+    check_addresses(spec, addresses.server, addresses.dealer)
+    load_torch()
+    with contextlib.ExitStack() as stack:
+        listener = stack.enter_context(listening(addresses.server))
+        monitor = None if hooks.monitor is None else stack.enter_context(Monitor(hooks.monitor))
+        events = Events(text_lines(hooks.log), None if monitor is None else monitor.note, hooks.on_event)
+        server = Server(service, listener, events, limits, hooks)
+        if monitor is not None:
+            monitor.observe(server, preprocessing)
+        if hooks.on_listening is not None:
+            hooks.on_listening(listener.port)
+        text = f"listening on port {listener.port}, program {program.hash[:12]}"
+        events.emit("listening", text=text, port=listener.port, program=program.hash)
+        return server.run(limits.queries)
+
+
+def aborts_of(spec: SessionSpec, file: str | Path | None) -> Aborts:
+    """Where failed sessions are counted; in memory, where none is counted, if clients have no names."""
+    if spec.backend.actively_secure and spec.identity.tls is not None:
+        return Aborts(default_aborts_file() if file is None else Path(file))
+    if file is not None:
+        raise ConfigError(
+            f"aborts={file} counts failed sessions by certificates: it needs an actively secure engine and TLS"
+        )
+    return Aborts()
+
 
 # Why a session ended well whose client might have gone on.
 GAVE_WAY = "it was idle and gave way"
@@ -40,9 +109,9 @@ PAST_HALF = "too little of its time was left for another query"
 
 
 @dataclass(slots=True, eq=False)
-class Client:
-    """Whose hello fits; ``peer``: the name it has proved, "" without TLS; ``since``: when it came; ``on_close``: what
-    else ends with its connections."""
+class ClientRequest:
+    """A client whose hello fits; ``peer``: the name it has proved, "" without TLS; ``since``: when it connected;
+    ``on_close``: what else ends with its connections."""
 
     link: Link
     greeting: Greeting
@@ -60,19 +129,19 @@ class Client:
         return self.link.channels[0].peer_closed
 
     def close(self) -> None:
-        self.on_close()  # first, so that who waits for further connections hears of it from there
+        self.on_close()  # first, so that a wait for further connections ends with its error
         self.link.close()
 
 
-class Server(Host[Client]):
+class Server(SessionServer[ClientRequest]):
     """Party 0; it counts answers.
 
-    A session that is idle between two queries gives way when others wait for a thread, and when the server ends; so
-    does, at that end, one that makes something ahead of a next query.
+    A session that is idle between two queries is ended if others wait for a thread, and when the server ends; so is, at
+    that end, one that makes the correlations of its next query.
     """
 
     refused_text = "a connection ended without an answer"
-    callers = (INPUT_OWNER,)
+    peers = (INPUT_OWNER,)
 
     def __init__(
         self, service: Service, listener: _core.TcpListener, events: Events, limits: Limits, hooks: Hooks
@@ -83,13 +152,13 @@ class Server(Host[Client]):
         if service.dealer is not None:  # further connections of sessions come from their clients otherwise
             link = connect_options(service.settings.spec, DEALER)
             self._join = dealer_opener(service.dealer, WEIGHTS_OWNER, self.patience, link)
-        self._desk = PendingLanes()
+        self._pending_lanes = PendingLanes()
         self._answers = 0
-        self._lock = threading.Lock()  # guards what follows; nothing is asked of the dispatcher under it
+        self._lock = threading.Lock()  # guards what follows; the dispatcher is not called under it
         self._numbers = itertools.count(1)
-        self._idle: dict[Client, None] = {}  # in the order in which they became idle
-        self._making: set[Client] = set()  # something ahead, as nothing is asked
-        self._leaving: set[Client] = set()  # whose sessions have given way and still run
+        self._idle: dict[ClientRequest, None] = {}  # the longest idle first
+        self._making: set[ClientRequest] = set()  # correlations of a next query, between two queries
+        self._leaving: set[ClientRequest] = set()  # their sessions were ended here and still run
 
     @property
     def count(self) -> int:
@@ -100,126 +169,126 @@ class Server(Host[Client]):
         with self._lock:
             return len(self._idle) + len(self._leaving) + (len(self._making) if self.closing else 0)
 
-    def hear(self, channel: _core.Channel) -> Callable[[], None]:
+    def receive(self, channel: _core.Channel) -> Callable[[], None]:
         magic = channel.read(len(MAGIC))
         if magic == LANE_MAGIC:
-            return self._desk.receive(channel)
+            return self._pending_lanes.receive(channel)
         if magic != MAGIC:
-            raise ProtocolError("its first bytes are neither a hello nor join a session")
+            raise ProtocolError("its first bytes are neither a hello nor a further connection")
         greeting = receive_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
-        forget = partial(self._desk.forget, token)
-        client = Client(Link(channel), greeting, token, channel.peer_name, time.monotonic(), forget)
-        return partial(self.offer, client, client.name)
+        forget = partial(self._pending_lanes.forget, token)
+        client = ClientRequest(Link(channel), greeting, token, channel.peer_name, time.monotonic(), forget)
+        return partial(self.enqueue, client, client.name)
 
-    def turn_away(self, guest: Client, seconds: float) -> None:
-        # Its hello was read to the end, and it says no more until it is answered: nothing unread is lost by closing.
+    def refuse_busy(self, request: ClientRequest, seconds: float) -> None:
+        # Its hello was read to the end, and it sends nothing until it is answered: nothing unread is lost by closing.
         with contextlib.suppress(PrivmlError):
-            answer_busy(guest.link.channels[0], seconds)
-        guest.close()
+            answer_busy(request.link.channels[0], seconds)
+        request.close()
 
-    def make_room(self, name: str) -> None:
+    def close_idle(self, name: str) -> None:
         with self._lock:
-            self._dismiss([guest for guest in self._idle if guest.peer == name][:1])
+            self._end_idle([request for request in self._idle if request.peer == name][:1])
 
-    def tidy(self) -> None:
-        super().tidy()
+    def poll(self) -> None:
+        super().poll()
         with self._lock:
             wanted = max(self.waiting - len(self._leaving), 0)
-            self._dismiss([*self._idle, *self._making] if self.closing else list(self._idle)[:wanted])
+            self._end_idle([*self._idle, *self._making] if self.closing else list(self._idle)[:wanted])
 
-    def _dismiss(self, guests: list[Client]) -> None:
-        """Their sessions give way; under the lock."""
-        for guest in guests:
-            self._rouse(guest)
-            self._leaving.add(guest)
-            guest.close()
+    def _end_idle(self, requests: list[ClientRequest]) -> None:
+        """Ends their sessions; under the lock."""
+        for request in requests:
+            self._mark_busy(request)
+            self._leaving.add(request)
+            request.close()
 
-    def _rouse(self, guest: Client) -> None:
-        """It is not idle any more; under the lock."""
-        self._idle.pop(guest, None)
-        self._making.discard(guest)
+    def _mark_busy(self, request: ClientRequest) -> None:
+        """It is no longer idle; under the lock."""
+        self._idle.pop(request, None)
+        self._making.discard(request)
 
     # ---- sessions
-    def attend(self, guest: Client) -> None:
+    def run_session(self, request: ClientRequest) -> None:
         start, opened = time.monotonic(), []
-        self.events.tell("started", guest.name, peer=guest.peer, waited=round(start - guest.since, 6))
+        self.events.emit("started", request.name, peer=request.peer, waited=round(start - request.since, 6))
         spec = self._service.settings.spec
         further = spec.backend.connections(spec, 0) - 1
         if self._join is None and further > 0:
-            self._desk.expect(guest.token, further, guest.link.channels[0])
+            self._pending_lanes.expect(request.token, further, request.link.channels[0])
         try:
-            why = answer(
-                partial(self._open, guest, opened),
-                guest.link,
+            why = answer_queries(
+                partial(self._open, request, opened),
+                request.link,
                 self._service,
-                _Turns(self, guest),
-                partial(self._answered, guest),
+                _SessionLimits(self, request),
+                partial(self._answered, request),
                 self.hooks.progress,
             )
-            self._ended(guest, start, opened, why)
+            self._ended(request, start, opened, why)
         except Exception as error:  # whatever a client does, the next one is served
-            self._failed(guest, start, opened, error)
+            self._failed(request, start, opened, error)
         finally:
-            self._desk.forget(guest.token)
+            self._pending_lanes.forget(request.token)
             with self._lock:
-                self._rouse(guest)
-                self._leaving.discard(guest)
+                self._mark_busy(request)
+                self._leaving.discard(request)
 
-    def _open(self, guest: Client, opened: list[Session], **options: Any) -> Session:
+    def _open(self, request: ClientRequest, opened: list[Session], **options: Any) -> Session:
         deadline = self.settings.spec.deadline
-        guest.link.join = self._join or (lambda token, count: self._desk.collect(token, deadline))
-        session = open_session(guest.link, 0, self.settings, "server", greeting=guest.greeting, **options)
+        request.link.join = self._join or (lambda token, count: self._pending_lanes.collect(token, deadline))
+        session = open_session(request.link, 0, self.settings, "server", greeting=request.greeting, **options)
         opened.append(session)
         return session
 
-    def begin_turn(self, guest: Client, behind: int) -> Room:
-        """What there is room for in a session when ``behind`` queries, with the one that begins, are granted.
-        Raises GaveWay."""
+    def begin_query(self, request: ClientRequest, granted: int) -> Allowance:
+        """What a session may do once ``granted`` queries, with the one that begins, are granted. Raises
+        SessionClosing."""
         with self._lock:
-            if guest in self._leaving:
-                raise GaveWay(GAVE_WAY)
-            if behind > 1 and self.dispatcher.is_past_half(guest):
-                raise GaveWay(PAST_HALF)
-            self._rouse(guest)
+            if request in self._leaving:
+                raise SessionClosing(GAVE_WAY)
+            if granted > 1 and self.dispatcher.is_past_half(request):
+                raise SessionClosing(PAST_HALF)
+            self._mark_busy(request)
             more = self._limits.session_queries
             if self.closing:
-                more = behind
+                more = granted
             elif self.limit:
-                more = min(more, behind + max(self.limit - self._answers - 1, 0))
-            return Room(max(more - behind, 0), self._limits.idle, self._limits.ahead)
+                more = min(more, granted + max(self.limit - self._answers - 1, 0))
+            return Allowance(max(more - granted, 0), self._limits.idle, self._limits.ahead)
 
-    def begin_making(self, guest: Client) -> None:
-        """A session has answered and makes something ahead."""
-        self._may_be_closed(guest)
+    def begin_ahead(self, request: ClientRequest) -> None:
+        """A session has answered and makes the correlations of its next query."""
+        self._flush(request)
         with self._lock:
-            self._making.add(guest)
+            self._making.add(request)
 
-    def begin_idle(self, guest: Client) -> float:
-        """A session waits for its client; for how long it may."""
-        self._may_be_closed(guest)
+    def begin_idle(self, request: ClientRequest) -> float:
+        """A session waits for its client; returns for how many seconds it may."""
+        self._flush(request)
         with self._lock:
-            self._making.discard(guest)
-            if guest not in self._leaving:
-                self._idle[guest] = None
+            self._making.discard(request)
+            if request not in self._leaving:
+                self._idle[request] = None
         return self._limits.idle
 
-    def is_leaving(self, guest: Client) -> bool:
+    def is_leaving(self, request: ClientRequest) -> bool:
         with self._lock:
-            return guest in self._leaving
+            return request in self._leaving
 
     @staticmethod
-    def _may_be_closed(guest: Client) -> None:
-        for channel in guest.link.channels:
+    def _flush(request: ClientRequest) -> None:
+        for channel in request.link.channels:
             channel.flush()
 
-    def _answered(self, guest: Client, done: Answered) -> None:
+    def _answered(self, request: ClientRequest, done: Answered) -> None:
         done = replace(done, number=next(self._numbers))
-        self.events.tell(
+        self.events.emit(
             "answered",
-            guest.name,
+            request.name,
             str(done),
-            peer=guest.peer,
+            peer=request.peer,
             number=done.number,
             turn=done.turn,
             shapes=done.shapes,
@@ -234,46 +303,46 @@ class Server(Host[Client]):
         if self.hooks.on_answer is not None:
             self.hooks.on_answer(done)
 
-    def _ended(self, guest: Client, start: float, opened: list[Session], why: str) -> None:
-        if self.is_leaving(guest):
+    def _ended(self, request: ClientRequest, start: float, opened: list[Session], why: str) -> None:
+        if self.is_leaving(request):
             why = GAVE_WAY
-        elif self.dispatcher.is_late(guest):
+        elif self.dispatcher.is_late(request):
             why = self.too_long
-        told = _told(guest, start, opened)
-        self.events.tell("ended", guest.name, f"a session ended: {why}", result="answered", why=why, **told)
+        fields = _end_fields(request, start, opened)
+        self.events.emit("ended", request.name, f"a session ended: {why}", result="answered", why=why, **fields)
 
-    def _failed(self, guest: Client, start: float, opened: list[Session], error: Exception) -> None:
-        error, result = self.cause(guest, error)
+    def _failed(self, request: ClientRequest, start: float, opened: list[Session], error: Exception) -> None:
+        error, result = self.cause(request, error)
         text = f"{self.refused_text}: {one_line(error)}"
-        told = _told(guest, start, opened)
-        self.events.tell("failed", guest.name, text, result=result, **told, **error_fields(error))
+        fields = _end_fields(request, start, opened)
+        self.events.emit("failed", request.name, text, result=result, **fields, **error_fields(error))
 
 
-class _Turns:
-    """The limits of one session, as ``answer`` asks for them."""
+class _SessionLimits:
+    """The limits of one session, as ``answer_queries`` uses them."""
 
-    def __init__(self, server: Server, guest: Client) -> None:
-        self._server, self._guest = server, guest
+    def __init__(self, server: Server, request: ClientRequest) -> None:
+        self._server, self._request = server, request
 
     @property
     def idle(self) -> float:
-        return self._server.begin_idle(self._guest)
+        return self._server.begin_idle(self._request)
 
     @property
     def leaving(self) -> bool:
-        return self._server.is_leaving(self._guest)
+        return self._server.is_leaving(self._request)
 
-    def making(self) -> None:
-        self._server.begin_making(self._guest)
+    def begin_ahead(self) -> None:
+        self._server.begin_ahead(self._request)
 
-    def room(self, behind: int) -> Room:
-        return self._server.begin_turn(self._guest, behind)
+    def allowance(self, granted: int) -> Allowance:
+        return self._server.begin_query(self._request, granted)
 
 
-def _told(guest: Client, start: float, opened: list[Session]) -> dict[str, Any]:
-    """What is told about a session at its end."""
+def _end_fields(request: ClientRequest, start: float, opened: list[Session]) -> dict[str, Any]:
+    """The fields of the event at a session's end."""
     cost = Snapshot.of(opened[0].engines.whole.counters()) if opened else Snapshot()
-    return {"peer": guest.peer, "seconds": round(time.monotonic() - start, 6), "phases": phases_of(cost)}
+    return {"peer": request.peer, "seconds": round(time.monotonic() - start, 6), "phases": phases_of(cost)}
 
 
 def phases_of(cost: Snapshot) -> dict[str, dict[str, float]]:

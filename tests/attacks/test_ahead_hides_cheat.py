@@ -10,9 +10,9 @@ from serving import serving
 from small_network import converted
 
 import privml
-import privml.service.asking
+import privml.service.client
 from privml.errors import SecurityAbort
-from privml.service.request import Room
+from privml.service.negotiation import Allowance
 
 INPUT = torch.tensor([[0.5, -1.0, 0.25, 2.0]])
 
@@ -24,7 +24,7 @@ def caught(monkeypatch):
     def abort(session, stock):
         raise SecurityAbort("a check failed")
 
-    monkeypatch.setattr(privml.service.asking, "make_ahead", abort)
+    monkeypatch.setattr(privml.service.client, "make_ahead", abort)
     program = converted()
     with serving(program, "twopc") as (server, settings):
         client = services.client(program, server.address, ahead=True, **settings)
@@ -40,7 +40,7 @@ def test_the_next_query_says_so(caught):
 
 
 def test_so_does_one_that_needs_another_session(caught):
-    caught._conversation._room = Room(0)
+    caught._session._allowance = Allowance(0)
     with pytest.raises(SecurityAbort, match="a check failed"):
         caught.query(INPUT)
     caught.close()

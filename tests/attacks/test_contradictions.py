@@ -13,8 +13,8 @@ from privml.cli import main
 from privml.cli.settings import identity_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.service import deal as service_deal
-from privml.service import serve as service
+from privml.service import dealer as dealers
+from privml.service import server as servers
 from privml.service.preprocess import Order, preprocess
 from privml.spec import SessionSpec
 
@@ -146,8 +146,8 @@ def test_python_dealers(program):
 def test_names_of_earlier_releases_name_the_new_ones(program, tmp_path, old, new):
     order, here = Order(program, tmp_path, 1), "127.0.0.1:0"
     for call in (
-        lambda: service.serve(program, here, **old),
-        lambda: service_deal.deal(program, here, SessionSpec("threepc"), **old),
+        lambda: servers.serve(program, here, **old),
+        lambda: dealers.deal(program, here, SessionSpec("threepc"), **old),
         lambda: privml.Client(program, here, **old),
         lambda: privml.RemoteModel(program, here, **old),
         lambda: preprocess(order, listen=here, **old),
@@ -157,22 +157,22 @@ def test_names_of_earlier_releases_name_the_new_ones(program, tmp_path, old, new
     with pytest.raises(ConfigError, match="Retries"):
         privml.Client(program, here, retries=3)
     with pytest.raises(ConfigError, match="limits=Limits"):
-        service.serve(program, here, queries=1)
+        servers.serve(program, here, queries=1)
     with pytest.raises(TypeError, match="misspelt"):
-        service.serve(program, here, misspelt=1)
+        servers.serve(program, here, misspelt=1)
 
 
 def test_python_engines_and_their_dealers(program):
     here, dealer = "127.0.0.1:0", "127.0.0.1:2"
     for engine in ("twopc", "active"):
         with pytest.raises(ConfigError, match=f"{engine} has no dealer"):
-            service.serve(program, privml.Addresses(here, dealer), SessionSpec(engine))
+            servers.serve(program, privml.Addresses(here, dealer), SessionSpec(engine))
         with pytest.raises(ConfigError, match=f"{engine} has no dealer"):
             privml.Client(program, privml.Addresses(here, dealer), SessionSpec(engine))
         with pytest.raises(ConfigError, match=f"{engine} has no dealer"):
-            service_deal.deal(program, here, SessionSpec(engine))
+            dealers.deal(program, here, SessionSpec(engine))
     with pytest.raises(ConfigError, match="threepc has a dealer"):
-        service.serve(program, here, SessionSpec("threepc"))
+        servers.serve(program, here, SessionSpec("threepc"))
     with pytest.raises(ConfigError, match="threepc has a dealer"):
         privml.Client(program, here, SessionSpec("threepc"))
 

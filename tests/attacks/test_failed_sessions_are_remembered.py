@@ -140,16 +140,16 @@ def test_a_file_needs_something_to_count(program, tls, file):
 class Failing:
     """A session that breaks off once it was asked."""
 
-    has_room = False
+    may_continue = False
     failed = True
 
-    def ask(self, inputs, progress):
+    def query(self, inputs, progress):
         raise PeerDisconnected("gone")
 
     def close(self):
         pass
 
-    def tell(self):
+    def raise_unreported(self):
         pass
 
 

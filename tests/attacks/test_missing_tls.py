@@ -13,7 +13,7 @@ from small_network import Net
 import privml
 from privml import _core
 from privml.errors import IdentityError, ProtocolError
-from privml.service.stopping import Stop
+from privml.service.events import Stop
 
 SECONDS = 20.0
 

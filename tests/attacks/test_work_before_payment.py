@@ -12,7 +12,7 @@ from serving import ENGINES, serving
 from small_network import converted
 
 from privml.errors import ConfigError, InvalidInput
-from privml.service.deal import DEALER_CAPACITY
+from privml.service.dealer import DEALER_CAPACITY
 from privml.service.options import Capacity
 
 

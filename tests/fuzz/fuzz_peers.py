@@ -27,7 +27,7 @@ from privml.engines.threepc.randomness import Stream
 from privml.engines.twopc.backend import transfers
 from privml.errors import PeerDisconnected
 from privml.program import Program
-from privml.service.request import Service, ask, grant, settings_of
+from privml.service.negotiation import Service, grant_query, request_query, settings_of
 from privml.session.dealer import DEALER_MAGIC, PendingSessions
 from privml.session.handshake import MAGIC, Hello, message_of, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
@@ -152,7 +152,7 @@ def services() -> tuple[Service, ...]:
 def settle(data: bytes) -> None:
     which, channel = data[0] if data else 0, Script(data[1:])
     service = services()[which // 2 % len(services())]
-    terms = grant(channel, service) if which % 2 else ask(channel, service, [(2, 4)])
+    terms = grant_query(channel, service) if which % 2 else request_query(channel, service, [(2, 4)])
     for shape in terms.shapes:
         assert len(shape) == 2 and shape[1] == 4 and 0 < shape[0] * shape[1] <= 1 << 26
 

@@ -25,7 +25,7 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 PROCESSES = multiprocessing.get_context("forkserver")
 # What takes long to load, and pytest, which every process of its workers loads.
 PROCESSES.set_forkserver_preload(
-    ["pytest", "torch.distributed.tensor", "hydra", "privml.conversion", "privml.service.serve", "privml.cli.sources"]
+    ["pytest", "torch.distributed.tensor", "hydra", "privml.conversion", "privml.service.server", "privml.cli.sources"]
 )
 
 

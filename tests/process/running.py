@@ -15,8 +15,7 @@ from small_network import Net
 
 from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
-from privml.service.events import Event
-from privml.service.stopping import Stop
+from privml.service.events import Event, Stop
 
 LONG = 200.0
 IDEAL = OtChoice("ideal")  # where what is tested is who is served, not the protocols

@@ -15,8 +15,8 @@ import torch
 from services import deal, query, serve
 
 from privml.program import Program
-from privml.service.request import settings_of
-from privml.service.stopping import Stop, on_signals
+from privml.service.events import Stop, on_signals
+from privml.service.negotiation import settings_of
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
 from privml.session.connections import Link, reach

@@ -14,7 +14,7 @@ import privml
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, PrivmlError, ProtocolError
-from privml.service.choose_ot import candidates, forecasts, named_choice, naming, reason
+from privml.service.choose_ot import candidates, choice_fields, choice_in, forecasts, reason
 from privml.session.preprocessing import Preprocessing
 from privml.spec import LOOPBACK_MBPS, LinkProfile, SessionSpec
 
@@ -86,11 +86,11 @@ def test_the_reason_names_choice_and_link(program):
 
 def test_a_peer_can_name_candidates_only():
     choice = OtChoice("softspoken", 8)
-    assert named_choice(naming(choice, "why"), auto()) == (choice, "why")
+    assert choice_in(choice_fields(choice, "why"), auto()) == (choice, "why")
     for ot in (["ideal", 0], ["softspoken", 3.5], ["auto", 0], "silent", None, [], ["silent"]):
         with pytest.raises(ProtocolError):
-            named_choice({"ot": ot}, auto())
-    assert named_choice({"ot": ["silent", 0], "why": "a\x1b[31m\nb" + "x" * 999}, auto())[1].startswith("a[31mb")
+            choice_in({"ot": ot}, auto())
+    assert choice_in({"ot": ["silent", 0], "why": "a\x1b[31m\nb" + "x" * 999}, auto())[1].startswith("a[31mb")
 
 
 def test_links_that_cannot_be():

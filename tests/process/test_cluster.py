@@ -16,11 +16,10 @@ from services import query
 
 from privml.conversion import convert
 from privml.errors import ConfigError, PeerDisconnected, ServiceBusy
-from privml.service.front import front, public_host
-from privml.service.local_workers import LocalWorker
+from privml.service.cluster import public_host, serve_cluster
+from privml.service.negotiation import settings_of
 from privml.service.options import Capacity, Hooks, Limits
-from privml.service.request import settings_of
-from privml.service.worker import task_of
+from privml.service.worker import LocalWorker, task_of
 from privml.spec import SessionSpec
 
 VALUE = torch.tensor([[1.25, -0.5, 0.75, 2.0]])
@@ -51,7 +50,7 @@ def start_local(task, made):
 
 
 def start_ray(task, made):
-    from privml.service.ray_workers import RayWorker, connect
+    from privml.service.worker import RayWorker, connect
 
     ray = connect(None)
 
@@ -72,7 +71,7 @@ def test_a_worker_that_dies_fails_its_own_sessions_alone(program, kind):
     start = {"local": start_local, "ray": start_ray}[kind](task, workers)
 
     def call(**hooks):
-        front(settings_of(program), "127.0.0.1:0", start, capacity=Capacity(workers=2), hooks=Hooks(**hooks))
+        serve_cluster(settings_of(program), "127.0.0.1:0", start, capacity=Capacity(workers=2), hooks=Hooks(**hooks))
 
     with Running(call) as running:
         for number in range(2):

@@ -29,8 +29,8 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import PrivmlError
 from privml.program import Program
-from privml.service.asking import Answer
-from privml.service.request import settings_of
+from privml.service.client import Answer
+from privml.service.negotiation import settings_of
 from privml.session.agreement import agree
 from privml.session.connections import Link, reach
 from privml.session.ledger import PHASES

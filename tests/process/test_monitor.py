@@ -24,10 +24,9 @@ from services import query, serve
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ServiceBusy
-from privml.service import monitor
-from privml.service.events import Event
-from privml.service.logs import json_lines
-from privml.service.monitor import Metrics, Monitor
+from privml.service import metrics as metrics_module
+from privml.service.events import Event, json_lines
+from privml.service.metrics import Metrics, Monitor
 from privml.service.options import Capacity
 from privml.session.handshake import PROTOCOL_VERSION
 
@@ -219,12 +218,12 @@ def test_a_peer_cannot_forge_a_line(program):
     assert all("\n" not in line for line in running.lines)
 
 
-def test_callers_beyond_its_room_are_sent_away():
-    server = monitor._HttpServer(("127.0.0.1", 0), lambda path: (200, "text/plain", b"well"))
+def test_requests_beyond_its_limit_are_closed():
+    server = metrics_module._HttpServer(("127.0.0.1", 0), lambda path: (200, "text/plain", b"well"))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     try:
-        silent = [socket.create_connection(server.server_address) for _ in range(monitor._REQUESTS)]
+        silent = [socket.create_connection(server.server_address) for _ in range(metrics_module._REQUESTS)]
         with socket.create_connection(server.server_address) as late:  # calls are taken in the order in which they came
             assert late.recv(1) == b""
         for each in silent:

@@ -19,9 +19,10 @@ from privml import _core
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import PeerDisconnected
-from privml.service import asking, dispatcher
+from privml.service import client as client_module
+from privml.service import sessions
+from privml.service.negotiation import settings_of
 from privml.service.options import Capacity
-from privml.service.request import settings_of
 from privml.session.connections import Link, reach
 from privml.session.handshake import shake_hands
 from privml.spec import SessionSpec
@@ -54,7 +55,7 @@ def clock(monkeypatch):
             return time.monotonic() + self.ahead
 
     clock = Clock()
-    monkeypatch.setattr(dispatcher, "time", clock)
+    monkeypatch.setattr(sessions, "time", clock)
     return clock
 
 
@@ -142,14 +143,14 @@ def test_a_dealer_cuts_off_what_takes_too_long(server, program, clock):
 @pytest.mark.parametrize("engine", ["twopc", "active"])
 def test_draining_does_not_wait_for_what_is_made_ahead(server, program, monkeypatch, engine):
     """Nothing was asked: the session gives way, and counts neither as cut off nor as failed."""
-    held, go, make = threading.Event(), threading.Event(), asking.make_ahead
+    held, go, make = threading.Event(), threading.Event(), client_module.make_ahead
 
     def hold(session, stock):
         held.set()
         assert go.wait(LONG)
         return make(session, stock)
 
-    monkeypatch.setattr(asking, "make_ahead", hold)
+    monkeypatch.setattr(client_module, "make_ahead", hold)
     shared = {"ot": OtChoice()} if engine == "twopc" else {"ot": OtChoice(security="malicious"), "ring": 64}
     with (
         server(capacity=Capacity(workers=1, drain_seconds=10 * LONG), deadline=10 * LONG, **shared) as running,

@@ -66,7 +66,7 @@ class Told:
         self._lines, self._kept = server.stdout, []
 
     def event(self, kind: str, worker: int | None = None) -> dict:
-        """``worker``: whose event it is, None for the front's own."""
+        """``worker``: whose event it is, None for the cluster's own."""
 
         def fits(event: dict) -> bool:
             return event["event"] == kind and event.get("worker") == worker

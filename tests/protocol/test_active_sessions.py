@@ -14,7 +14,7 @@ from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, SecurityAbort
 from privml.measure.engines import Setting
 from privml.measure.predict import cost_of
-from privml.service.choose_ot import forecasts, named_choice
+from privml.service.choose_ot import choice_in, forecasts
 from privml.spec import LinkProfile, SessionSpec
 
 IDEAL = OtChoice("ideal")
@@ -124,9 +124,9 @@ def test_transfers_are_chosen_by_their_predicted_cost(model):
         assert each.ot.security == "malicious" and each.ot.decided
     best = [forecasts(program, ((1, 4),), auto(each))[0].ot.provider for each in (LinkProfile(), link)]
     assert best == ["softspoken", "silent"]
-    assert named_choice({"ot": ["silent", 0]}, auto(link))[0] == OtChoice("silent", 0, "malicious")
+    assert choice_in({"ot": ["silent", 0]}, auto(link))[0] == OtChoice("silent", 0, "malicious")
     with pytest.raises(ProtocolError):
-        named_choice({"ot": ["ideal", 0]}, auto(link))
+        choice_in({"ot": ["ideal", 0]}, auto(link))
 
 
 @pytest.mark.parametrize("ot", [IDEAL, OtChoice(), OtChoice("auto")], ids=str)

@@ -15,10 +15,10 @@ from serving import ENGINES, plain, serving
 from small_network import converted
 
 import privml
-import privml.service.answering
+import privml.service.session_worker
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, ProtocolError
+from privml.service.negotiation import Allowance, _allowance_of
 from privml.service.options import Limits
-from privml.service.request import Room, _room_of
 from privml.session.ledger import PHASES, Ledger, Snapshot
 
 SHAPES = [(2, 4), (1, 4), (2, 4), (3, 4)]
@@ -124,26 +124,26 @@ def test_an_idle_session_ends_and_the_next_query_gets_another(program, engine):
         services.client(program, server.address, **settings) as client,
     ):
         client.query(x)
-        client._conversation._room = Room(5, 1e9)  # as if the deadline passed at the server alone
+        client._session._allowance = Allowance(5, 1e9)  # as if the deadline passed at the server alone
         server.said("no query came within 0.2 seconds")
         assert client.query(x).turn == 1
         time.sleep(0.3)  # the client knows it by itself, too
-        assert not client._conversation.has_room
+        assert not client._session.may_continue
         assert client.query(x).turn == 1
 
 
 @pytest.mark.parametrize("engine", ["twopc", "threepc"])
 def test_a_server_may_end_a_session_that_waits(program, monkeypatch, engine):
     """To make room: closing its connections ends it well, and the client's next query begins another."""
-    waiting, answering = [], privml.service.answering
+    waiting, answering = [], privml.service.session_worker
 
-    def asks_again(channel, seconds):
+    def next_requested(channel, seconds):
         waiting.append(channel)
         channel.close()
         return plainly(channel, seconds)
 
-    plainly = answering._asks_again
-    monkeypatch.setattr(answering, "_asks_again", asks_again)
+    plainly = answering._next_requested
+    monkeypatch.setattr(answering, "_next_requested", next_requested)
     x = inputs()[0]
     with (
         serving(program, engine) as (server, settings),
@@ -173,9 +173,9 @@ def test_who_says_something_else_after_an_answer_is_shown_the_door(program):
     x = inputs()[0]
     with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
         client.query(x)
-        client._conversation._link.channels[0].set_tag(0)  # as between two queries
-        client._conversation._link.channels[0].write(b"\x07")
-        client._conversation._link.channels[0].flush()
+        client._session._link.channels[0].set_tag(0)  # as between two queries
+        client._session._link.channels[0].write(b"\x07")
+        client._session._link.channels[0].flush()
         server.said("ProtocolError")
         assert client.query(x).turn == 1
 
@@ -186,9 +186,9 @@ def test_who_says_something_else_after_an_answer_is_shown_the_door(program):
     {"queries": 1, "idle": "1", "ahead": False}, {"queries": 1, "idle": 1, "ahead": 1},
     {"queries": 1, "idle": 1, "ahead": True},
 ], ids=str)  # fmt: skip
-def test_a_server_must_say_what_it_has_room_for(words):
-    with pytest.raises(ProtocolError, match="room"):
-        _room_of(words, False)
+def test_a_server_must_say_what_it_allows(words):
+    with pytest.raises(ProtocolError, match="further queries"):
+        _allowance_of(words, False)
 
 
 @pytest.mark.parametrize("limits", [

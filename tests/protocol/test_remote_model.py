@@ -14,7 +14,7 @@ from small_network import converted
 
 import privml
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, PrivmlError
-from privml.service.gathering import Gatherer
+from privml.service.remote_model import Gatherer
 
 
 @pytest.fixture(scope="module")

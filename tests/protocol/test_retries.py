@@ -37,13 +37,13 @@ def program():
 class Failing:
     """A conversation that raises what comes next, or answers."""
 
-    has_room = True
+    may_continue = True
     failed = False
 
     def __init__(self, outcomes):
         self.outcomes = outcomes
 
-    def ask(self, inputs, progress):
+    def query(self, inputs, progress):
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome
@@ -52,7 +52,7 @@ class Failing:
     def close(self):
         pass
 
-    def tell(self):
+    def raise_unreported(self):
         pass
 
 
@@ -106,7 +106,7 @@ def test_settings_that_are_refused(program, settings):
 
 def test_a_check_that_failed_while_idle_is_told_and_not_tried_again(program, monkeypatch):
     """What is made ahead may show that the peer deviates."""
-    import privml.service.asking as asking
+    import privml.service.client as client_module
 
     made = threading.Event()
 
@@ -119,7 +119,7 @@ def test_a_check_that_failed_while_idle_is_told_and_not_tried_again(program, mon
         services.client(program, server.address, ahead=True, retries=3, **settings) as client,
     ):
         with monkeypatch.context() as patch:
-            patch.setattr(asking, "make_ahead", caught)
+            patch.setattr(client_module, "make_ahead", caught)
             client.query(INPUT)
             assert made.wait(20)
             with pytest.raises(SecurityAbort, match="for this test"):

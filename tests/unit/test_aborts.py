@@ -8,9 +8,9 @@ import pytest
 
 from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError, SecurityAbort
 from privml.service.aborts import LIMITS, Aborts
-from privml.service.answering import answer
+from privml.service.negotiation import grant_query
 from privml.service.options import LARGEST_QUERY
-from privml.service.request import grant
+from privml.service.session_worker import answer_queries
 
 # A peer that has seen its attempt fail may leave, or send what is no message.
 FAILURES = [SecurityAbort("a check"), PeerDisconnected("gone"), ProtocolError("an empty frame"), RuntimeError("other")]
@@ -52,19 +52,19 @@ def fail(served, client, error):
 
     link = SimpleNamespace(channels=[client])
     with pytest.raises(type(error)):
-        answer(opener, link, served)
+        answer_queries(opener, link, served)
 
 
 def test_a_client_is_refused_after_its_last_failure():
     served = service(32)
     for turn in range(LIMITS[32]):
-        grant(Client("mallory"), served)
+        grant_query(Client("mallory"), served)
         fail(served, Client("mallory"), FAILURES[turn % len(FAILURES)])
     refused = Client("mallory")
     with pytest.raises(IdentityError, match="'mallory' is refused: 64 of its sessions"):
-        grant(refused, served)
+        grant_query(refused, served)
     assert b"is refused" in refused.told
-    grant(Client("alice"), served)
+    grant_query(Client("alice"), served)
     served.aborts.require_trust("mallory", 64)  # with 57 bits an attempt is worth less
 
 
@@ -73,8 +73,8 @@ def test_other_failures_and_clients_without_a_name_do_not_count():
     for _ in range(LIMITS[32]):
         fail(served, Client("alice"), InvalidInput("a shape"))
         fail(served, Client(""), SecurityAbort("a check"))
-    grant(Client("alice"), served)
-    grant(Client(""), served)
+    grant_query(Client("alice"), served)
+    grant_query(Client(""), served)
 
 
 def test_sessions_that_are_not_actively_secure_do_not_count():

@@ -82,7 +82,7 @@ def test_workers_that_have_ended_before_are_counted():
 @pytest.mark.parametrize("dies", [True, False], ids=["dies", "does not answer"])
 def test_a_worker_that_tells_nothing_loses_what_it_had_under_way(monkeypatch, dies):
     monkeypatch.setattr(module, "SECONDS_TO_END", 0.0)
-    monkeypatch.setattr(module, "_SECONDS_TO_TELL", LONG if dies else 0.01)
+    monkeypatch.setattr(module, "_SECONDS_TO_REPORT", LONG if dies else 0.01)
     workers = [Worker(on_cut=(stopped(0), None)), Worker(on_cut=(None,) if dies else ())]
     cluster = begun(*workers)
     assert cluster.end() == 2

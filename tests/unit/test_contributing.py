@@ -12,7 +12,7 @@ SUFFIXES = {".py", ".h", ".cpp", ".yaml"}
 CALLER = re.compile(
     r"csrc/(?!bindings/|fuzz/)(?:\w+/)+(?!multiplex\.|(selection|wire_trace|masking)_test\.|\w+_bench\.)[^/]+$"
 )
-OWN = re.compile(r"privml/engines/active/|privml/measure/spdz2k|privml/session/active_|privml/service/choose_active_ot")
+OWN = re.compile(r"privml/engines/active/|privml/measure/spdz2k|privml/session/active_")
 EXAMPLES = {
     "an operator": (r"\bhardswish\b", ("privml", "tests"), None),
     "a protocol": (r"\b(cost_)?multiplex\b", ("csrc", "privml", "configs"), CALLER),

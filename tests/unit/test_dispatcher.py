@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The queue of a service: order, room, and what its guests are told; and the two signals that end it."""
+"""The queue of a service: order, capacity, and when requests are refused; and the two signals that end it."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from privml.service import dispatcher as module
-from privml.service.dispatcher import Dispatcher
-from privml.service.events import LONGEST_TEXT, Events, printable
+from privml.service import sessions as module
+from privml.service.events import LONGEST_TEXT, Events, Stop, kept_signals, on_signals, printable
 from privml.service.options import Capacity
-from privml.service.stopping import Stop, kept_signals, on_signals
+from privml.service.sessions import Dispatcher
 
 LONG = 60.0
 
 
-class Guest:
+class Request:
     peer, gone = "", False
 
     def __init__(self, name=0):
@@ -49,15 +48,15 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def started():
-    """Makes a dispatcher whose sessions last until their guest may go; ``ran`` lists them in order."""
+    """Makes a dispatcher whose sessions last until their request may go; ``ran`` lists them in order."""
     made = []
 
     def make(run=None, **capacity):
         ran = []
 
-        def hold(guest):
-            ran.append(guest.name)
-            assert guest.go.wait(LONG)
+        def hold(request):
+            ran.append(request.name)
+            assert request.go.wait(LONG)
 
         dispatcher = Dispatcher(Capacity(**capacity), run or hold)
         dispatcher.ran = ran
@@ -69,19 +68,19 @@ def started():
         each.end()
 
 
-def test_nobody_keeps_a_guest_whose_session_has_ended(started):
-    dispatcher = started(run=lambda guest: None, workers=1)
+def test_nobody_keeps_a_request_whose_session_has_ended(started):
+    dispatcher = started(run=lambda request: None, workers=1)
     dispatcher.start()
-    guest = Guest()
-    kept = weakref.ref(guest)
-    assert dispatcher.offer(guest) and guest.closed.wait(LONG)
-    del guest
+    request = Request()
+    kept = weakref.ref(request)
+    assert dispatcher.offer(request) and request.closed.wait(LONG)
+    del request
     wait_until(dispatcher, lambda: kept() is None)
 
 
 def offer_until(dispatcher, count):
-    guests = [Guest(number) for number in range(count)]
-    return guests, [dispatcher.offer(guest) for guest in guests]
+    requests = [Request(number) for number in range(count)]
+    return requests, [dispatcher.offer(request) for request in requests]
 
 
 def wait_until(dispatcher, condition):
@@ -91,14 +90,14 @@ def wait_until(dispatcher, condition):
         time.sleep(0.01)
 
 
-def test_guests_are_served_in_their_order_and_closed_afterwards(started):
+def test_requests_are_served_in_their_order_and_closed_afterwards(started):
     dispatcher = started(workers=1, queue=5)
-    guests, taken = offer_until(dispatcher, 6)
+    requests, taken = offer_until(dispatcher, 6)
     assert taken == [True] * 6 and dispatcher.waiting == 6 and not dispatcher.idle
     dispatcher.start()
-    for guest in guests:
-        guest.go.set()
-        assert guest.closed.wait(LONG)
+    for request in requests:
+        request.go.set()
+        assert request.closed.wait(LONG)
     wait_until(dispatcher, lambda: not dispatcher._running)
     assert dispatcher.ran == list(range(6)) and dispatcher.idle
 
@@ -107,15 +106,15 @@ def test_guests_are_served_in_their_order_and_closed_afterwards(started):
 def test_as_many_are_taken_as_there_is_room_for(started, workers, queue):
     dispatcher = started(workers=workers, queue=queue)
     dispatcher.start()
-    guests, taken = offer_until(dispatcher, workers + queue + 2)
+    requests, taken = offer_until(dispatcher, workers + queue + 2)
     assert taken == [True] * (workers + queue) + [False] * 2 and dispatcher.full
-    guests[0].go.set()
+    requests[0].go.set()
     wait_until(dispatcher, lambda: len(dispatcher._running) + len(dispatcher._waiting) < workers + queue)
-    assert not dispatcher.full and dispatcher.offer(Guest())
+    assert not dispatcher.full and dispatcher.offer(Request())
 
 
 def test_one_name_has_so_many_sessions_and_no_more(started):
-    class Named(Guest):
+    class Named(Request):
         peer = "lab-b"
 
     dispatcher = started(workers=1, queue=9, sessions_per_name=2)
@@ -125,7 +124,7 @@ def test_one_name_has_so_many_sessions_and_no_more(started):
     wait_until(dispatcher, lambda: dispatcher.running == 1)
     assert dispatcher.offer(second), "one that runs, one that waits"
     assert not dispatcher.offer(Named(3)) and not dispatcher.full
-    assert [dispatcher.offer(Guest()) for _ in range(3)] == [True] * 3, "who has proved no name is not told apart"
+    assert [dispatcher.offer(Request()) for _ in range(3)] == [True] * 3, "who has proved no name is not told apart"
     second.gone = True
     third = Named(3)
     assert dispatcher.offer(third) and not dispatcher.offer(Named(4)), "who is gone does not count"
@@ -137,16 +136,16 @@ def test_one_name_has_so_many_sessions_and_no_more(started):
 def test_sessions_that_give_way_make_room(started):
     dispatcher = started(workers=1, queue=0)
     dispatcher.start()
-    assert dispatcher.offer(Guest()) and not dispatcher.offer(Guest())
+    assert dispatcher.offer(Request()) and not dispatcher.offer(Request())
     dispatcher._spare = lambda: 1
-    assert not dispatcher.full and dispatcher.offer(Guest()) and dispatcher.full
+    assert not dispatcher.full and dispatcher.offer(Request()) and dispatcher.full
 
 
 def test_who_waits_too_long_is_given_back(started, clock):
     dispatcher = started(workers=1, queue=3, queue_seconds=5.0)
     (first, second), _ = offer_until(dispatcher, 2)
     clock.now += 3
-    third = Guest()
+    third = Request()
     assert dispatcher.offer(third) and dispatcher.overdue() == []
     clock.now += 2.5
     assert dispatcher.overdue() == [first, second] and dispatcher.waiting == 1
@@ -157,51 +156,53 @@ def test_who_waits_too_long_is_given_back(started, clock):
 def test_the_time_to_come_again_follows_from_how_long_sessions_take(started, clock):
     dispatcher = started(workers=2, queue=4)
     assert dispatcher.retry_after() == 1.0
-    dispatcher._done(Guest(), 10.0)
+    dispatcher._done(Request(), 10.0)
     assert dispatcher.retry_after() == 1.0, "nobody is there"
     offer_until(dispatcher, 6)
     assert dispatcher.retry_after() == 30.0
-    dispatcher._done(Guest(), 5.0)
+    dispatcher._done(Request(), 5.0)
     assert dispatcher.retry_after() == 27.0
     for _ in range(50):
-        dispatcher._done(Guest(), 1e6)
+        dispatcher._done(Request(), 1e6)
     assert dispatcher.retry_after() == 300.0
 
 
 def test_who_runs_too_long_is_told_of_once(started, clock):
     dispatcher = started(workers=2, queue=3, queue_seconds=1e6, session_seconds=100.0)
     dispatcher.start()
-    guests, _ = offer_until(dispatcher, 3)
+    requests, _ = offer_until(dispatcher, 3)
     wait_until(dispatcher, lambda: len(dispatcher._running) == 2)
-    assert not any(dispatcher.is_past_half(guest) for guest in guests)
+    assert not any(dispatcher.is_past_half(request) for request in requests)
     clock.now += 60
-    assert [dispatcher.is_past_half(guest) for guest in guests] == [True, True, False], "the third one has not begun"
+    assert [dispatcher.is_past_half(request) for request in requests] == [True, True, False], (
+        "the third one has not begun"
+    )
     assert dispatcher.overlong() == []
     clock.now += 50
-    assert dispatcher.overlong() == guests[:2] and dispatcher.overlong() == []
-    assert [dispatcher.is_late(guest) for guest in guests] == [True, True, False]
-    guests[0].go.set()
+    assert dispatcher.overlong() == requests[:2] and dispatcher.overlong() == []
+    assert [dispatcher.is_late(request) for request in requests] == [True, True, False]
+    requests[0].go.set()
     wait_until(dispatcher, lambda: dispatcher.ran == [0, 1, 2])
-    assert not dispatcher.is_late(guests[0]) and not dispatcher.is_past_half(guests[2])
+    assert not dispatcher.is_late(requests[0]) and not dispatcher.is_past_half(requests[2])
 
 
 def test_sessions_need_not_have_a_limit(started, clock):
     dispatcher = started(workers=1, session_seconds=0)
     dispatcher.start()
-    guest = Guest()
-    dispatcher.offer(guest)
+    request = Request()
+    dispatcher.offer(request)
     wait_until(dispatcher, lambda: len(dispatcher._running) == 1)
     clock.now += 1e9
-    assert dispatcher.overlong() == [] and not dispatcher.is_past_half(guest)
+    assert dispatcher.overlong() == [] and not dispatcher.is_past_half(request)
 
 
 def test_draining_begins_nothing(started):
     dispatcher = started(workers=1, queue=3)
     dispatcher.start()
-    guests, _ = offer_until(dispatcher, 3)
+    requests, _ = offer_until(dispatcher, 3)
     wait_until(dispatcher, lambda: len(dispatcher._running) == 1)
-    assert dispatcher.drain() == guests[1:] and not dispatcher.offer(Guest()) and not dispatcher.idle
-    guests[0].go.set()
+    assert dispatcher.drain() == requests[1:] and not dispatcher.offer(Request()) and not dispatcher.idle
+    requests[0].go.set()
     wait_until(dispatcher, lambda: not dispatcher._running)
     assert dispatcher.idle and dispatcher.ran == [0] and dispatcher.end() == 0
 
@@ -209,10 +210,10 @@ def test_draining_begins_nothing(started):
 def test_the_end_closes_what_runs_and_what_waits(started):
     dispatcher = started(workers=2, queue=3)
     dispatcher.start()
-    guests, _ = offer_until(dispatcher, 4)
+    requests, _ = offer_until(dispatcher, 4)
     wait_until(dispatcher, lambda: len(dispatcher._running) == 2)
     assert dispatcher.end() == 2
-    assert all(guest.closed.is_set() for guest in guests) and dispatcher.ran == [0, 1]
+    assert all(request.closed.is_set() for request in requests) and dispatcher.ran == [0, 1]
 
 
 def test_sessions_that_give_way_are_not_cut_off(started):
@@ -227,28 +228,28 @@ def test_sessions_that_give_way_are_not_cut_off(started):
 def test_what_a_session_raises_is_kept_and_the_next_one_runs(started):
     ran = []
 
-    def run(guest):
-        ran.append(guest.name)
-        raise KeyError(guest.name)
+    def run(request):
+        ran.append(request.name)
+        raise KeyError(request.name)
 
     dispatcher = started(run, workers=1, queue=3)
     dispatcher.start()
-    guests, _ = offer_until(dispatcher, 2)
-    assert guests[1].closed.wait(LONG) and ran == [0, 1]
+    requests, _ = offer_until(dispatcher, 2)
+    assert requests[1].closed.wait(LONG) and ran == [0, 1]
     assert isinstance(dispatcher.failure, KeyError) and dispatcher.failure.args == (0,)
 
 
 def test_many_threads_offer_at_once(started):
     served, lock = [], threading.Lock()
 
-    def run(guest):
+    def run(request):
         with lock:
-            served.append(guest.name)
+            served.append(request.name)
 
     dispatcher = started(run, workers=4, queue=10_000)
     dispatcher.start()
     with ThreadPoolExecutor(8) as executor:
-        taken = list(executor.map(lambda number: dispatcher.offer(Guest(number)), range(2000)))
+        taken = list(executor.map(lambda number: dispatcher.offer(Request(number)), range(2000)))
     wait_until(dispatcher, lambda: not dispatcher._running and not dispatcher._waiting)
     assert all(taken) and sorted(served) == list(range(2000))
 
@@ -300,7 +301,7 @@ def test_the_exit_code_tells_of_sessions_cut_off():
 def test_text_of_peers_cannot_steer_a_terminal_or_forge_a_line(text, shown):
     assert printable(text) == shown
     events = []
-    Events(events.append).tell("refused", text=text, peer=text, nested=[{"a": text}])
+    Events(events.append).emit("refused", text=text, peer=text, nested=[{"a": text}])
     assert events[0].text == shown and events[0].fields == {"peer": shown, "nested": [{"a": shown}]}
 
 
@@ -311,6 +312,6 @@ def test_a_watcher_that_fails_is_remembered_and_the_others_are_told():
         raise StopIteration(event.kind)
 
     events = Events(fail, told.append, None)
-    events.tell("started", "abc")
-    events.tell("ended", "abc")
+    events.emit("started", "abc")
+    events.emit("ended", "abc")
     assert [event.kind for event in told] == ["started", "ended"] and events.failure.args == ("started",)

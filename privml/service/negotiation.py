@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What client and server say to each other before a query: the inputs' shapes, which are public, and where its
-correlations come from."""
+"""What client and server agree on before each query: the inputs' shapes, which are public, and where its correlations
+come from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import ConfigError, InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.aborts import Aborts
-from privml.service.choose_ot import forecasts, link_of, named_choice, naming, reason
+from privml.service.choose_ot import choice_fields, choice_in, forecasts, link_of, reason
 from privml.service.options import DEFAULT_SPEC, LARGEST_QUERY, QueryLimit
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, confirm, expect_confirmation
@@ -61,26 +61,26 @@ def settings_of(program: Program, spec: SessionSpec = DEFAULT_SPEC, preprocessin
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """What a session has room for behind the query that is being settled: ``queries`` more, the next one within
-    ``idle`` seconds of the answer, and whether the correlations of one of the same shapes are made ``ahead`` then."""
+class Allowance:
+    """What a session may do after the query that is being negotiated: ``queries`` more, the next one within ``idle``
+    seconds of the answer, and whether the correlations of one of the same shapes are made ``ahead`` meanwhile."""
 
     queries: int = 0
     idle: float = 0.0
     ahead: bool = False
 
-    def words(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         return {"queries": self.queries, "idle": self.idle, "ahead": self.ahead}
 
 
-class Elsewhere(Exception):
+class NeedsNewSession(Exception):
     """The store of the session does not suffice for its next query, which needs a session that makes its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was settled: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the store's
-    ``allotment``, or (None) the session itself with ``ot``. ``room``: see ``Room``."""
+    """What was agreed on: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the
+    store's ``allotment``, or (None) the session itself with ``ot``. ``allowance``: see ``Allowance``."""
 
     shapes: tuple[Shape, ...]
     ot: OtChoice
@@ -88,7 +88,7 @@ class Terms:
     allotment: Allotment | None = None
     preprocessing: Preprocessing | None = None
     why: str = ""
-    room: Room = Room()
+    allowance: Allowance = Allowance()
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> TwoPartyEngine:
         """See ``open_session``."""
@@ -123,11 +123,11 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class DealtTerms:
-    """``Terms`` of a session with a dealer, who learns the inputs' ``shapes`` too."""
+    """``Terms`` of a session with a dealer, which learns the inputs' ``shapes`` too."""
 
     shapes: tuple[Shape, ...]
     settings: Settings
-    room: Room = Room()
+    allowance: Allowance = Allowance()
     stock: Correlations = Correlations()
     next_stock: Correlations = Correlations()
     source: str = "dealt by party 2"
@@ -143,14 +143,16 @@ class DealtTerms:
 
 @dataclass(frozen=True, slots=True)
 class ActiveTerms:
-    """``Terms`` of a session that is secure against a peer who deviates; ``stock`` is what the run draws, which for the
-    ``first`` query is more: it shares the weights. A session on a store has one query, for the key is the query's."""
+    """``Terms`` of a session that is secure against a peer that deviates; ``stock`` is what the run draws, which for
+    the ``first`` query is more: it shares the weights. A session on a store has one query, because the key is the
+    query's.
+    """
 
     shapes: tuple[Shape, ...]
     service: Service
     ot: OtChoice
     first: bool = True
-    room: Room = Room()
+    allowance: Allowance = Allowance()
     allotment: Allotment | None = None
     why: str = ""
 
@@ -185,11 +187,11 @@ AnyTerms = Terms | DealtTerms | ActiveTerms
 
 
 def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
-    """What is said about the inputs in clear."""
+    """What is sent about the inputs in clear."""
     return {"inputs": [list(shape) for shape in shapes]}
 
 
-def ask(
+def request_query(
     channel: _core.Channel,
     service: Service,
     shapes: Sequence[Shape],
@@ -197,29 +199,32 @@ def ask(
     held: AnyTerms | None = None,
 ) -> AnyTerms:
     """Client: announces the shapes, and whether correlations are to be made ``ahead`` of a next query. ``held``: the
-    terms that the session was opened with, None where it is to be opened.
+    terms that the session was opened with, None if it is to be opened.
 
-    InvalidInput with the server's reason when it refuses; Elsewhere, at both parties, when another session is needed.
+    InvalidInput with the server's reason if it refuses; NeedsNewSession, at both parties, if the store does not suffice
+    for a further query.
     """
     store, settings = _store_for(service, held), service.settings
     with contextlib.nullcontext() if store is None else store.turn:
-        words = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.request())}
-        _, verdict = agree(channel, words, lambda theirs: (None, {}), "the server refuses the query")
+        fields = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.request())}
+        _, verdict = agree(channel, fields, lambda theirs: (None, {}), "the server refuses the query")
         allotment, start = None, verdict.get("start")
         if store is not None and start is not None:
             allotment = confirm(channel, lambda: store.claim(start, _stored(service, shapes)))
-    room, shapes = _room_of(verdict, ahead), tuple(shapes)
+    allowance, shapes = _allowance_of(verdict, ahead), tuple(shapes)
     _refuse_shortage(service, shapes, allotment, store)
     choice = None
     if held is None and allotment is None and not settings.backend.dealt and not settings.spec.ot.decided:
-        choice = named_choice(verdict, settings.spec)
-    return _terms(service, shapes, room, held, allotment, choice)
+        choice = choice_in(verdict, settings.spec)
+    return _terms(service, shapes, allowance, held, allotment, choice)
 
 
-def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: AnyTerms | None = None) -> AnyTerms:
-    """Server: the client's shapes, answered with yes and with what there is ``room`` for; InvalidInput, after telling
-    the client, when they do not fit; IdentityError for a client whose sessions have failed too often. ``held``: see
-    ``ask``."""
+def grant_query(
+    channel: _core.Channel, service: Service, allowance: Allowance = Allowance(), held: AnyTerms | None = None
+) -> AnyTerms:
+    """Server: checks the client's shapes and answers with the ``allowance``. InvalidInput, which the client gets too,
+    if they do not fit; IdentityError for a client whose sessions have failed too often. ``held``: see
+    ``request_query``."""
     store, settings = _store_for(service, held), service.settings
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -227,20 +232,20 @@ def grant(channel: _core.Channel, service: Service, room: Room = Room(), held: A
             service.aborts.require_trust(channel.peer_name, service.settings.spec.engine.ring)
         shapes = checked_shapes(theirs, service.program, service.limit)
         allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
-        ahead = room.ahead and room.queries > 0 and theirs.get("ahead") is True
+        ahead = allowance.ahead and allowance.queries > 0 and theirs.get("ahead") is True
         # A small ring tolerates few failed sessions, and a client may leave while something is made ahead.
         small = settings.backend.actively_secure and settings.spec.engine.ring == 32
         waits = not settings.backend.dealt and not small
-        given = replace(room, ahead=ahead and allotment is None and waits)
+        given = replace(allowance, ahead=ahead and allotment is None and waits)
         if settings.backend.actively_secure and allotment is not None:
             given = replace(given, queries=0)
-        words = given.words() | ({} if store is None else {"start": allotment and list(allotment.start)})
+        fields = given.fields() | ({} if store is None else {"start": allotment and list(allotment.start)})
         short = store is not None and allotment is None and store.when_empty == "refuse"
         if settings.backend.dealt or held is not None or allotment is not None or settings.spec.ot.decided or short:
-            return (shapes, given, allotment), words
+            return (shapes, given, allotment), fields
         ranked = forecasts(service.program, shapes, settings.spec)
         choice = ranked[0].ot, reason(ranked, link_of(settings.spec))
-        return (shapes, given, None, choice), {**words, **naming(*choice)}
+        return (shapes, given, None, choice), {**fields, **choice_fields(*choice)}
 
     (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
     _refuse_shortage(service, shapes, further[0], store)
@@ -255,13 +260,13 @@ def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) 
     return service.program.demand(shapes, spec, further)
 
 
-def _room_of(verdict: dict[str, Any], wished: bool) -> Room:
-    """What the server has room for; ProtocolError for what no server says."""
+def _allowance_of(verdict: dict[str, Any], requested: bool) -> Allowance:
+    """What the server allows; ProtocolError for what no server sends."""
     queries, idle, ahead = (verdict.get(name) for name in ("queries", "idle", "ahead"))
     fits = type(queries) is int and queries >= 0 and type(idle) in (int, float) and 0 <= idle < LONGEST_IDLE
-    if not fits or type(ahead) is not bool or (ahead and not wished):
-        raise ProtocolError("the server does not say for how many queries it has room")
-    return Room(queries, float(idle), ahead)
+    if not fits or type(ahead) is not bool or (ahead and not requested):
+        raise ProtocolError("the server does not say how many further queries it allows")
+    return Allowance(queries, float(idle), ahead)
 
 
 def _stored(service: Service, shapes: Sequence[Shape]) -> Any:
@@ -289,35 +294,35 @@ def _refuse_shortage(
 def _terms(
     service: Service,
     shapes: tuple[Shape, ...],
-    room: Room,
+    allowance: Allowance,
     held: AnyTerms | None,
     allotment: Allotment | None = None,
     choice: tuple[OtChoice, str] | None = None,
 ) -> AnyTerms:
-    """``choice``: what ot=auto has come to, where that was to be chosen."""
+    """``choice``: the transfers that ot=auto has chosen, if they were to be chosen."""
     settings, store = service.settings, service.preprocessing
     if settings.backend.dealt:
-        return DealtTerms(shapes, settings, room)
+        return DealtTerms(shapes, settings, allowance)
     ot, why = settings.spec.ot, ""
     if choice is not None:
         ot, why = replace(choice[0], refill=ot.refill), choice[1]
     if isinstance(held, (Terms, ActiveTerms)):
         if held.allotment is not None and (allotment is None or settings.backend.actively_secure):
-            raise Elsewhere
+            raise NeedsNewSession
         ot, why = held.ot, held.why
     if settings.backend.actively_secure:
-        room = room if allotment is None else replace(room, queries=0, ahead=False)
-        return ActiveTerms(shapes, service, ot, held is None, room, allotment, why)
+        allowance = allowance if allotment is None else replace(allowance, queries=0, ahead=False)
+        return ActiveTerms(shapes, service, ot, held is None, allowance, allotment, why)
     half = store if isinstance(store, Preprocessing) else None
     used = ot if allotment is None or half is None else half.ot
     drawn = service.program.correlations(shapes, replace(settings.spec, ot=used))
-    return Terms(shapes, used, drawn, allotment, half, why, room)
+    return Terms(shapes, used, drawn, allotment, half, why, allowance)
 
 
-def checked_shapes(words: dict[str, Any], program: Program, limit: QueryLimit) -> tuple[Shape, ...]:
-    """The inputs' shapes that the other side announces; InvalidInput for those that the program does not take, and for
+def checked_shapes(fields: dict[str, Any], program: Program, limit: QueryLimit) -> tuple[Shape, ...]:
+    """The inputs' shapes that the other party announces; InvalidInput for those that the program does not take, and for
     more than ``limit`` allows."""
-    announced, specs = words.get("inputs"), program.inputs
+    announced, specs = fields.get("inputs"), program.inputs
     if not isinstance(announced, list) or len(announced) != len(specs):
         raise InvalidInput(f"the program takes {len(specs)} input(s)")
     for spec, shape in zip(specs, announced, strict=True):

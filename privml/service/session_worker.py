@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a server does in a session: grants what the client asks for, reserves correlations, runs, reveals; and again.
+"""What a server does in a session: grants each query, reserves its correlations, runs it and reveals the outputs.
 
 After an answer the client may send one byte and ask for another query on the same connections, the weights shared and
 the keys agreed already. Whatever goes wrong in a query ends its session.
@@ -16,15 +16,15 @@ import privml._core as _core
 from privml.context import Session
 from privml.errors import PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER
-from privml.service.progress import Progress, report_nodes
-from privml.service.request import AnyTerms, Elsewhere, Room, Service, Shape, grant
+from privml.service.events import Progress, report_nodes
+from privml.service.negotiation import Allowance, AnyTerms, NeedsNewSession, Service, Shape, grant_query
 from privml.session.connections import Link
 from privml.session.ledger import Ledger, begin_query, between_queries, make_ahead
 from privml.session.session import EngineOpener
 from privml.sharing import reveal
 
 # What a client sends before it asks for another query.
-AGAIN = b"\x01"
+NEXT_QUERY = b"\x01"
 # How long a client may take to read its last answer to the end.
 _SECONDS_TO_READ = 10.0
 
@@ -54,9 +54,9 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
-    """What one session may do: it has ``queries`` queries, may be ``idle`` seconds between two of them, and makes the
-    correlations of a next one ``ahead`` for clients who ask for that."""
+class SessionLimits:
+    """Limits of one session: it has ``queries`` queries, may be ``idle`` seconds between two of them, and makes the
+    correlations of a next one ``ahead`` for clients that ask for it."""
 
     queries: int = 1
     idle: float = 60.0
@@ -64,29 +64,30 @@ class Turns:
 
     @property
     def leaving(self) -> bool:
-        """Whether the session was closed here while its client had asked nothing."""
+        """Whether this party has ended the session between two queries."""
         return False
 
-    def making(self) -> None:
-        """Hears that what was asked is answered, and that something is made ahead until ``idle`` is read."""
+    def begin_ahead(self) -> None:
+        """Called once a query is answered, if the correlations of the next one are made then, until ``idle`` is
+        read."""
 
-    def room(self, behind: int) -> Room:
-        """What there is room for when ``behind`` queries, with the one being settled, are granted."""
-        return Room(max(self.queries - behind, 0), self.idle, self.ahead)
-
-
-ONE_QUERY = Turns()
+    def allowance(self, granted: int) -> Allowance:
+        """What the client may do once ``granted`` queries, with the one being negotiated, are granted."""
+        return Allowance(max(self.queries - granted, 0), self.idle, self.ahead)
 
 
-class GaveWay(Exception):
-    """``Turns.room`` of a session that takes no further query, as its client's next one came; says why."""
+ONE_QUERY = SessionLimits()
 
 
-def answer(
+class SessionClosing(Exception):
+    """Raised by ``SessionLimits.allowance`` of a session that takes no further query; says why."""
+
+
+def answer_queries(
     opener: Callable[..., Session],
     link: Link,
     service: Service,
-    turns: Turns = ONE_QUERY,
+    limits: SessionLimits = ONE_QUERY,
     on_answer: Callable[[Answered], None] = lambda done: None,
     progress: Progress | None = None,
 ) -> str:
@@ -96,43 +97,43 @@ def answer(
     secure engine that counts against the client (``privml.service.aborts``).
     """
     start = time.monotonic()
-    settled: list[AnyTerms] = []
+    agreed: list[AnyTerms] = []
     channel = link.channels[0]
 
     def agree(channel: _core.Channel) -> EngineOpener:
-        settled.append(grant(channel, service, turns.room(1)))
-        return settled[0].open
+        agreed.append(grant_query(channel, service, limits.allowance(1)))
+        return agreed[0].open
 
     counted = service.aborts.counted(channel) if service.settings.backend.actively_secure else nullcontext()
     with counted, opener(agree=agree) as session:
-        turn, terms = 1, settled[0]
+        turn, terms = 1, agreed[0]
         while True:
             _run(session, service, terms, progress)
             done = time.monotonic()
             on_answer(Answered(terms.shapes, done - start, session.ledger.frozen(), terms.source, turn))
-            if terms.room.queries == 0:
+            if terms.allowance.queries == 0:
                 _wait_for_end(channel)
                 return "it had all its queries"
             try:
-                if terms.room.ahead:
-                    turns.making()
+                if terms.allowance.ahead:
+                    limits.begin_ahead()
                     make_ahead(session, terms.next_stock)
             except PeerDisconnected:
-                if service.settings.backend.actively_secure and not turns.leaving:  # it may have seen an attempt fail
+                if service.settings.backend.actively_secure and not limits.leaving:  # it may have seen an attempt fail
                     raise
                 return "the client left"
             with between_queries(link.channels[:2] if service.settings.backend.dealt else link.channels[:1]):
-                idle = turns.idle
-                if not _asks_again(channel, idle):
+                idle = limits.idle
+                if not _next_requested(channel, idle):
                     late = time.monotonic() - done >= idle
                     return f"no query came within {idle:g} seconds" if late else "the client left"
                 start, turn = time.monotonic(), turn + 1
                 channel.set_deadline(service.settings.spec.deadline)
                 try:
-                    terms = grant(channel, service, turns.room(turn), settled[0])
-                except GaveWay as why:
+                    terms = grant_query(channel, service, limits.allowance(turn), agreed[0])
+                except SessionClosing as why:
                     return str(why)
-                except Elsewhere:
+                except NeedsNewSession:
                     return "the store does not suffice for its next query, which gets a session of its own"
                 terms.go_on(session, link.channels)
             begin_query(session)
@@ -145,14 +146,14 @@ def _run(session: Session, service: Service, terms: AnyTerms, progress: Progress
         reveal(output, to=INPUT_OWNER)
 
 
-def _asks_again(channel: _core.Channel, seconds: float) -> bool:
+def _next_requested(channel: _core.Channel, seconds: float) -> bool:
     """Whether the client asks for another query within ``seconds``; False when it does not, or has left."""
     channel.set_deadline(seconds)
     try:
         byte = channel.read(1)
     except PeerDisconnected:
         return False
-    if byte != AGAIN:
+    if byte != NEXT_QUERY:
         raise ProtocolError("what the client sent after its answer does not ask for another query")
     return True
 

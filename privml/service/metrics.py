@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Health and metrics of a service over HTTP on this machine: /healthz, /readyz, /metrics (the format of Prometheus).
 
-Labels are words of this module alone: phases, directions, results, reasons. Nothing depends on a secret, and nothing
-tells one client from another.
+Labels are constants of this module: phases, directions, results, reasons. Nothing depends on a secret, and nothing
+distinguishes clients.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Watched(Protocol):
 
 
 class Monitor:
-    """``with Monitor("127.0.0.1:9100") as monitor``: answers from then on; 503 until it is told whom to ``observe``.
+    """``with Monitor("127.0.0.1:9100") as monitor``: answers from then on; 503 until ``observe`` is called.
     ``note`` counts what happens. Raises ConfigError for an address that is not this machine's, a port in use, and where
     prometheus_client is missing."""
 
@@ -74,7 +74,7 @@ class Monitor:
         return self._server.server_address[1]
 
     def observe(self, service: Watched, preprocessing: StoreHalf | None = None) -> None:
-        """Tells of ``service`` and its store from here on."""
+        """Reports on ``service`` and its store from here on."""
         self._metrics.read(service, preprocessing)
         self._service = service
 
@@ -115,21 +115,21 @@ class Metrics:
 
     def note(self, event: Event) -> None:
         """Counts an event."""
-        told = event.fields
+        fields = event.fields
         if event.kind == "refused":
-            self._refusals.labels(told["reason"]).inc()
+            self._refusals.labels(fields["reason"]).inc()
         elif event.kind == "started":
-            self._waits.observe(told["waited"])
+            self._waits.observe(fields["waited"])
         elif event.kind == "answered":
             self._queries.inc()
-            self._answers.observe(told["seconds"])
+            self._answers.observe(fields["seconds"])
             for phase in PHASES:
-                self._phases.labels(phase).observe(told["phases"][phase]["seconds"])
+                self._phases.labels(phase).observe(fields["phases"][phase]["seconds"])
         elif event.kind in ("ended", "failed"):
-            self._sessions.labels(told["result"]).inc()
+            self._sessions.labels(fields["result"]).inc()
             for phase in PHASES:
                 for direction in DIRECTIONS:
-                    self._bytes.labels(phase, direction).inc(told["phases"][phase][direction])
+                    self._bytes.labels(phase, direction).inc(fields["phases"][phase][direction])
 
     def read(self, service: Watched, preprocessing: StoreHalf | None) -> None:
         """Shows how ``service`` and its store stand whenever it is asked."""
@@ -180,27 +180,27 @@ class _HttpServer(ThreadingHTTPServer):
     def __init__(self, address: tuple[str, int], answer: Callable[[str], tuple[int, str, bytes]]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self.answer = answer
-        self._room = threading.BoundedSemaphore(_REQUESTS)
+        self._allowance = threading.BoundedSemaphore(_REQUESTS)
         super().__init__(address, _Request)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if not self._room.acquire(blocking=False):
+        if not self._allowance.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
             super().process_request(request, client_address)
         except BaseException:
-            self._room.release()
+            self._allowance.release()
             raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._room.release()
+            self._allowance.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A caller that leaves in the middle is nobody's trouble."""
+        """Clients that disconnect early are not logged."""
 
     def server_bind(self) -> None:
         socketserver.TCPServer.server_bind(self)  # HTTPServer's asks the resolver for a name that nothing here uses
