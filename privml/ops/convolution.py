@@ -40,19 +40,9 @@ def convolution(x: Any, weight: Any, bias: Any, *geometry: Any) -> Any:
     return two_dimensional(convolve, x, weight, bias, *geometry)
 
 
-def two_dimensional(
-    convolve: Callable[..., Any],
-    x: Any,
-    weight: Any,
-    bias: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-) -> Any:
-    """aten.convolution in one and two dimensions by ``convolve``."""
+def two_dimensional(convolve: Callable[..., Any], x: Any, weight: Any, bias: Any, *geometry: Any) -> Any:
+    """aten.convolution in one and two dimensions by ``convolve``; ``geometry``: its other arguments."""
+    stride, padding, dilation, transposed, output_padding, groups = geometry
     rank = weight.dim() - 2
     if rank not in (1, 2):
         return NotImplemented
@@ -168,21 +158,10 @@ def convolution_backward(*arguments: Any) -> Any:
     return gradients(convolve, *arguments)
 
 
-def gradients(
-    convolve: Callable[..., SecretTensor],
-    grad: Any,
-    x: Any,
-    weight: Any,
-    bias_sizes: Any,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    mask: Sequence[bool],
-) -> Any:
-    """Those of input, weight and bias that ``mask`` asks for, by convolutions of the given kind."""
+def gradients(convolve: Callable[..., SecretTensor], grad: Any, x: Any, weight: Any, *others: Any) -> Any:
+    """Those of input, weight and bias that are asked for, by convolutions of the given kind; ``others``: the other
+    arguments of aten.convolution_backward."""
+    _, stride, padding, dilation, transposed, _, groups, mask = others
     rank = weight.dim() - 2
     if rank not in (1, 2) or transposed:
         return NotImplemented

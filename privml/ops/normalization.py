@@ -101,17 +101,8 @@ def normalize(
 
 
 @implements(aten.batch_norm.default)
-def batch_norm(
-    x: Any,
-    weight: Any,
-    bias: Any,
-    mean: Any,
-    variance: Any,
-    training: bool,
-    momentum: float,
-    eps: float,
-    cudnn_enabled: bool = False,
-) -> Any:
+def batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *settings: Any) -> Any:
+    training, momentum, eps = settings[:3]
     return normalize(x, weight, bias, mean, variance, training, momentum, eps)
 
 

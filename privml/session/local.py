@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from privml.context import Session
@@ -17,25 +18,22 @@ def local(
     *,
     bits: int = 64,
     scale: int = 16,
-    weight_bits: int | None = None,
-    weight_scale: int | None = None,
     floating: Float | str | None = None,
-    dot: str = "fused",
-    exp: str = "auto",
     ledger: Any = None,
     **settings: Any,
 ) -> Session:
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
-    ``bits``, ``scale``, ``weight_bits``, ``weight_scale``, ``floating`` (a format or one of the names of
-    ``privml.formats.FLOATS``), ``dot``, ``exp``: see Numerics. ``settings``: those of
+    ``bits``, ``scale``, ``floating`` (a format or one of the names of ``privml.formats.FLOATS``): see Numerics.
+    ``settings``: Numerics' others, ``weight_bits``, ``weight_scale``, ``dot`` and ``exp``; those of
     ``privml.SessionSpec.of``, such as ``ot``, ``threads``, ``delay_ms`` (of a message in one direction),
     ``bandwidth_mbps`` (of each direction; 0: no limit), ``deadline`` (seconds), and the engine's own, such as
     ``truncation`` and ``ring``; ``plain`` takes ``check_overflow``, ``parties`` and ``like``, the name of an engine,
     to compute as that one does. ``ledger`` defaults to one that reads the engine's counters.
     Raises ConfigError for an unknown engine or setting, and for what Numerics refuses.
     """
-    numerics = Numerics(bits, scale, weight_bits, weight_scale, float_format(floating), dot, exp)
+    formats = {each.name: settings.pop(each.name) for each in fields(Numerics) if each.name in settings}
+    numerics = Numerics(bits, scale, floating=float_format(floating), **formats)
     try:
         spec = SessionSpec.of(engine, numerics=numerics, **settings)
         made = spec.backend.local(spec, spec.test_seed)

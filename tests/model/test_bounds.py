@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+from metering import one_query
 from torch import nn
 
 import privml
@@ -14,7 +15,6 @@ from rich.console import Console
 
 from privml.cli.ledgers import layer_table, reliance
 from privml.engines.twopc.backend import meter
-from privml.graph.passes.cost import predict
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def converted(model, data, bounds, narrow=True):
 
 def sent(program):
     engine = meter(0)
-    total = predict(program.graph, program.constants, program.numerics, engine, batch=8).snapshot()
+    total = one_query(program, engine, batch=8).snapshot()
     return total.preprocess.bytes + total.online.bytes
 
 

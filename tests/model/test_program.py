@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import torch
 from lenet_program import scores, session_for
+from metering import one_query
 
 import privml
 from privml.engines.correlations import OtChoice
 from privml.errors import InvalidInput, OverflowDetected
 from privml.formats import FixedPoint, Owned, Shared
-from privml.graph.passes.cost import predict
 from privml.spec import SessionSpec
 
 torch.set_num_threads(1)
@@ -105,7 +105,7 @@ def test_predicted_cost_is_the_ledger(program, lenet):
     with session_for(program, "twopc", ot="softspoken", k=4) as session:
         privml.reveal(program.run(session, lenet.preprocess(lenet.samples[:2])), to=1)
         measured: Snapshot = session.ledger.snapshot()
-    predicted = predict(program.graph, program.constants, program.numerics, meter(0), batch=2)
+    predicted = one_query(program, meter(0), batch=2)
     for phase in ("preprocess", "online"):
         found, wanted = getattr(predicted.snapshot(), phase), getattr(measured, phase)
         assert (found.sent, found.received, found.depth) == (wanted.sent, wanted.received, wanted.depth)

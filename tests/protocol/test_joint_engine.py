@@ -9,6 +9,7 @@ from patience import ENDLESS
 
 import privml
 from privml import _core
+from privml.engines.correlations import OtChoice
 from privml.engines.party_threads import PartyThreads
 from privml.engines.twopc import backend as twopc
 from privml.errors import ConfigError, PeerDisconnected
@@ -24,7 +25,7 @@ def fail():
 
 @pytest.fixture
 def engine():
-    made = twopc.create(ot="ideal", deadline=ENDLESS)
+    made = twopc.create(OtChoice("ideal"), deadline=ENDLESS)
     yield made
     made.close()
 
@@ -52,7 +53,7 @@ def test_lost_channel_ends_both(engine):
 
 
 def test_parties_out_of_step_end_at_the_deadline():
-    engine = twopc.create(ot="ideal", deadline=0.5)
+    engine = twopc.create(OtChoice("ideal"), deadline=0.5)
     a = torch.zeros(4, dtype=torch.int64)
     with pytest.raises(PeerDisconnected):
         engine.threads.run([lambda: engine.engines[0].relu((a,), 32), lambda: None])
@@ -103,7 +104,7 @@ def test_closed_session_says_so():
 
 
 def test_shaped_network_takes_its_time():
-    engine = twopc.create(ot="ideal", delay_ms=30)
+    engine = twopc.create(OtChoice("ideal"), delay_ms=30)
     a = (torch.arange(10), torch.zeros(10, dtype=torch.int64))
     depth = engine.counters()["online"]["depth"]
     start = time.monotonic()
@@ -116,14 +117,14 @@ def test_shaped_network_takes_its_time():
 def test_same_seed_gives_the_same_shares():
     shares = []
     for _ in range(2):
-        engine = twopc.create(ot="softspoken", test_seed=7)
+        engine = twopc.create(OtChoice(), test_seed=7)
         shares.append(engine.relu((torch.arange(10), torch.zeros(10, dtype=torch.int64)), 32)[0])
         engine.close()
     assert all(torch.equal(a, b) for a, b in zip(*shares, strict=True))
 
 
 def test_counters_outlive_the_session():
-    engine = twopc.create(ot="softspoken")
+    engine = twopc.create(OtChoice())
     engine.relu((torch.arange(10), torch.zeros(10, dtype=torch.int64)), 32)
     open_counters = engine.counters()
     engine.close()

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from privml.engines.base import Operand
+from privml.engines.correlations import OtChoice
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
@@ -15,7 +16,7 @@ COUNT = 3 * 4096 + 77
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def engine(request):
-    made = twopc.create(ot="ideal", threads=request.param)
+    made = twopc.create(OtChoice("ideal"), threads=request.param)
     yield made
     made.close()
 

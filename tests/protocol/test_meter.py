@@ -102,7 +102,7 @@ SETTINGS = [
 def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
     choice, threads = request.param
-    made = twopc.create(ot=choice.provider, k=choice.k, security=choice.security, threads=threads, refill=choice.refill)
+    made = twopc.create(choice, threads=threads)
     yield made, [twopc.meter(rank, choice, threads) for rank in range(2)]
     made.close()
 
@@ -117,7 +117,7 @@ def test_meter_equals_session(engines, name):
 
 
 def test_nodes_add_up_to_the_total():
-    engine = twopc.create(ot="softspoken", k=4)
+    engine = twopc.create()
     ledger = Ledger(lambda: Snapshot.of(engine.counters()))
     events = []
     ledger.on_node.append(lambda event, name: events.append((event, name)))

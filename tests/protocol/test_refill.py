@@ -64,12 +64,12 @@ def test_prediction_equals_the_run(program, threads, announced):
 def test_an_announcement_does_not_wait():
     """It returns before the peer has said anything; a reservation in the foreground ends at its deadline then."""
     x = (torch.arange(10), torch.zeros(10, dtype=torch.int64))
-    engine = twopc.create(refill="background", deadline=ENDLESS)
+    engine = twopc.create(OtChoice(refill="background"), deadline=ENDLESS)
     for each in engine.engines:
         each.session.reserve(1000, 1000)
     assert engine.reveal(engine.relu(x, 32)[0], 32).tolist() == list(range(10))
     engine.close()
-    engine = twopc.create(refill="none", deadline=0.2)
+    engine = twopc.create(OtChoice(refill="none"), deadline=0.2)
     with pytest.raises(PeerDisconnected):
         engine.engines[0].session.reserve(1000, 1000)
     engine.close()
@@ -78,7 +78,7 @@ def test_an_announcement_does_not_wait():
 def test_same_seed_gives_the_same_shares():
     shares = []
     for _ in range(2):
-        engine = twopc.create(refill="background", test_seed=7, threads=2)
+        engine = twopc.create(OtChoice(refill="background"), test_seed=7, threads=2)
         x = (torch.arange(20_000), torch.zeros(20_000, dtype=torch.int64))
         shares.append(engine.relu(x, 32)[0])
         engine.close()
@@ -93,7 +93,7 @@ def tasks():
 def test_a_closed_session_ends_its_refill():
     before = tasks()
     x = (torch.arange(10), torch.zeros(10, dtype=torch.int64))
-    engine = twopc.create(refill="background", deadline=ENDLESS)
+    engine = twopc.create(OtChoice(refill="background"), deadline=ENDLESS)
     engine.threads.run([lambda e=e: e.session.reserve(1 << 22, 1 << 22) for e in engine.engines])
     engine.engines[0].close()  # while it is being made
     with pytest.raises(PeerDisconnected):
@@ -104,7 +104,7 @@ def test_a_closed_session_ends_its_refill():
 
 
 def test_correlations_in_the_background_do_not_leave_for_a_store():
-    engine = twopc.create(refill="background")
+    engine = twopc.create(OtChoice(refill="background"))
     seal = _core.Seal(bytes(32), bytes(16))
     with pytest.raises(ValueError, match="refill"):
         _core.seal_correlations(engine.engines[0].session, seal, True, 0, b"")

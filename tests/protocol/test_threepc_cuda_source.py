@@ -84,9 +84,9 @@ def test_what_is_refused(emulated: CudaKernels) -> None:
     with pytest.raises(ValueError, match="prime"):
         emulated.sign_deal(words, KEY, 0, 32, 63)
     with pytest.raises(ValueError, match="280 bytes dealt"):
-        emulated.sign_mask(0, words, bits, bits, (np.zeros(3, np.uint8), None, 0), (KEY, 0), 32, 127)
+        emulated.sign_mask(0, (words, bits, bits), (np.zeros(3, np.uint8), None, 0), (KEY, 0), 32, 127)
     with pytest.raises(ValueError, match="common with the dealer"):
-        emulated.sign_mask(1, words, bits, bits, (None, None, 0), (KEY, 0), 32, 127)
+        emulated.sign_mask(1, (words, bits, bits), (None, None, 0), (KEY, 0), 32, 127)
     with pytest.raises(ValueError, match="280 bytes"):
         emulated.sign_open(np.zeros(280, np.uint8), np.zeros(7, np.uint8), (10,), 32, 127)
     with pytest.raises(ValueError, match="differ in size"):

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from privml.engines.base import Operand
+from privml.engines.correlations import OtChoice
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
 from privml.engines.shares import Promise, Window
@@ -19,7 +20,7 @@ OWNERS = (None, 0, 1)
 
 @pytest.fixture(scope="module", params=["ideal", "softspoken", "silent"])
 def engine(request):
-    made = twopc.create(ot=request.param, deadline=20.0)
+    made = twopc.create(OtChoice(request.param), deadline=20.0)
     yield made
     made.close()
 

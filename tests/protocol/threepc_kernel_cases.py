@@ -68,8 +68,8 @@ def _sign(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]) -> tu
             flip, rotation = _cpu.prf_bits(OTHER, 0, count), _cpu.prf_field(OTHER, 16, count, ell)
             dealt = kernels.sign_deal(put(r), KEY, 9, ell, prime)
             mine = put(m), put(flip), put(rotation)
-            first = kernels.sign_mask(0, *mine, (dealt, None, 0), (OTHER, 2**32 - 8), ell, prime)
-            second = kernels.sign_mask(1, *mine, (None, KEY, 9), (OTHER, 2**32 - 8), ell, prime)
+            first = kernels.sign_mask(0, mine, (dealt, None, 0), (OTHER, 2**32 - 8), ell, prime)
+            second = kernels.sign_mask(1, mine, (None, KEY, 9), (OTHER, 2**32 - 8), ell, prime)
             got += [dealt, first, second, kernels.sign_open(first, second, (count,), ell, prime)]
             deal = _cpu.sign_deal(r, KEY, 9, ell, prime)
             one = _cpu.sign_mask(0, m, flip, rotation, deal, None, 0, OTHER, 2**32 - 8, ell, prime)

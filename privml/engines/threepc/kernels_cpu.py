@@ -88,18 +88,15 @@ def sign_deal(r: torch.Tensor, key: np.ndarray, start: int, ell: int, prime: int
 
 def sign_mask(
     rank: int,
-    m: torch.Tensor,
-    flip: torch.Tensor,
-    rotation: torch.Tensor,
+    words: Sequence[torch.Tensor],
     dealt: Dealt,
     common: tuple[np.ndarray, int],
     ell: int,
     prime: int,
 ) -> np.ndarray:
-    """``common``: (key, block) of parties 0 and 1."""
-    return _kernels.sign_mask(
-        rank, _words(m), _words(flip), _words(rotation), *dealt, *common, ell, prime, _threads(m.numel())
-    )
+    """``words``: m, flip and rotation of the party; ``common``: (key, block) of parties 0 and 1."""
+    threads = _threads(words[0].numel())
+    return _kernels.sign_mask(rank, *map(_words, words), *dealt, *common, ell, prime, threads)
 
 
 def sign_open(first: np.ndarray, second: np.ndarray, shape: Sequence[int], ell: int, prime: int) -> torch.Tensor:

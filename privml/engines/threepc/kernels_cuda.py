@@ -139,15 +139,15 @@ class CudaKernels:
     def sign_mask(
         self,
         rank: int,
-        m: torch.Tensor,
-        flip: torch.Tensor,
-        rotation: torch.Tensor,
+        words: Sequence[torch.Tensor],
         dealt: Dealt,
         common: tuple[Key, int],
         ell: int,
         prime: int,
     ) -> np.ndarray:
-        """Parties 0 and 1: the list for party 2. ``dealt``: party 0's list, party 1's key and its block."""
+        """Parties 0 and 1: the list for party 2. ``words``: m, flip and rotation; ``dealt``: party 0's list, party
+        1's key and its block."""
+        m, flip, rotation = words
         received, deal_key, deal_start = dealt
         count = m.numel()
         out = self._empty((_core.threepc.mask_bytes(count, ell, prime),), torch.uint8)

@@ -94,7 +94,7 @@ def _compare(
     rows = zip(*(c.reshape(several, count) for c in (m, flip, rotation)), strict=True)
     masked = [
         party.kernels.sign_mask(
-            party.rank, *row, deal, common_region(party, party.kernels.mask_blocks(count, ell)), ell, prime
+            party.rank, row, deal, common_region(party, party.kernels.mask_blocks(count, ell)), ell, prime
         )
         for row in rows
     ]

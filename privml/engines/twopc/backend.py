@@ -53,24 +53,21 @@ def checked_threads(threads: int) -> int:
 
 
 def create(
-    ot: str = "softspoken",
-    k: int = 4,
-    security: str = "semi_honest",
+    choice: OtChoice = DEFAULT_OT,
+    *,
     delay_ms: float = 0.0,
     bandwidth_mbps: float = 0.0,
     deadline: float = 60.0,
     threads: int = 1,
-    refill: str = "none",
     test_seed: int | None = None,
 ) -> JointEngine:
     """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
     a party waits for the other, in seconds; ``threads`` is the number of lanes, each with a channel of its own;
-    ``refill``: see ``OtChoice``; ``test_seed`` makes all randomness deterministic (tests only).
+    ``test_seed`` makes all randomness deterministic (tests only).
     """
-    choice = OtChoice(ot, k, security, refill)
-    if ot == "ideal" and test_seed is None:
+    if choice.provider == "ideal" and test_seed is None:
         test_seed = secrets.randbits(64)
     pairs = [_core.memory_pair(delay_ms, bandwidth_mbps) for _ in range(connections(choice, checked_threads(threads)))]
 
@@ -113,11 +110,7 @@ class TwoParty(Backend):
         checked_threads(spec.threads)
 
     def local(self, spec: SessionSpec, test_seed: int | None = None) -> JointEngine:
-        ot = spec.ot
-        return create(
-            ot.provider, ot.k, ot.security, **spec.shape, deadline=spec.deadline, threads=spec.threads,
-            refill=ot.refill, test_seed=test_seed,
-        )  # fmt: skip
+        return create(spec.ot, **spec.shape, deadline=spec.deadline, threads=spec.threads, test_seed=test_seed)
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         return connections(spec.ot, spec.threads)

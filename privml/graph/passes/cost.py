@@ -19,31 +19,6 @@ from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.sharing import reveal
 
 
-def predict(
-    graph: fx.Graph,
-    constants: Mapping[str, torch.Tensor],
-    numerics: Numerics,
-    meter: Any,
-    batch: int = 1,
-    reveal_to: int | None = 1,
-    shapes: Sequence[Sequence[int]] | None = None,
-    plans: Plans | None = None,
-    on_node: NodeCallback | None = None,
-) -> Ledger:
-    """The ledger, with an entry per layer, of one query of ``batch`` inputs, or of inputs of these ``shapes``, and of
-    its results' opening.
-
-    ``meter``: an engine that books what every protocol would send (for two parties
-    ``privml.engines.twopc.backend.meter(rank, ot, k)``); bytes are those of its rank. ``plans``: see ``over_lanes``;
-    ``on_node``: see ``Ledger``.
-    """
-    session = SessionMeter(graph, constants, numerics, meter, plans)
-    if shapes is None:
-        nodes = placeholders(graph)
-        shapes = [[batch if size is None else size for size in shape_of(node)] for node in nodes]
-    return session.query(shapes, on_node, reveal_to)
-
-
 class SessionMeter:
     """Counts query after query as one session runs them: the weights are shared once, and what is left of one
     reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
