@@ -18,7 +18,6 @@ from privml.service.options import Hooks
 from privml.service.worker import LocalWorker, task_of
 from privml.session.identity import parse_address
 
-CLUSTERS = ("local", "ray")
 # What only a cluster reads, and what it is if it was not set.
 _OF_CLUSTERS = {"worker_sessions": 1, "worker_port": 0, "advertise": None, "ray_address": None}
 
@@ -36,8 +35,6 @@ def check_cluster(config: DictConfig) -> None:
 
 def run_cluster(config: DictConfig, program: Program) -> None:
     """Until it is stopped. ConfigError for what does not go with a cluster."""
-    if config.cluster not in CLUSTERS:
-        raise ConfigError(f"cluster={config.cluster}: choose from {', '.join(CLUSTERS)}")
     for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0), ("aborts", None)):
         if config[name] != neutral:
             raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")

@@ -13,7 +13,7 @@ from privml.service.options import Hooks
 
 
 def run(config: DictConfig) -> None:
-    capacity, logging, spec = capacity_of(config), logging_of(config), spec_of(config)
+    capacity, logging, spec = capacity_of(config), logging_of(config), spec_of(config, dealt=True)
     refuse_without_dealer(spec)
     program = Program.load(config.program)
     with until_stopped() as stop:

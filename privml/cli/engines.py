@@ -19,18 +19,18 @@ AUTO = "auto"
 _DEFAULTS_OF_AUTO = {"truncation": "auto", "device": "cpu"}
 
 
-def backend_of(config: DictConfig) -> Backend:
-    """The engine of ``engine=NAME``. engine=auto: the first one between processes that has as many parties as
-    ``dealer`` says."""
+def backend_of(config: DictConfig, dealt: bool | None = None) -> Backend:
+    """The engine of ``engine=NAME``. engine=auto: the first one between processes with a dealer, or without one; None:
+    as the setting ``dealer`` says."""
     if config.engine.name != AUTO:
         return backend(config.engine.name)
-    dealt = config.get("dealer") is not None
+    dealt = config.get("dealer") is not None if dealt is None else dealt
     return next(each for each in backends() if each.remote and each.dealt == dealt)
 
 
-def engine_of(config: DictConfig) -> Any:
+def engine_of(config: DictConfig, dealt: bool | None = None) -> Any:
     """The engine's own settings, its ``Config``. ConfigError, which names the setting, for what it does not have."""
-    chosen, automatic = backend_of(config), config.engine.name == AUTO
+    chosen, automatic = backend_of(config, dealt), config.engine.name == AUTO
     known = [field.name for field in fields(chosen.Config)]
     given = {name: value for name, value in config.engine.items() if name != "name"}
     for name, value in list(given.items()):
@@ -57,9 +57,10 @@ def settings_of(config: DictConfig) -> dict[str, Any]:
     }
 
 
-def spec_of(config: DictConfig) -> SessionSpec:
-    """How this party's sessions run. ConfigError, which names the settings, if they contradict each other."""
-    chosen = backend_of(config)
+def spec_of(config: DictConfig, dealt: bool | None = None) -> SessionSpec:
+    """How this party's sessions run; ``dealt``: see ``backend_of``. ConfigError, which names the settings, if they
+    contradict each other."""
+    chosen = backend_of(config, dealt)
     if not chosen.remote:
         choices = [AUTO, *(each.name for each in backends() if each.remote)]
         raise ConfigError(f"engine={config.engine.name} has no parties apart: choose from {', '.join(choices)}")
@@ -71,4 +72,4 @@ def spec_of(config: DictConfig) -> SessionSpec:
     if "ot" in config:
         ot = ot_of(config)
         own["ot"] = ot if chosen.security is None else replace(ot, security=chosen.security)
-    return SessionSpec(engine_of(config), **own)
+    return SessionSpec(engine_of(config, dealt), **own)

@@ -41,7 +41,7 @@ def check(verb: str, overrides: Sequence[str]) -> None:
 
 
 def _refuse_former(verb: str, key: str) -> None:
-    if verb in ("serve", "query", "deal") and key in ("truncation", "device"):
+    if key in ("truncation", "device", "ring") and "engine" in names(verb) and key not in names(verb):
         raise ConfigError(f"{key} is a setting of the engine: write engine.{key}=...")
     for former, name in _RENAMED.items():
         if key == former or key.startswith(f"{former}."):

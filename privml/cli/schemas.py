@@ -14,6 +14,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from privml.engines.interface import DEFAULT
 from privml.errors import ConfigError
 
 _QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}]
@@ -194,7 +195,7 @@ class Serve(Limits, Stored, Common):
 class Deal(Limits, Common):
     """Party 2 of three: deals for a server and its clients until it is interrupted."""
 
-    GROUPS: ClassVar = {"engine": "threepc", "identity": "default"}
+    GROUPS: ClassVar = {"engine": "auto", "identity": "default"}
     program: str = _program()
     listen: str = setting("127.0.0.1:9002", "host:port to listen on")
     workers: int = setting(16, "sessions at a time, each on its own thread", least=1)
@@ -225,7 +226,7 @@ class Query(Stored, Common):
 class Preprocess(Common):
     """Makes the correlations of `count` queries ahead of time: one party listens, the other one names it as server."""
 
-    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "link": "lan", "identity": "default"}
+    GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "link": "lan", "identity": "default"}
     program: str = _program()
     count: int = setting(100, "queries", least=1)
     batch: int = setting(1, "inputs per query", least=1)
@@ -269,7 +270,7 @@ class Doctor(Common):
 class Run(Common):
     """All parties on this machine, each in its own process, for trials."""
 
-    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
+    GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     model: Any = _model(None)
     input: str | None = setting(None, "the inputs (.npy); null: the shipped model's samples")
     count: int = setting(10, "the largest number of inputs", least=1)
@@ -285,7 +286,7 @@ class Cost(Common):
     """Bytes, rounds and correlations of one query, predicted from the graph alone; and its time, from how long calls
     take on this machine."""
 
-    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
+    GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     model: Any = _model(None)
     program: str | None = setting(None, "file of the converted model; null: `model` is converted first")
     calibration: str | None = _calibration()
@@ -329,7 +330,7 @@ class Experiment(Common):
     """One run, or with +experiment=NAME the sweep that configs/experiment/NAME.yaml describes: a JSON line each, and a
     table."""
 
-    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
+    GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     HYDRA: ClassVar = {"callbacks": {"table": {"_target_": "privml.cli.sweep.Table"}}}
     model: Any = _model("lenet")
     name: str = setting("single", "names the file of results and the experiment in MLflow")
@@ -358,7 +359,7 @@ class Experiment(Common):
 class Bench(Common):
     """Throughput and bytes of a suite of operators: JSON lines in `results`, and a table."""
 
-    GROUPS: ClassVar = {"suite": "twopc", "engine": "twopc", "ot": "softspoken", "link": "loopback"}
+    GROUPS: ClassVar = {"suite": DEFAULT, "engine": DEFAULT, "ot": "softspoken", "link": "loopback"}
     op: str | None = setting(None, "one operator of the suite; null: all")
     n: int | None = setting(None, "size of a batch, which `batch` also sets; null: the suite's", least=1)
     batch: int | None = setting(None, "see n", least=1)
@@ -379,7 +380,7 @@ class Evaluate(Common):
     """Compares secure with clear inference of the shipped models: records, cards, docs/zoo.md and one page of HTML."""
 
     # Every model's own number formats, or those of numerics=NAME for all.
-    GROUPS: ClassVar = {"engine": "twopc", "ot": "softspoken", "numerics": None, "link": "loopback"}
+    GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": None, "link": "loopback"}
     model: Any = _model("all", "the shipped models: all, or model=NAME, or several as model=lenet+mlp")
     count: int = setting(
         10,

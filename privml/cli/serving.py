@@ -13,8 +13,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.errors import ConfigError
-from privml.service.events import FORMATS, Stop, json_lines, on_signals
+from privml.service.events import Stop, json_lines, on_signals
 from privml.service.options import Addresses, Capacity, Limits, addresses_of
 from privml.spec import SessionSpec
 
@@ -37,9 +36,7 @@ def limits_of(config: DictConfig) -> Limits:
 
 
 def logging_of(config: DictConfig) -> dict[str, Any]:
-    """``log`` and ``on_event`` as the services take them. ConfigError for a form of log that there is not."""
-    if config.log not in FORMATS:
-        raise ConfigError(f"log={config.log}: choose from {', '.join(FORMATS)}")
+    """``log`` and ``on_event`` as the services take them."""
     if config.log == "json":
         silent: Callable[[str], None] = console.teller(True)
         return {"log": silent, "on_event": json_lines(sys.stdout)}

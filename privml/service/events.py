@@ -129,9 +129,6 @@ def text_lines(log: Callable[[str], None]) -> Watch:
     return watch
 
 
-FORMATS = ("text", "json")
-
-
 def json_lines(stream: TextIO) -> Watch:
     """Writes every event to ``stream``: ``timestamp`` (UTC), ``level``, ``event``, ``session`` where it belongs to one,
     and the event's fields. ConfigError where structlog is missing."""

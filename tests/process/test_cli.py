@@ -153,7 +153,10 @@ def test_multirun_sweeps(converted: Path) -> None:
             ["query", "program=lenet/program", "server=127.0.0.1:1", "input=x.npy", "out=no/y.npy"],
             ["no/y.npy", "folder"],
         ),
-        (["convert", "model=lenet", "numerics.bits=many", "out=x"], ["ConfigError", "numerics.bits=many", "whole number"]),
+        (
+            ["convert", "model=lenet", "numerics.bits=many", "out=x"],
+            ["ConfigError", "numerics.bits=many", "whole number"],
+        ),
         (["query", "program=lenet/weights.safetensors", "server=127.0.0.1:1", "input=x.npy"], ["CorruptFile"]),
         (["query", "program=lenet/program", "server=127.0.0.1:1"], ["ConfigError", "input is missing"]),
         (["query", "program=p", "server=127.0.0.1:1", "input=x.npy", "deadline=soon"], ["deadline=soon", "number"]),
