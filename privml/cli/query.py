@@ -63,7 +63,7 @@ class Waiting:
 
 
 def check_writable(*paths: str | None) -> None:
-    """Before minutes of work whose result would have no place to go."""
+    """ConfigError, before minutes of work, for a file whose folder does not exist."""
     for path in filter(None, paths):
         if not Path(str(path)).absolute().parent.is_dir():
             raise ConfigError(f"{path}: its folder does not exist")

@@ -130,7 +130,7 @@ class Aborts:
 
 
 def _read(path: Path) -> Counter[str]:
-    """CorruptFile for what holds no counts; nothing where there is no file yet."""
+    """The counts in a file, none if it does not exist; CorruptFile if it does not hold counts."""
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -40,7 +40,7 @@ class Issued:
 
 def make_authority(folder: str | Path, name: str = "privml authority", days: int = 1825) -> Issued:
     """A new authority in ``folder``: authority.pem, which every party gets, and authority.key, which stays where
-    certificates are issued. Raises ConfigError where there is one already."""
+    certificates are issued. Raises ConfigError if there is one already."""
     folder, days = Path(folder), _checked_days(days)
     issued = Issued(folder / AUTHORITY, folder / AUTHORITY_KEY)
     _refuse_existing(issued)

@@ -66,7 +66,7 @@ def candidates(spec: SessionSpec) -> dict[OtChoice, float]:
 
 
 def link_of(spec: SessionSpec) -> LinkProfile:
-    """The link that is reckoned with: the one that was named, or else the simulated one."""
+    """The link that the prediction is for: the one that was named, or else the simulated one."""
     return spec.simulated if spec.simulated is not None and spec.link == LinkProfile() else spec.link
 
 

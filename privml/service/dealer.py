@@ -196,7 +196,7 @@ class Dealt:
 
 
 def deal_session(connections: SessionConnections, service: Service, idle: float = LONGEST_IDLE) -> Dealt:
-    """Runs a session, whose connections are there, to its end; see ``open_dealer`` for errors. Between two queries it
+    """Runs a session on its connections to its end; see ``open_dealer`` for errors. Between two queries it
     may be ``idle`` for so many seconds."""
     start, queries, received = time.monotonic(), 0, []
     program, settings, limit = Program(service.program.body), service.settings, service.limit

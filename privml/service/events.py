@@ -56,7 +56,7 @@ def reason_of(error: BaseException) -> str:
 class Event:
     """``kind``: "listening"; of a connection "refused"; of a session "queued", "started", "ended" or "failed"; of a
     query "answered"; "draining"; "stopped". ``session``: the name of the session it belongs to, which both parties know
-    it by; "" where there is none yet.
+    it by; "" if there is none yet.
     ``fields``: numbers, printable text, and lists and dictionaries of these."""
 
     kind: str
@@ -189,7 +189,7 @@ class Stop:
     cut: int = 0
 
     def ask(self, number: int = 0) -> None:
-        """To finish; asked once more, to end at once."""
+        """Ends the service once its sessions are finished; called once more, at once."""
         self.ending = self.draining
         self.draining = True
         self.signal = number
@@ -220,7 +220,7 @@ def on_signals(stop: Stop) -> Iterator[Stop]:
 
 @contextlib.contextmanager
 def kept_signals() -> Iterator[None]:
-    """For libraries that take signals over, some below Python's notice: afterwards they go to whom they went before.
+    """For libraries that install signal handlers, some unnoticed by Python: afterwards the former handlers are back.
     For the main thread; another one cannot set them and changes nothing."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:

@@ -24,14 +24,14 @@ from privml.session.preprocessing import StoreHalf
 SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 RESULTS = ("answered", "failed", "late", "aborted")
 DIRECTIONS = ("sent", "received")
-# A caller who says nothing within this time is left.
+# A connection that sends no request within this time is closed.
 _REQUEST_SECONDS = 5.0
-# Callers at a time; more are sent away.
+# Requests at a time; further connections are closed.
 _REQUESTS = 16
 
 
 class Watched(Protocol):
-    """What the monitor asks a service."""
+    """The state of a service, as the monitor reads it."""
 
     @property
     def ready(self) -> bool: ...
@@ -45,7 +45,7 @@ class Watched(Protocol):
 
 class Monitor:
     """``with Monitor("127.0.0.1:9100") as monitor``: answers from then on; 503 until ``observe`` is called.
-    ``note`` counts what happens. Raises ConfigError for an address that is not this machine's, a port in use, and where
+    ``note`` counts what happens. Raises ConfigError for an address that is not this machine's, a port in use, and if
     prometheus_client is missing."""
 
     def __init__(self, address: str) -> None:
@@ -132,7 +132,7 @@ class Metrics:
                     self._bytes.labels(phase, direction).inc(fields["phases"][phase][direction])
 
     def read(self, service: Watched, preprocessing: StoreHalf | None) -> None:
-        """Shows how ``service`` and its store stand whenever it is asked."""
+        """Adds gauges that read the state of ``service`` and its store."""
         self._gauge("ready", "1 when a client that comes now is taken.", lambda: float(service.ready))
         self._gauge("running", "Sessions under way.", lambda: service.running)
         self._gauge("waiting", "Sessions in the queue.", lambda: service.waiting)

@@ -182,7 +182,9 @@ class Gatherer:
             for call in together or [own]:
                 interrupted = call is not own and not isinstance(error, Exception)
                 call.error = (
-                    PeerDisconnected("the thread that asked for several was interrupted") if interrupted else error
+                    PeerDisconnected("the thread that sent the query of several callers was interrupted")
+                    if interrupted
+                    else error
                 )
         finally:
             with self._changed:

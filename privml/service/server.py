@@ -93,7 +93,7 @@ def serve(
 
 
 def aborts_of(spec: SessionSpec, file: str | Path | None) -> Aborts:
-    """Where failed sessions are counted; in memory, where none is counted, if clients have no names."""
+    """The counts of failed sessions; an empty one in memory if clients have no names."""
     if spec.backend.actively_secure and spec.identity.tls is not None:
         return Aborts(default_aborts_file() if file is None else Path(file))
     if file is not None:
@@ -103,7 +103,7 @@ def aborts_of(spec: SessionSpec, file: str | Path | None) -> Aborts:
     return Aborts()
 
 
-# Why a session ended well whose client might have gone on.
+# Why this party ended a session between two queries.
 GAVE_WAY = "it was idle and gave way"
 PAST_HALF = "too little of its time was left for another query"
 

@@ -71,7 +71,7 @@ def task_of(program: str, weights: str | None, dealer: str | None, spec: Session
 
 
 def plain_spec(spec: SessionSpec) -> Message:
-    """``spec`` as plain values, but for the formats, which are the program's."""
+    """``spec`` as plain values, except for the formats, which are the program's."""
     tls = spec.identity.tls
     return {
         "engine": [spec.engine.engine, asdict(spec.engine)],
