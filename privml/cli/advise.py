@@ -9,11 +9,12 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
-from privml.cli.calibrating import calibration_of
+from privml.cli.measuring import calibration_of
 from privml.cli.sources import Source, read_array, source_of
 from privml.errors import ConfigError
 from privml.measure.advise import Advice, Choice, Subject, Wish, advise
 from privml.measure.answers import clear_outputs
+from privml.measure.calibration import transfers_of
 from privml.spec import LinkProfile
 
 COLUMNS = ["", "engine", "numerics", "transfers", "seconds", "ahead", "online", "depth", "error beside clear", "risk"]
@@ -55,8 +56,8 @@ def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:
         console.out.print("nothing fits")
     if any(choice.times is None for choice in advice.choices):
         console.out.print("no times: this machine is not calibrated (calibrate=missing); ranked by bytes")
-    for engine, offer in {choice.offer.engine: choice.offer for choice in advice.choices}.items():
-        console.out.print(f"{engine} assumes: {offer.assumes}", markup=False, soft_wrap=True)
+    for engine, backend in {choice.engine: choice.backend for choice in advice.choices}.items():
+        console.out.print(f"{engine} assumes: {backend.assumes}", markup=False, soft_wrap=True)
     for engine, numerics, why in advice.refused:
         console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False, soft_wrap=True)
 
@@ -66,9 +67,9 @@ def row(place: int, choice: Choice) -> list[str]:
     how = "measured" if choice.risk.measured else "calibration data"
     return [
         str(place),
-        choice.offer.engine,
+        choice.engine,
         choice.numerics,
-        "" if choice.setting.ot is None else str(choice.setting.ot),
+        str(transfers_of(choice.spec) or ""),
         "" if choice.times is None else f"{choice.seconds:.3f}",
         console.size(setup.bytes + ahead.bytes),
         console.size(online.bytes),

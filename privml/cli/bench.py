@@ -5,89 +5,82 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from privml.cli import classical, console, networks, spdz2k, threepc
-from privml.cli.tasks import common, transfers
+from privml.cli import console
+from privml.cli.measuring import spec_of
+from privml.cli.paths import shipped_models
+from privml.engines.interface import DEFAULT
 from privml.errors import ConfigError
-from privml.measure.runner import measure
+from privml.measure.record import append
+from privml.measure.suites import KINDS, Task, measure
 
-COLUMNS = ["operator", "n", "bytes", "per second", "depth", "preprocess s", "online s", "peak memory"]
+COLUMNS = [
+    "operator", "n", "seconds", "per second", "bytes of one", "depth", "preprocess s", "online s", "published",
+    "peak memory",
+]  # fmt: skip
+# Settings that count for some kinds of suites alone, with what they are where nobody has chosen them.
+_SOME_READ = {"engine": DEFAULT, "bits": 64, "device": "cpu", "truncation": None, "k": 64, "bound": None}
 
 
 def run(config: DictConfig) -> None:
-    operators: dict[str, Any] = OmegaConf.to_container(config.suite.operators, resolve=True)  # type: ignore[assignment]
+    rows: dict[str, Any] = OmegaConf.to_container(config.suite.operators, resolve=True)  # type: ignore[assignment]
     if config.op is not None:
         chosen = str(config.op).split("+")
-        unknown = [op for op in chosen if op not in operators]
+        unknown = [op for op in chosen if op not in rows]
         if unknown:
-            raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(operators)}")
-        operators = {op: operators[op] for op in chosen}
-    kind = kind_of(config, operators)
-    refuse_ignored(config, kind)
-    records = []
+            raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(rows)}")
+        rows = {op: rows[op] for op in chosen}
+    refuse_ignored(config)
+    tasks, records = [task_of(config, name, row) for name, row in rows.items()], []
     with console.progress("bench", config.quiet) as step:
-        for index, (name, row) in enumerate(operators.items()):
-            step(index, len(operators), name)
-            records.append(kind.record_of(config, name, row))
-        step(len(operators), len(operators), "done")
+        for index, task in enumerate(tasks):
+            step(index, len(tasks), task.op)
+            records.append(measure(task))
+        step(len(tasks), len(tasks), "done")
     save(config, records)
-    console.out.print(kind.summary(config, records))
+    console.out.print(summary(config, records))
 
 
-class Kind(NamedTuple):
-    """A kind of suite: the JSON line of one row, the table of all lines, and which settings of ``_SOME_READ`` count."""
-
-    record_of: Callable[[DictConfig, str, dict[str, Any]], dict[str, Any]]
-    summary: Callable[[DictConfig, list[dict[str, Any]]], Any]
-    reads: tuple[str, ...] = ()
-
-
-# Settings that count for some suites alone, with what they are where nobody has chosen them.
-_SOME_READ = {"engine": "twopc", "bits": 64, "device": "cpu", "truncation": None, "k": 64, "bound": None}
-
-
-def refuse_ignored(config: DictConfig, kind: Kind) -> None:
+def refuse_ignored(config: DictConfig) -> None:
     """ConfigError for a setting that the suite does not read."""
     for name, neutral in _SOME_READ.items():
         value = config.engine.name if name == "engine" else config[name]
-        if name not in kind.reads and value != neutral:
+        if name not in KINDS[config.suite.kind].reads and value != neutral:
             raise ConfigError(f"{name}={value}: suite {config.suite.name} does not read it; leave it out")
 
 
-def kind_of(config: DictConfig, operators: dict[str, Any]) -> Kind:
-    if config.suite.get("engine") == "threepc":
-        threepc.check(config)
-        return Kind(threepc.record_of, threepc.summary, ("bits", "device", "truncation"))
-    if classical.are_classical(operators):
-        classical.check(config)
-        return Kind(classical.record_of, classical.summary, ("engine", "bits"))
-    if config.suite.get("engine") == "active":
-        return Kind(spdz2k.record_of, spdz2k.summary, ("k",))
-    if networks.are_networks(operators):
-        return Kind(networks.record_of, networks.summary)
-    return Kind(record_of, summary, ("bound",))
-
-
-def record_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
-    return measure(task_of(config, name, row))
-
-
-def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
-    ot = transfers(config)
-    return {
-        **common(config, name, row),
-        "params": params_of(config, name, row),
-        "provider": ot.provider,
-        "k": ot.k,
-        "security": ot.security,
-        "refill": ot.refill,
-        "threads": config.threads,
-    }
+def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> Task:
+    """``n``: batch, else n of the command, else the row's. ConfigError where only a query could choose the transfers,
+    and for a ring beside the suite's."""
+    kind = KINDS[config.suite.kind]
+    bits = int(config.k if "k" in kind.reads else config.bits)
+    if "engine" in kind.reads:
+        if config.engine.get("ring", bits) not in (64, bits):
+            raise ConfigError(f"engine.ring={config.engine.ring}, but bits={bits}: the ring of this suite is bits")
+        engine = {**config.engine, "ring": bits}
+    else:
+        truncation = config.truncation or row.get("truncation", "auto")
+        engine = {"name": config.suite.engine, "ring": bits, "device": config.device, "truncation": truncation}
+    spec = spec_of(config, engine)
+    if not spec.ot.decided:
+        raise ConfigError("ot=auto chooses for a query; name the provider to measure")
+    return Task(
+        suite=config.suite.name,
+        kind=config.suite.kind,
+        op=name,
+        row={**row, "params": params_of(config, name, row)},
+        n=int(config.batch or config.n or row["n"]),
+        spec=spec,
+        network=config.link.name,
+        bits=bits,
+        repeats=config.repeats,
+        load=lambda model: shipped_models().load(model),
+    )
 
 
 def params_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -102,37 +95,42 @@ def params_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
 
 
 def save(config: DictConfig, records: list[dict[str, Any]]) -> None:
-    """Appends to one file per suite, transfer provider and network; also prints the lines when not on a terminal."""
-    directory = Path(config.results)
-    directory.mkdir(parents=True, exist_ok=True)
-    file = directory / f"{config.suite.name}-{records[0].get('ot', records[0].get('device'))}-{config.link.name}.jsonl"
+    """Appends to the file of the suite; also prints the lines when not on a terminal."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with file.open("a") as stream:
-        for record in records:
-            line = json.dumps({"time": now, **record})
-            stream.write(line + "\n")
-            if not console.out.is_terminal:
-                print(line, flush=True)
+    for record in records:
+        line = {"time": now, **record}
+        append(Path(config.results, f"{config.suite.name}.jsonl"), line)
+        if not console.out.is_terminal:
+            print(json.dumps(line), flush=True)
 
 
 def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:
-    threads = "one thread" if config.threads == 1 else f"{config.threads} threads"
-    title = f"{config.suite.name}, {records[0]['ot']}, {config.link.name}, {threads} per party"
+    """A table of any suite's records."""
+    first = records[0]
+    words = [first["suite"], first["engine"], first["ot"], first["network"], f"threads: {first['threads']}"]
+    words[2:2] = [] if first["bits"] is None else [f"{first['bits']} bits"]
     rows = []
     for record in records:
-        phases = record["phases"]
-        rows.append(
-            [
-                record["op"],
-                f"{record['n']:,}",
-                f"{record['bytes_per_op']:,.1f}",
-                f"{record['ops_per_second']:,.0f}"
-                if record["ops_per_second"] >= 10
-                else f"{record['ops_per_second']:.3f}",
-                f"{phases['preprocess']['depth'] + phases['online']['depth']}",
-                f"{phases['preprocess']['seconds']:.3f}",
-                f"{phases['online']['seconds']:.3f}",
-                console.size(record["peak_rss_bytes"]),
-            ]
-        )
-    return console.table(title, COLUMNS, rows)
+        phases, peak = record["phases"], record["peak_rss_bytes"]
+        rows.append([
+            record["op"], f"{record['n']:,}", seconds(record["seconds"]), rate(record["ops_per_second"]),
+            f"{record['bytes_per_op']:,.1f}", depth(phases),
+            *(seconds((phases.get(name) or {}).get("seconds")) for name in ("preprocess", "online")),
+            ", ".join(f"{name.replace('_', ' ')} {figures}" for name, figures in record["published"].items()),
+            "" if peak is None else console.size(peak),
+        ])  # fmt: skip
+    return console.table(", ".join(word for word in words if word), COLUMNS, rows)
+
+
+def seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.3f}"
+
+
+def rate(value: float | None) -> str:
+    return "not run" if value is None else f"{value:,.0f}" if value >= 10 else f"{value:.3f}"
+
+
+def depth(phases: Mapping[str, Any]) -> str:
+    """Of the online phase alone, which waits for nothing that was made before."""
+    found = (phases.get("online") or {}).get("depth")
+    return "" if found is None else f"{found:,}"

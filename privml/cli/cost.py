@@ -4,53 +4,46 @@ time on this machine."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.calibrating import calibration_of
-from privml.cli.engines import backend_of, engine_of, settings_of
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
-from privml.cli.settings import ot_of
+from privml.cli.measuring import calibration_of, spec_of
 from privml.cli.sources import program_of
-from privml.engines.correlations import DEFAULT_OT, OtChoice
+from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.measure import reference
 from privml.measure.calibration import Calibration
-from privml.measure.engines import Setting, offer_of
-from privml.measure.predict import Times, cost_of, demand_of
+from privml.measure.predict import Times, cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import forecasts
 from privml.session.ledger import Ledger
-from privml.spec import LinkProfile, SessionSpec
+from privml.spec import SessionSpec
 
 
 def run(config: DictConfig) -> None:
-    offer = offer_of(config.engine.name)
     if config.engine.get("device", "cpu") != "cpu":
         raise ConfigError(f"engine.device={config.engine.device}: costs and times are those of the CPU; leave it out")
     calibration = calibration_of(config)
     program = Program.load(config.program) if config.program is not None else program_of(config)[0]
-    own = settings_of(config)
-    ot, truncation, ring, drawn = DEFAULT_OT, own["truncation"], own["ring"], DEALT
-    how = f"{offer.parties} parties"
-    if offer.transfers:
-        ot = ot_of(config)
-        if not ot.decided:
-            ot = chosen(config, program, ot.security)
-    setting = offer.setting(ot, config.threads, truncation, ring)
-    if setting.ot is not None:
-        how, drawn = str(setting.ot), f"made ahead by {setting.ot}"
-    if config.threads > 1:
-        how += f", {config.threads} threads"
+    spec = spec_of(config)
+    backend, drawn, how = spec.backend, DEALT, f"{spec.backend.parties} parties"
+    if backend.transfers:
+        if not spec.ot.decided:
+            spec = replace(spec, ot=chosen(config, program, spec))
+        how, drawn = str(spec.ot), f"made ahead by {spec.ot}"
+    if spec.threads > 1:
+        how += f", {spec.threads} threads"
     shapes = program.shapes(config.batch)
-    if setting.ring is not None:
-        demand = demand_of(program, shapes, setting)
-        how, drawn = f"actively secure, ring of {setting.ring} bits", f"{drawn}; {kinds(demand)}"
-    ledger = cost_of(program, shapes, setting, INPUT_OWNER)
+    if backend.by_kind:
+        how = f"actively secure, ring of {spec.engine.ring} bits"
+        drawn += f"; {kinds(backend.demand(program, shapes, spec))}"
+    ledger = cost_of(program, shapes, spec, INPUT_OWNER)
     numbers = ledger.as_dict()
-    times = predicted(config, program, setting, calibration)
+    times = predicted(config, program, spec, calibration)
     if times is not None:
         fill(numbers, times)
     timed = times is not None
@@ -70,26 +63,20 @@ def kinds(demand: dict[str, Any]) -> str:
     return ", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in counts.items() if count)
 
 
-def chosen(config: DictConfig, program: Program, security: str) -> OtChoice:
+def chosen(config: DictConfig, program: Program, spec: SessionSpec) -> OtChoice:
     """The choice of ot=auto, after a table of all."""
-    auto = OtChoice("auto", security=backend_of(config).security or security)
-    spec = SessionSpec(engine_of(config), auto, threads=config.threads, link=link_of(config))
     ranked = forecasts(program, program.shapes(config.batch), spec)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
-    title = f"ot=auto at {link_of(config)}: seconds predicted for a query, set-up included"
+    title = f"ot=auto at {spec.link}: seconds predicted for a query, set-up included"
     console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))
     return ranked[0].ot
 
 
-def link_of(config: DictConfig) -> LinkProfile:
-    return LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
-
-
-def predicted(config: DictConfig, program: Program, setting: Setting, calibration: Calibration | None) -> Times | None:
+def predicted(config: DictConfig, program: Program, spec: SessionSpec, calibration: Calibration | None) -> Times | None:
     """Times on this machine, unless nothing is to be measured."""
     if calibration is None:
         return None
-    return reference.forecast(program, program.shapes(config.batch), setting, link_of(config), calibration)
+    return reference.forecast(program, program.shapes(config.batch), spec, calibration)
 
 
 def fill(numbers: dict, times: Times) -> None:

@@ -47,16 +47,6 @@ def engine_of(config: DictConfig, dealt: bool | None = None) -> Any:
         raise ConfigError(f"engine.{wrong}={given[wrong]}: {error}" if wrong else str(error)) from None
 
 
-def settings_of(config: DictConfig) -> dict[str, Any]:
-    """``truncation``, ``device`` and ``ring`` one by one, with what they are for engines that do not have them."""
-    chosen = engine_of(config)
-    return {
-        "truncation": getattr(chosen, "truncation", "auto"),
-        "device": getattr(chosen, "device", "cpu"),
-        "ring": getattr(chosen, "ring", None),
-    }
-
-
 def spec_of(config: DictConfig, dealt: bool | None = None) -> SessionSpec:
     """How this party's sessions run; ``dealt``: see ``backend_of``. ConfigError, which names the settings, if they
     contradict each other."""

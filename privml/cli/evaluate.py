@@ -9,17 +9,14 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
-from privml.cli.calibrating import calibration_of
-from privml.cli.engines import settings_of as engine_settings
+from privml.cli.measuring import calibration_of, spec_of
 from privml.cli.paths import in_checkout, shipped_models
-from privml.cli.settings import ot_of
 from privml.errors import ConfigError
 from privml.measure import cards, markdown, page, reference
-from privml.measure.engines import OFFERS
 from privml.measure.zoo import Forecast, Settings, evaluate
 from privml.measure.zoo_records import Record, read_all, save
 from privml.program import Program
-from privml.spec import LinkProfile
+from privml.spec import SessionSpec
 
 COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "seconds", "as predicted"]
 
@@ -37,7 +34,8 @@ def measured(config: DictConfig, path: Path) -> list[Record]:
     """Evaluates, saving after each model."""
     zoo, records = shipped_models(), []
     names = chosen(config, zoo.names())
-    settings, forecast = settings_of(config), forecast_of(config)
+    settings = settings_of(config)
+    forecast = forecast_of(config, settings.spec)
     with console.progress("evaluate", config.quiet) as step:
         for index, name in enumerate(names):
             step(index, len(names), name)
@@ -53,17 +51,14 @@ def measured(config: DictConfig, path: Path) -> list[Record]:
     return records
 
 
-def forecast_of(config: DictConfig) -> Forecast | None:
+def forecast_of(config: DictConfig, spec: SessionSpec) -> Forecast | None:
     """Predicts seconds of queries on this machine, unless nothing is to be measured for it."""
     calibration = calibration_of(config)
-    if calibration is None or config.engine.name not in OFFERS:
+    if calibration is None or not spec.backend.remote:
         return None
-    offer, link = OFFERS[config.engine.name], LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
-    own = engine_settings(config)
-    setting = offer.setting(ot_of(config), config.threads, own["truncation"], own["ring"])
 
     def seconds(program: Program, rows: int) -> float:
-        return reference.forecast(program, program.shapes(rows), setting, link, calibration).seconds
+        return reference.forecast(program, program.shapes(rows), spec, calibration).seconds
 
     return seconds
 
@@ -80,23 +75,18 @@ def chosen(config: DictConfig, known: list[str]) -> list[str]:
 
 
 def settings_of(config: DictConfig) -> Settings:
-    ot = ot_of(config)
-    if not ot.decided:
+    spec = spec_of(config)
+    if not spec.ot.decided:
         raise ConfigError("ot=auto chooses for a query; name the provider to evaluate with")
     numerics = config.get("numerics")
-    network: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
     return Settings(
-        engine=config.engine.name,
-        network=network,
-        ot=ot,
+        spec=spec,
+        network=config.link.name,
         numerics=None if numerics is None else OmegaConf.to_container(numerics),  # type: ignore[arg-type]
         rows=config.count,
         repeats=config.repeats,
         largest=config.largest,
         patience=config.patience,
-        threads=config.threads,
-        **engine_settings(config),
-        deadline=config.deadline,
     )
 
 

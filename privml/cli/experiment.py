@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -18,15 +17,12 @@ from omegaconf import DictConfig, OmegaConf
 
 import privml
 from privml.cli import console
-from privml.cli.engines import backend_of, engine_of, settings_of
-from privml.cli.settings import ot_of
+from privml.cli.measuring import spec_of
 from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
-from privml.engines.correlations import DEFAULT_OT
 from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
 from privml.measure import record as records
-from privml.measure.answers import clear_outputs, labels, plain_outputs
-from privml.measure.engines import offer_of
+from privml.measure.answers import clear_outputs, labels, local_settings, plain_outputs
 from privml.measure.launch import launch
 from privml.measure.predict import cost_of
 from privml.program import INPUT_OWNER
@@ -69,25 +65,12 @@ def infer(config: DictConfig) -> Metrics:
     if source.samples is None:
         raise ConfigError("experiments run on shipped models, which bring their own samples")
     inputs = source.samples[: config.count]
-    if not backend_of(config).remote:
+    spec = spec_of(config)
+    if not spec.backend.remote:
         outputs, seconds, spent = plain_outputs(program, inputs), 0.0, {}
     else:
-        offer = offer_of(config.engine.name)
-        own = settings_of(config)
-        setting = offer.setting(ot_of(config), config.threads, own["truncation"], own["ring"])
-        cost_of(program, [tuple(inputs.shape)], setting, INPUT_OWNER)  # what is not offered is refused here
-        network: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
-        network.pop("name")
-        result = launch(
-            program,
-            inputs,
-            ot=setting.ot or DEFAULT_OT,
-            network=network,
-            deadline=config.deadline,
-            threads=config.threads,
-            dealer=offer.parties == 3,
-            **own,
-        )
+        cost_of(program, [tuple(inputs.shape)], spec, INPUT_OWNER)  # what is not offered is refused here
+        result = launch(program, inputs, spec)
         outputs, seconds = result.outputs, result.client.seconds
         spent = {**records.phases(result.client.ledger), "peak_rss_bytes": result.client.peak_rss_bytes}
     return {"seconds": seconds, **spent, **agreement(source, inputs, outputs)}
@@ -154,17 +137,8 @@ def as_phases(spent: Any) -> dict[str, Any]:
 
 def session_settings(config: DictConfig) -> dict[str, Any]:
     """Of ``privml.local``."""
-    training, network = config.training, config.link
-    found = {"bits": training.bits, "scale": training.scale, **asdict(engine_of(config))}
-    chosen = backend_of(config)
-    if chosen.remote:
-        found.update(delay_ms=network.delay_ms, bandwidth_mbps=network.bandwidth_mbps, deadline=config.deadline)
-    if chosen.lanes:
-        found["threads"] = config.threads
-    if chosen.transfers:
-        ot = ot_of(config)
-        found.update(ot=ot.provider, k=ot.k, security=chosen.security or ot.security)
-    return found
+    spec, found = spec_of(config), {"bits": config.training.bits, "scale": config.training.scale}
+    return {**found, **local_settings(spec)}
 
 
 def fresh(module: torch.nn.Module) -> torch.nn.Module:

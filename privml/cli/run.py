@@ -3,33 +3,32 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.engines import backend_of, settings_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
+from privml.cli.measuring import spec_of
 from privml.cli.query import check_writable, save
-from privml.cli.settings import ot_of
 from privml.cli.sources import Source, program_of, read_array
 from privml.errors import ConfigError
 from privml.measure.answers import plain_outputs
 from privml.measure.launch import launch
 from privml.program import Program
+from privml.spec import SessionSpec
 
 
 def run(config: DictConfig) -> None:
     check_writable(config.out)
     program, source = program_of(config)
     inputs = inputs_of(config, source)
-    if not backend_of(config).remote:
+    spec = spec_of(config)
+    if not spec.backend.remote:
         outputs = plain_outputs(program, inputs)
         if program.calibrated_layers and not config.quiet:
             console.out.print(f"{reliance(program)}; no value was beyond it")
     else:
-        outputs = run_processes(config, program, inputs)
+        outputs = run_processes(config, spec, program, inputs)
     save(program.decode(outputs), config.out)
     if not config.quiet:
         compare(source, inputs, outputs[0], config.input is None)
@@ -43,21 +42,11 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
     return source.samples[: config.count]
 
 
-def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    network: dict[str, Any] = OmegaConf.to_container(config.link)  # type: ignore[assignment]
-    network.pop("name")
+def run_processes(
+    config: DictConfig, spec: SessionSpec, program: Program, inputs: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
     with console.progress("run", config.quiet) as step:
-        result = launch(
-            program,
-            inputs,
-            ot=ot_of(config),
-            network=network,
-            deadline=config.deadline,
-            threads=config.threads,
-            progress=step,
-            dealer=backend_of(config).dealt,
-            **settings_of(config),
-        )
+        result = launch(program, inputs, spec, progress=step)
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers
         console.out.print(layer_table(title, result.client.ledger, calibrated=layers))
@@ -65,8 +54,7 @@ def run_processes(config: DictConfig, program: Program, inputs: torch.Tensor) ->
         console.out.print(correlation_line(result.client.ledger, result.client.source))
         if result.dealer is not None:
             console.out.print(phase_table("Totals of the dealer", result.dealer.ledger))
-        reports = [report for report in (result.server, result.client, result.dealer) if report is not None]
-        memory = ", ".join(console.size(report.peak_rss_bytes) for report in reports)
+        memory = ", ".join(console.size(report.peak_rss_bytes) for report in result.reports)
         console.out.print(f"{len(inputs)} inputs in {result.client.seconds:.2f} s; peak memory {memory}")
     return result.outputs
 

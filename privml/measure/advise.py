@@ -5,23 +5,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import torch
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
+from privml.engines.interface import MALICIOUS, Backend, backends
 from privml.errors import ConfigError, InvalidInput, OverflowDetected, PrivmlError
 from privml.measure.answers import labels, plain_outputs
-from privml.measure.calibration import Calibration
+from privml.measure.calibration import Calibration, prefix
 from privml.measure.calls import Call
-from privml.measure.engines import MALICIOUS, OFFERS, Offer, Setting
 from privml.measure.predict import Times, calls_of, cost_of, demand_of, times_of
 from privml.measure.reference import calibrate, calibrate_planning
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
-from privml.spec import LinkProfile
+from privml.spec import LinkProfile, SessionSpec
 
 # What counts as a high risk: part of the sample inputs whose label changes, error as a part of the largest output.
 MOST_FLIPS, MOST_ERROR = 0.02, 0.05
@@ -67,12 +67,19 @@ class Risk:
 class Choice:
     """One way to run the model; ``times`` is None if nothing was measured on this machine."""
 
-    offer: Offer
     numerics: str
-    setting: Setting
+    spec: SessionSpec
     cost: Snapshot
     risk: Risk
     times: Times | None
+
+    @property
+    def backend(self) -> Backend:
+        return self.spec.backend
+
+    @property
+    def engine(self) -> str:
+        return self.backend.name
 
     @property
     def seconds(self) -> float:
@@ -91,7 +98,7 @@ class Advice:
         """Of each engine and format the best transfers alone."""
         found: dict[tuple[str, str], Choice] = {}
         for choice in self.choices:
-            found.setdefault((choice.offer.engine, choice.numerics), choice)
+            found.setdefault((choice.engine, choice.numerics), choice)
         return list(found.values())
 
 
@@ -118,23 +125,23 @@ def advise(
     """``numerics``: settings of the number formats, by name. ``calibration``: what is known of this machine, which is
     completed; None: no times, the choices are ranked by their bytes."""
     advice, found = Advice(), []
-    offers = [offer for offer in OFFERS.values() if _fits(offer, wish, advice)]
+    engines = [each for each in backends() if each.remote and _fits(each, wish, advice)]
     for index, (name, settings) in enumerate(numerics.items()):
         step(index, len(numerics) + 1, name)
         try:
             program = _converted(subject, settings)
         except PrivmlError as error:
-            advice.refused += [(offer.engine, name, _told(error)) for offer in offers]
+            advice.refused += [(each.name, name, _told(error)) for each in engines]
             continue
-        for offer in offers:
+        for each in engines:
             try:
-                found += _ways(program, offer, name, wish, risk_of(program, subject, offer))
+                found += _ways(program, each, name, wish, risk_of(program, subject, each))
             except (ConfigError, ValueError) as error:
-                advice.refused.append((offer.engine, name, _told(error)))
+                advice.refused.append((each.name, name, _told(error)))
     step(len(numerics), len(numerics) + 1, "times on this machine")
     if calibration is not None:
         _complete(calibration, found)
-    advice.choices = [_timed(way, wish, calibration) for way in found]
+    advice.choices = [_timed(way, calibration) for way in found]
     advice.choices.sort(key=_rank)
     step(len(numerics) + 1, len(numerics) + 1, "done")
     return advice
@@ -145,14 +152,14 @@ def _rank(choice: Choice) -> tuple[bool, bool, float, int]:
     return choice.risk.high, not timed, choice.seconds if timed else 0.0, choice.cost.total.bytes
 
 
-def _fits(offer: Offer, wish: Wish, advice: Advice) -> bool:
+def _fits(backend: Backend, wish: Wish, advice: Advice) -> bool:
     why = ""
-    if wish.threat == MALICIOUS and offer.threat != MALICIOUS:
+    if wish.threat == MALICIOUS and not backend.actively_secure:
         why = "withstands parties that follow the protocol, not malicious ones"
-    elif wish.parties not in (None, offer.parties):
-        why = f"has {offer.parties} parties"
+    elif wish.parties not in (None, backend.parties):
+        why = f"has {backend.parties} parties"
     if why:
-        advice.refused.append((offer.engine, "all", why))
+        advice.refused.append((backend.name, "all", why))
     return not why
 
 
@@ -167,14 +174,14 @@ def _told(error: BaseException) -> str:
 
 
 # ---- accuracy
-def risk_of(program: Program, subject: Subject, offer: Offer) -> Risk:
-    """Measured on the sample inputs, as ``offer``'s engine rounds."""
+def risk_of(program: Program, subject: Subject, backend: Backend) -> Risk:
+    """Measured on the sample inputs, as that engine rounds."""
     told = Risk(program.choice.error, None, len(subject.calibration), measured=False)
     if subject.inputs is None or subject.expected is None:
         return told
     try:
         with torch.no_grad():
-            found = plain_outputs(program, subject.inputs, like="threepc" if offer.parties == 3 else "twopc")[0]
+            found = plain_outputs(program, subject.inputs, like=backend.name)[0]
     except (OverflowDetected, InvalidInput) as error:  # of a value within, or of an input
         return Risk(float("inf"), None, len(subject.inputs), overflow=_told(error))
     expected = subject.expected
@@ -189,40 +196,45 @@ def risk_of(program: Program, subject: Subject, offer: Offer) -> Risk:
 # ---- cost and time
 @dataclass(frozen=True, slots=True)
 class _Way:
-    offer: Offer
     numerics: str
     program: Program
     shapes: tuple[tuple[int, ...], ...]
-    setting: Setting
+    spec: SessionSpec
     cost: Snapshot
     calls: list[Call]
     risk: Risk
 
 
-def _ways(program: Program, offer: Offer, name: str, wish: Wish, risk: Risk) -> list[_Way]:
+def _ways(program: Program, backend: Backend, name: str, wish: Wish, risk: Risk) -> list[_Way]:
     """One per provider of transfers, if there is a choice."""
     shapes, made = program.shapes(wish.batch), []
-    for ot in PROVIDERS if offer.transfers else PROVIDERS[:1]:
-        setting = offer.setting(ot, wish.threads, wish.truncation)
-        cost = cost_of(program, shapes, setting, INPUT_OWNER).snapshot()
-        calls = made[0].calls if made else calls_of(program, shapes, setting)
-        made.append(_Way(offer, name, program, shapes, setting, cost, calls, risk))
+    for ot in PROVIDERS if backend.transfers else PROVIDERS[:1]:
+        spec = spec_of(backend, wish, ot)
+        cost = cost_of(program, shapes, spec, INPUT_OWNER).snapshot()
+        calls = made[0].calls if made else calls_of(program, shapes, spec)
+        made.append(_Way(name, program, shapes, spec, cost, calls, risk))
     return made
+
+
+def spec_of(backend: Backend, wish: Wish, ot: OtChoice) -> SessionSpec:
+    """What of the wish concerns the engine."""
+    known = {field.name for field in fields(backend.Config)}
+    own = backend.config(**({"truncation": wish.truncation} if "truncation" in known else {}))
+    security = backend.security or ot.security
+    threads = wish.threads if backend.lanes else 1
+    return SessionSpec(own, replace(ot, security=security), threads=threads, link=wish.link)
 
 
 def _complete(calibration: Calibration, ways: Sequence[_Way]) -> None:
     """All calls of an engine together, once; then what is each one's own."""
-    settings = {way.setting: None for way in ways}
-    for setting in settings:
-        calls = [call for way in ways if way.setting.prefix == setting.prefix for call in way.calls]
-        calibrate(calibration, setting, calls)
+    for spec in {way.spec: None for way in ways}:
+        calls = [call for way in ways if prefix(way.spec) == prefix(spec) for call in way.calls]
+        calibrate(calibration, spec, calls)
     for way in ways:
-        calibrate(calibration, way.setting, (), demand_of(way.program, way.shapes, way.setting))
-        calibrate_planning(calibration, way.setting, way.program, way.shapes)
+        calibrate(calibration, way.spec, (), demand_of(way.program, way.shapes, way.spec))
+        calibrate_planning(calibration, way.spec, way.program, way.shapes)
 
 
-def _timed(way: _Way, wish: Wish, calibration: Calibration | None) -> Choice:
-    times = None
-    if calibration is not None:
-        times = times_of(way.program, way.shapes, way.setting, wish.link, calibration)
-    return Choice(way.offer, way.numerics, way.setting, way.cost, way.risk, times)
+def _timed(way: _Way, calibration: Calibration | None) -> Choice:
+    times = None if calibration is None else times_of(way.program, way.shapes, way.spec, calibration)
+    return Choice(way.numerics, way.spec, way.cost, way.risk, times)

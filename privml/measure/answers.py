@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float
 from privml.measure.zoo_records import Answers, Errors
 from privml.program import Program
+from privml.spec import SessionSpec
 
 Outputs = tuple[torch.Tensor, ...]
 
@@ -40,6 +42,18 @@ def plain_outputs(program: Program, inputs: torch.Tensor, **settings: Any) -> Ou
     with privml.local("plain", **formats, **settings) as session:
         outputs = program.run(session, inputs)
         return tuple(privml.reveal(x) for x in (outputs if isinstance(outputs, tuple) else (outputs,)))
+
+
+def local_settings(spec: SessionSpec) -> dict[str, Any]:
+    """The same session with all parties in this process, as ``privml.local`` takes it beside formats."""
+    chosen, found = spec.backend, asdict(spec.engine)
+    if chosen.remote:
+        found.update(spec.shape, deadline=spec.deadline)
+    if chosen.lanes:
+        found["threads"] = spec.threads
+    if chosen.transfers:
+        found.update(ot=spec.ot.provider, k=spec.ot.k or 4, security=spec.ot.security)
+    return found
 
 
 def labels(outputs: Sequence[torch.Tensor]) -> torch.Tensor:

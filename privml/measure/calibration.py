@@ -10,61 +10,61 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import pickle
-import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from privml.engines.correlations import OtChoice
 from privml.engines.demands import NOTHING, Demand, Item, items_of
-from privml.errors import PrivmlError
 from privml.measure.calls import Call, Sample
-from privml.measure.engines import Setting, offer_of
+from privml.measure.launch import ENGINE, ranked
 from privml.measure.machine import fingerprint, machine
-
-MODULE = "privml.measure.measuring"
-SECONDS_TO_MEASURE = 600.0
+from privml.spec import SessionSpec
 
 
-class CalibrationFailed(PrivmlError, RuntimeError):
-    """A party of a calibration ended with an error; carries its message."""
+def transfers_of(spec: SessionSpec) -> OtChoice | None:
+    """What makes the engine's correlations; None if it needs none."""
+    return spec.ot if spec.backend.transfers else None
 
 
 # ---- names of what is measured
-def setup(setting: Setting) -> str:
-    return f"{setting.prefix}/setup/{setting.ot}"
+def prefix(spec: SessionSpec) -> str:
+    """A name for what all calls of a session have in common."""
+    return "/".join(map(str, (spec.engine.engine, spec.threads, *asdict(spec.engine).values())))
 
 
-def greeting(setting: Setting) -> str:
-    return f"{setting.prefix}/greeting"
+def setup(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/setup/{transfers_of(spec)}"
 
 
-def step(setting: Setting) -> str:
-    return f"{setting.prefix}/step"
+def greeting(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/greeting"
 
 
-def hop(setting: Setting, delayed: bool) -> str:
-    return f"{setting.prefix}/hop/{'delayed' if delayed else 'still'}"
+def step(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/step"
 
 
-def correlation(setting: Setting) -> str:
-    return f"{setting.prefix}/correlation/{setting.ot}"
+def hop(spec: SessionSpec, delayed: bool) -> str:
+    return f"{prefix(spec)}/hop/{'delayed' if delayed else 'still'}"
 
 
-def named(setting: Setting, sample: Sample) -> str:
-    return f"{setting.prefix}/{sample.key}"
+def correlation(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/correlation/{transfers_of(spec)}"
 
 
-def of_kind(setting: Setting, item: Item) -> str:
-    return f"{setting.prefix}/item/{setting.ot}/{item.key}"
+def named(spec: SessionSpec, sample: Sample) -> str:
+    return f"{prefix(spec)}/{sample.key}"
 
 
-def planning(setting: Setting, program: str, shapes: Sequence[Sequence[int]]) -> str:
+def of_kind(spec: SessionSpec, item: Item) -> str:
+    return f"{prefix(spec)}/item/{transfers_of(spec)}/{item.key}"
+
+
+def planning(spec: SessionSpec, program: str, shapes: Sequence[Sequence[int]]) -> str:
     words = hashlib.sha256(repr((program, [tuple(shape) for shape in shapes])).encode()).hexdigest()[:20]
-    return f"{setting.prefix}/planning/{words}"
+    return f"{prefix(spec)}/planning/{words}"
 
 
 @dataclass(slots=True)
@@ -94,40 +94,40 @@ class Calibration:
         written.write_text(text)
         written.replace(self.path)
 
-    def missing(self, setting: Setting, calls: Iterable[Call]) -> list[Sample]:
+    def missing(self, spec: SessionSpec, calls: Iterable[Call]) -> list[Sample]:
         """The samples that are not measured yet, each once."""
         samples = {call.sample.key: call.sample for call in calls}
-        return [sample for sample in samples.values() if named(setting, sample) not in self.seconds]
+        return [sample for sample in samples.values() if named(spec, sample) not in self.seconds]
 
-    def missing_items(self, setting: Setting, demand: Demand) -> list[Item]:
+    def missing_items(self, spec: SessionSpec, demand: Demand) -> list[Item]:
         """The items that are not measured yet."""
-        items = items_of(demand) if offer_of(setting.engine).by_kind else ()
-        return [item for item in items if of_kind(setting, item) not in self.seconds]
+        items = items_of(demand) if spec.backend.by_kind else ()
+        return [item for item in items if of_kind(spec, item) not in self.seconds]
 
-    def knows(self, setting: Setting, calls: Iterable[Call], demand: Demand = NOTHING) -> bool:
+    def knows(self, spec: SessionSpec, calls: Iterable[Call], demand: Demand = NOTHING) -> bool:
         """Whether times can be told of a query of these calls that draws ``demand``."""
-        names = (setup(setting), greeting(setting), step(setting), hop(setting, False), hop(setting, True))
-        measured = not self.missing(setting, calls) and not self.missing_items(setting, demand)
+        names = (setup(spec), greeting(spec), step(spec), hop(spec, False), hop(spec, True))
+        measured = not self.missing(spec, calls) and not self.missing_items(spec, demand)
         return measured and all(name in self.seconds for name in names)
 
-    def complete(self, setting: Setting, calls: Iterable[Call], demand: Demand = NOTHING) -> None:
+    def complete(self, spec: SessionSpec, calls: Iterable[Call], demand: Demand = NOTHING) -> None:
         """Measures the calls and items that are missing, and keeps them."""
-        samples, items = self.missing(setting, calls), self.missing_items(setting, demand)
-        if not samples and not items and setup(setting) in self.seconds:
+        samples, items = self.missing(spec, calls), self.missing_items(spec, demand)
+        if not samples and not items and setup(spec) in self.seconds:
             return
         if self.on_measure is not None:
             self.on_measure(len(samples) + len(items))
-        self.seconds.update(measure(setting, samples, items))
+        self.seconds.update(measure(spec, samples, items))
         self.save()
 
-    def making(self, setting: Setting, demand: Demand) -> float:
+    def making(self, spec: SessionSpec, demand: Demand) -> float:
         """Seconds that making ``demand`` takes, without a link."""
-        if not offer_of(setting.engine).by_kind:
+        if not spec.backend.by_kind:
             return 0.0
-        return sum(count * self.seconds[of_kind(setting, item)] for item, count in items_of(demand).items())
+        return sum(count * self.seconds[of_kind(spec, item)] for item, count in items_of(demand).items())
 
-    def of(self, setting: Setting, call: Call) -> float:
-        return call.times * self.seconds[named(setting, call.sample)]
+    def of(self, spec: SessionSpec, call: Call) -> float:
+        return call.times * self.seconds[named(spec, call.sample)]
 
 
 def _checked(seconds: Any) -> dict[str, float]:
@@ -144,57 +144,15 @@ def folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privml"
 
 
-def measure(setting: Setting, samples: Sequence[Sample], items: Sequence[Item]) -> dict[str, float]:
+def measure(spec: SessionSpec, samples: Sequence[Sample], items: Sequence[Item]) -> dict[str, float]:
     """Seconds by name, of the slowest party, from parties that are processes of their own."""
-    task = {
-        "engine": setting.engine,
-        "ot": setting.ot,
-        "threads": setting.threads,
-        "truncation": setting.truncation,
-        "ring": setting.ring,
-        "samples": list(samples),
-        "items": list(items),
-    }
-    with tempfile.TemporaryDirectory(prefix="privml-") as where:
-        file = Path(where, "task")
-        file.write_bytes(pickle.dumps(task))
-        reports = _run(setting, str(file))
-    found = {setup(setting): max(report["setup"] for report in reports)}
+    task = {"spec": spec, "samples": list(samples), "items": list(items)}
+    reports = ranked(ENGINE, spec.backend.parties, task, spec.threads)
+    found = {setup(spec): max(report["setup"] for report in reports)}
     if reports[0]["correlation"] is not None:
-        found[correlation(setting)] = max(report["correlation"] for report in reports)
+        found[correlation(spec)] = max(report["correlation"] for report in reports)
     for index, item in enumerate(items):
-        found[of_kind(setting, item)] = max(report["items"][index] for report in reports)
+        found[of_kind(spec, item)] = max(report["items"][index] for report in reports)
     for index, sample in enumerate(samples):
-        found[named(setting, sample)] = max(report["calls"][index] for report in reports)
+        found[named(spec, sample)] = max(report["calls"][index] for report in reports)
     return found
-
-
-def _run(setting: Setting, file: str) -> list[dict[str, Any]]:
-    environment = {**os.environ, "OMP_NUM_THREADS": str(setting.threads)}
-    processes: list[subprocess.Popen] = []
-    ports: list[int] = []
-    try:
-        for rank in range(setting.parties):
-            command = [sys.executable, "-m", MODULE, str(rank), json.dumps(ports), file]
-            pipe = subprocess.PIPE
-            processes.append(subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=environment))
-            if rank < setting.parties - 1:
-                line = processes[-1].stdout.readline()
-                if not line.startswith("port "):
-                    raise CalibrationFailed(f"party {rank} did not start: {line}{processes[-1].communicate()[1]}")
-                ports.append(int(line.split()[1]))
-        return [_report(rank, process) for rank, process in enumerate(processes)]
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-
-
-def _report(rank: int, process: subprocess.Popen) -> dict[str, Any]:
-    try:
-        output, errors = process.communicate(timeout=SECONDS_TO_MEASURE)
-    except subprocess.TimeoutExpired:
-        raise CalibrationFailed(f"party {rank} took longer than {SECONDS_TO_MEASURE:g} s") from None
-    if process.returncode != 0:
-        raise CalibrationFailed(f"party {rank}: {errors.strip()}")
-    return json.loads(output.strip().splitlines()[-1])

@@ -14,11 +14,13 @@ import torch
 from onnx import ModelProto, TensorProto, helper
 
 from privml.conversion import convert
+from privml.measure.answers import local_settings
 from privml.memory import peak_memory
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
 from privml.session.local import local
 from privml.sharing import reveal
+from privml.spec import SessionSpec
 
 Params = Mapping[str, Any]
 CALIBRATION = 64
@@ -80,11 +82,12 @@ def program(params: Params, bits: int) -> Program:
     )
 
 
-def query(converted: Program, values: torch.Tensor, engine: str, repeats: int, settings: Params) -> dict[str, Any]:
+def query(converted: Program, values: torch.Tensor, spec: SessionSpec, repeats: int) -> dict[str, Any]:
     """Phases of one query as the client sees it, seconds the median of ``repeats`` after one warm-up, all parties in
     this process. The setup is that of the session, with the weights shared and whatever they have to prove."""
     numerics = converted.numerics
-    with local(engine, bits=numerics.bits, scale=numerics.scale, exp=numerics.exp, **settings) as session:
+    formats = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
+    with local(spec.backend.name, **formats, **local_settings(spec)) as session:
         begun = time.perf_counter()
         first = _once(converted, session, values)
         setup = time.perf_counter() - begun
@@ -94,7 +97,7 @@ def query(converted: Program, values: torch.Tensor, engine: str, repeats: int, s
             label = _once(converted, session, values)
             runs.append((time.perf_counter() - start, session.ledger.snapshot() - before))
             if not torch.equal(label, first):
-                raise ArithmeticError(f"{engine} gave different results for the same query")
+                raise ArithmeticError(f"{spec.backend.name} gave different results for the same query")
     seconds, costs = zip(*runs, strict=True)
     counts: Snapshot = costs[0]
     return {
@@ -104,6 +107,8 @@ def query(converted: Program, values: torch.Tensor, engine: str, repeats: int, s
             name: {
                 "seconds": statistics.median(getattr(cost, name).seconds for cost in costs),
                 "bytes": getattr(counts, name).bytes,
+                "sent": None,
+                "party0": None,
                 "depth": None,  # a chain of messages through several queries is not the sum of theirs
             }
             for name in ("preprocess", "online")

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One party of a measurement, run as a script: ``core_party.py rank port task-as-json``; prints one JSON line.
+"""One party of a measurement of the compiled sessions, run as a script (see ``worker``).
 
 Loads the compiled core alone (no torch), so that the peak memory is the protocol's.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -15,57 +14,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-SECONDS_TO_CONNECT = 30.0
-SECONDS_TO_ANSWER = 600.0
+PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def load(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"cannot load {path}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def load_core() -> ModuleType:
-    """The extension alone; its errors are those of privml/errors.py, which needs no torch either."""
-    package = HERE.parent
-    stub = ModuleType("privml")
-    stub.__path__ = [str(package)]
-    sys.modules["privml"] = stub
-    return load("privml._core", next(package.glob("_core*.so")))
-
-
-def connect(core: ModuleType, rank: int, port: int, network: dict[str, Any], count: int) -> list[Any]:
-    """``count`` channels; the next one is opened when both parties hold the last, so all are in order."""
-    shape = (network["delay_ms"], network["bandwidth_mbps"])
-    listener = None
-    if rank == 0:
-        listener = core.TcpListener("127.0.0.1", port)
-        print(f"port {listener.port}", flush=True)
-    channels = []
-    for _ in range(count):
-        if listener is not None:
-            channel = listener.accept(SECONDS_TO_CONNECT, *shape)
-        else:
-            channel = core.connect_tcp("127.0.0.1", port, SECONDS_TO_CONNECT, None, *shape)
-        channel.set_deadline(SECONDS_TO_ANSWER)
-        meet(channel)
-        channels.append(channel)
-    return channels
-
-
-def difference(after: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    return {key: after[key] - before[key] for key in after}
-
-
-def meet(channel: Any) -> None:
-    """Both parties are here before a clock starts."""
-    channel.write(b"x")
-    channel.read(1)
+def skip_package() -> None:
+    """Lets modules of privml be imported without what ``import privml`` loads."""
+    sys.path.pop(0)  # this folder, whose modules are not to be found by their last names
+    package = ModuleType("privml")
+    package.__path__ = [str(PACKAGE)]
+    sys.modules["privml"] = package
 
 
 def timed(channel: Any, session: Any, action: Callable[[], Any]) -> dict[str, Any]:
@@ -73,37 +30,68 @@ def timed(channel: Any, session: Any, action: Callable[[], Any]) -> dict[str, An
     before, start = session.counters(), time.perf_counter()
     action()
     after = session.counters()
-    meet(channel)
-    seconds = time.perf_counter() - start
-    phases = {name: difference(after[name], before[name]) for name in ("preprocess", "online")}
-    return {"seconds": seconds, "phases": phases}
+    worker.meet([channel])
+    return {"seconds": time.perf_counter() - start, "phases": worker.spent(after, before)}
 
 
-def median(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The run of middle length."""
-    return sorted(runs, key=lambda run: run["seconds"])[len(runs) // 2]
-
-
-def main() -> None:
-    rank, port, task = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
-    core = load_core()
-    operators = load("privml_bench_operators", HERE / "core_operators.py")
-    threads, background = task["threads"], task["refill"] == "background"
-    channels = connect(core, rank, port, task["network"], threads * 2 if background else threads)
-    channel, ot = channels[0], (task["provider"], task["k"], task["security"])
-    session = core.TwoPartySession(channel, rank, *ot, further=channels[1:threads], refills=channels[threads:])
-    n = task["n"]
-    action = operators.prepare(task["operator"], core, session, rank, n, task["params"])
+def two_party(core: Any, task: dict[str, Any]) -> dict[str, Any]:
+    """An operator of the two-party session, its correlations made within: the median after one warm-up."""
+    threads = task["threads"]
+    channels = worker.connect(core, task, threads * (2 if task["background"] else 1) - 1)
+    channel, further = channels[0], {"further": channels[1:threads], "refills": channels[threads:]}
+    session = core.TwoPartySession(channel, task["rank"], *task["ot"], **further)
+    action = core_operators.prepare(task["operator"], core, session, task["rank"], task["n"], task["params"])
     action()
     runs = []
     for _ in range(task["repeats"]):
-        meet(channel)
+        worker.meet([channel])
         runs.append(timed(channel, session, action))
-    report = median(runs)
+    report = worker.median(runs)
     report["phases"]["setup"] = session.counters()["setup"]
-    report["peak_rss_bytes"] = load("privml_memory", HERE.parent / "memory.py").peak_memory()
-    print(json.dumps(report), flush=True)
+    return report
+
+
+def active(core: Any, task: dict[str, Any]) -> dict[str, Any]:
+    """An operator of the actively secure session, and apart from it the making of what that draws, seconds of each: the
+    median after one warm-up. Of correlations alone, the making of the first."""
+    (channel,) = worker.connect(core, task, 0)
+    provider, k, _ = task["ot"]
+    session = core.ActiveSession(channel, task["rank"], task["ring"], provider, k)
+    setup, demand = session.counters()["setup"], active_operators.demand_of(core, task)
+    correlations = task["operator"] in active_operators.CORRELATIONS
+    action = None if correlations else active_operators.prepare(core, session, task["rank"], task)
+
+    def alone(call: Callable[[], Any], phase: str) -> dict[str, Any]:
+        worker.meet([channel])
+        channel.set_depth(0)
+        session.check()  # of nothing: counters are those of the last call
+        run = timed(channel, session, call)
+        return {**run["phases"][phase], "seconds": run["seconds"]}
+
+    made, online = [], []
+    for _ in range(task["repeats"] + 1):
+        made.append(alone(lambda: session.reserve(demand), "preprocess"))
+        if action is None:  # what is made stays in stock
+            break
+        online.append(alone(action, "online"))
+    phases = {"setup": setup, "preprocess": worker.median(made[1:] or made)}
+    phases["online"] = worker.median(online[1:]) if online else None
+    return {
+        "seconds": sum(phases[name]["seconds"] for name in ("preprocess", "online") if phases[name]),
+        "phases": phases,
+    }
+
+
+def main(task: dict[str, Any]) -> None:
+    core = importlib.import_module("privml._core")
+    report = {"TwoPartySession": two_party, "ActiveSession": active}[task["session"]](core, task)
+    worker.tell("done", **report, peak_rss_bytes=memory.peak_memory())
 
 
 if __name__ == "__main__":
-    main()
+    skip_package()
+    active_operators, core_operators, worker = (
+        importlib.import_module(f"privml.measure.{name}") for name in ("active_operators", "core_operators", "worker")
+    )
+    memory = importlib.import_module("privml.memory")
+    worker.work(main)

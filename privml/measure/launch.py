@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import queue
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,22 @@ import numpy as np
 import torch
 
 from privml import errors
-from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.engines.interface import backends
-from privml.errors import PeerDisconnected, PrivmlError
+from privml.errors import ConfigError, PeerDisconnected, PrivmlError
 from privml.program import Program
 from privml.service.client import checked_inputs
 from privml.service.events import Progress
-from privml.service.worker import plain_spec
 from privml.spec import LinkProfile, SessionSpec
 
-DEALER_ROLE = "dealer"
+ROLES = ("server", "client", "dealer")
+# What a process runs: parties of a service, of an engine alone, and of compiled sessions, which do without torch.
+SERVICE = ("-m", "privml.measure.party")
+ENGINE = ("-m", "privml.measure.engine_party")
+CORE = (str(Path(__file__).with_name("core_party.py")),)
+SECONDS_TO_MEASURE = 900.0
+
+
+class PartyFailed(PrivmlError, RuntimeError):
+    """A party's process ended with an error of another kind; carries its message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,72 +59,72 @@ class Run:
     client: PartyReport
     dealer: PartyReport | None = None
 
+    @property
+    def reports(self) -> list[PartyReport]:
+        """By rank."""
+        return [report for report in (self.server, self.client, self.dealer) if report is not None]
+
 
 def launch(
     program: Program,
     inputs: Any | Sequence[Any],
+    spec: SessionSpec | None = None,
     *,
-    ot: OtChoice = DEFAULT_OT,
-    network: Mapping[str, float] | None = None,
-    deadline: float = 60.0,
-    threads: int = 1,
     timeout: float = 3600.0,
     progress: Progress | None = None,
-    dealer: bool = False,
-    truncation: str = "auto",
-    device: str = "cpu",
-    ring: int | None = None,
 ) -> Run:
-    """Runs ``program`` (with weights) on ``inputs`` between two fresh processes, or three with a ``dealer``.
+    """Runs ``program`` (with weights) on ``inputs`` between two fresh processes, or three if the engine has a dealer.
 
-    ``deadline``: seconds that either party waits for the other; ``threads``: the session's lanes, and torch's threads;
-    ``timeout``: for the whole run; ``truncation``, ``device`` (of all three), ``ring``: see ``serve``.
-    Raises InvalidInput before anything is started, and what any party raised; all processes have ended when it returns.
+    ``spec``: the session of all parties (default: ``SessionSpec()``); its connections are slowed down to its simulated
+    link. ``timeout``: for the whole run, in seconds.
+    Raises InvalidInput, and ConfigError for an engine without remote parties, before anything is started; then what any
+    party raised. All processes have ended when it returns.
     """
+    spec = spec or SessionSpec()
+    if not spec.backend.remote:
+        raise ConfigError(f"engine={spec.backend.name} cannot run between processes")
     values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     checked = checked_inputs(program, values)
-    chosen = next(
-        each for each in backends() if each.remote and (each.actively_secure, each.dealt) == (ring is not None, dealer)
-    )
-    given = {"truncation": (truncation, "auto"), "device": (device, "cpu"), "ring": (ring, None)}
-    own = {name: value for name, (value, neutral) in given.items() if value != neutral}
-    spec = SessionSpec(
-        chosen.config(**own),
-        ot if chosen.security is None else replace(ot, security=chosen.security),
-        threads=threads,
-        deadline=deadline,
-        simulated=LinkProfile(**(network or {})),
-    )
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
-        task = {"program": str(program_path), "spec": plain_spec(spec), "dealer": None}
         outputs = Path(folder, "outputs.npz")
+        task = {"program": str(program_path), "spec": spec, "dealer": None}
         with Parties(time.monotonic() + timeout, progress) as parties:
-            if dealer:
-                parties.start(DEALER_ROLE, task)
-                port = parties.wait(DEALER_ROLE, "listening")["port"]
-                task = {**task, "dealer": f"127.0.0.1:{port}"}
-            parties.start("server", {**task, "weights": str(weights_path) if weights_path else None})
-            port = parties.wait("server", "listening")["port"]
-            parties.start(
-                "client",
-                {
-                    **task,
-                    "server": f"127.0.0.1:{port}",
-                    "outputs": str(outputs),
-                    "inputs": str(Path(folder, "inputs.npz")),
-                },
-            )
-            roles = ("client", "server", DEALER_ROLE) if dealer else ("client", "server")
-            reports = {role: _report(parties.wait(role, "done")) for role in roles}
+
+            def address(role: str) -> str:
+                return f"127.0.0.1:{parties.wait(role, 'listening')['port']}"
+
+            def start(role: str, **further: Any) -> None:
+                parties.start(role, SERVICE, {"role": role, **task, **further}, spec.threads)
+
+            if spec.backend.dealt:
+                start("dealer")
+                task["dealer"] = address("dealer")
+            start("server", weights=str(weights_path) if weights_path else None)
+            start("client", server=address("server"), outputs=str(outputs), inputs=str(Path(folder, "inputs.npz")))
+            done = [parties.wait(role, "done") for role in ROLES[: spec.backend.parties]]
         with np.load(outputs) as file:
             learned = tuple(torch.from_numpy(file[name]) for name in file.files)
-    return Run(learned, reports["server"], reports["client"], reports.get(DEALER_ROLE))
+    fields = ("seconds", "ledger", "peak_rss_bytes", "source")
+    return Run(learned, *(PartyReport(**{name: told[name] for name in fields}) for told in done))
 
 
-def _report(done: dict[str, Any]) -> PartyReport:
-    return PartyReport(done["seconds"], done["ledger"], done["peak_rss_bytes"], done["source"])
+def ranked(
+    command: Sequence[str], parties: int, task: Mapping[str, Any], threads: int = 1, link: LinkProfile | None = None
+) -> list[dict[str, Any]]:
+    """What ``parties`` processes measure that run ``command`` on ``task``, by rank: they start one after the other, and
+    each is told the ports of those before. ``link``: what their connections are slowed down to."""
+    shape = (link.delay_ms, link.bandwidth_mbps) if link else (0.0, 0.0)
+    common = {**task, "parties": parties, "link": shape}
+    ports: list[int] = []
+    with Parties(time.monotonic() + SECONDS_TO_MEASURE) as running:
+        for rank in range(parties):
+            role = f"party {rank}"
+            running.start(role, command, {**common, "rank": rank, "ports": list(ports)}, threads)
+            if rank < parties - 1:
+                ports.append(running.wait(role, "listening")["port"])
+        return [running.wait(f"party {rank}", "done") for rank in range(parties)]
 
 
 def _event(line: str) -> dict[str, Any] | None:
@@ -130,32 +137,31 @@ def _event(line: str) -> dict[str, Any] | None:
 
 
 class Parties:
-    """The two processes and what they tell; leaving the block ends them."""
+    """Processes and the events that they write (see ``worker``); leaving the block ends them."""
 
-    def __init__(self, end: float, progress: Progress | None) -> None:
+    def __init__(self, end: float, progress: Progress | None = None) -> None:
         self._end, self._progress = end, progress
         self._processes: dict[str, subprocess.Popen] = {}
         self._events: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
         self._told: dict[tuple[str, str], dict[str, Any]] = {}
 
-    def start(self, role: str, task: dict[str, Any]) -> None:
-        environment = {**os.environ, "OMP_NUM_THREADS": str(task["spec"]["threads"])}
+    def start(self, role: str, command: Sequence[str], task: Mapping[str, Any], threads: int = 1) -> None:
         process = subprocess.Popen(
-            [sys.executable, "-m", "privml.measure.party"],
+            [sys.executable, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
         )
         self._processes[role] = process
         threading.Thread(target=self._listen, args=(role, process), daemon=True).start()
-        process.stdin.write(json.dumps({"role": role, **task}))
+        process.stdin.write(pickle.dumps(dict(task)))
         process.stdin.close()
 
     def _listen(self, role: str, process: subprocess.Popen) -> None:
-        for line in process.stdout:
+        for raw in process.stdout:
+            line = raw.decode(errors="replace")
             told = _event(line)
-            if told is None:  # a library's own words
+            if told is None:  # a library's own output
                 sys.stderr.write(f"{role}: {line}")
             else:
                 self._events.put((role, told))
@@ -181,9 +187,9 @@ class Parties:
 
     def _first_error(self, role: str, told: dict[str, Any]) -> PrivmlError:
         kind = getattr(errors, told["type"], None)
-        known = isinstance(kind, type) and issubclass(kind, PrivmlError)
-        message = f"{role}: {told['message']}" if known else f"{role}: {told['type']}: {told['message']}"
-        return kind(message) if known else PrivmlError(message)
+        if isinstance(kind, type) and issubclass(kind, PrivmlError):
+            return kind(f"{role}: {told['message']}")
+        return PartyFailed(f"{role}: {told['type']}: {told['message']}")
 
     def __enter__(self) -> Parties:
         return self

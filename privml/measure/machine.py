@@ -36,7 +36,7 @@ def fingerprint() -> str:
     return hashlib.sha256(json.dumps(machine(), sort_keys=True).encode()).hexdigest()[:16]
 
 
-def revision(folder: Path) -> dict[str, Any]:
+def revision(folder: Path = Path(__file__).parent) -> dict[str, Any]:
     """``commit`` of the git work tree that ``folder`` lies in, and whether it is ``dirty``; both None elsewhere."""
     try:
         commit = _git(folder, "rev-parse", "HEAD")

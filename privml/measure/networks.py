@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,8 @@ from torch import nn
 import privml._core as _core
 from privml.context import Session
 from privml.conversion import convert
-from privml.engines.correlations import OtChoice
-from privml.engines.twopc.backend import meter
 from privml.formats import Numerics
+from privml.measure.predict import cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
 from privml.sharing import reveal, secret, share
@@ -113,23 +113,23 @@ def program(module: nn.Module, params: Params) -> Program:
     return convert(module, calibration=inputs(module, CALIBRATION), numerics=params["numerics"])
 
 
-def forecast(converted: Program, batch: int, ot: OtChoice, threads: int) -> Snapshot:
+def forecast(converted: Program, batch: int, spec: SessionSpec, rank: int = INPUT_OWNER) -> Snapshot:
     """Bytes, depth and correlations of one query, from the cost functions."""
-    return converted.cost(converted.shapes(batch), SessionSpec(ot=ot, threads=threads)).snapshot()
+    return cost_of(converted, converted.shapes(batch), spec, rank).snapshot()
 
 
-def one_by_one(module: nn.Module, numerics: Numerics, batch: int, ot: OtChoice) -> Snapshot:
-    """The same for the module called on secrets as it is: every operator by itself, in the order of the code."""
-    engine = meter(INPUT_OWNER, ot)
+def one_by_one(module: nn.Module, numerics: Numerics, batch: int, spec: SessionSpec) -> Snapshot:
+    """The same, on one lane, for the module called on secrets as it is: every operator by itself, in order."""
+    engine = spec.backend.meter(replace(spec, threads=1), INPUT_OWNER)
     with Session(engine, numerics), torch.no_grad():
         reveal(secret(module)(share(inputs(module, batch), owner=INPUT_OWNER)), to=INPUT_OWNER)
     return Snapshot.of(engine.counters())
 
 
-def functions(rows: list[Params], batch: int, ot: OtChoice, threads: int) -> Snapshot:
+def functions(rows: list[Params], batch: int, spec: SessionSpec, rank: int = INPUT_OWNER) -> Snapshot:
     """The cost of layers of functions: ``function``, ``calls`` of ``count`` values each, ``bits``, ``scale``,
     ``out_scale``."""
-    session = meter(INPUT_OWNER, ot, threads).session
+    session = spec.backend.meter(spec, rank).session
     for row in rows:
         call = getattr(_core.fixmath, row["function"])
         for _ in range(row["calls"]):

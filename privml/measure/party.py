@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One party of ``launch`` as a process: ``python -m privml.measure.party`` with a JSON task on standard input.
-
-Every line on standard output is a JSON object with "event": "listening" (port), "log" (text), "progress" (done, total,
-label), "done" (seconds, ledger, peak_rss_bytes) or "error" (type, message).
-"""
+"""One party of ``launch`` as a process: ``python -m privml.measure.party`` (see ``worker``); or, with the role
+"counter", one that measures how long a newly started party counts what a query draws."""
 
 from __future__ import annotations
 
-import json
-import os
-import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from privml.errors import PrivmlError
+from privml.measure.predict import demand_of
+from privml.measure.worker import tell, work
 from privml.memory import peak_memory
 from privml.program import Program
 from privml.service.client import query
@@ -25,7 +21,7 @@ from privml.service.dealer import DEALER_CAPACITY, Dealt, deal
 from privml.service.options import DEFAULT_CAPACITY, MOST_ELEMENTS, MOST_ROWS, Addresses, Capacity, Hooks, Limits
 from privml.service.server import serve
 from privml.service.session_worker import Answered
-from privml.service.worker import spec_of
+from privml.session.session import load_torch
 
 
 def unlimited(capacity: Capacity) -> Capacity:
@@ -33,19 +29,9 @@ def unlimited(capacity: Capacity) -> Capacity:
     return replace(capacity, session_seconds=0, query_rows=MOST_ROWS, query_elements=MOST_ELEMENTS)
 
 
-def tell(event: str, **content: Any) -> None:
-    print(json.dumps({"event": event, **content}), flush=True)
-
-
-def main() -> None:
-    task = json.load(sys.stdin)
-    task["spec"] = spec_of(task["spec"])
+def main(task: dict[str, Any]) -> None:
     torch.set_num_threads(task["spec"].threads)
-    try:
-        {"server": run_server, "client": run_client, "dealer": run_dealer}[task["role"]](task)
-    except (PrivmlError, ValueError, OSError) as error:
-        tell("error", type=type(error).__name__, message=str(error))
-        sys.exit(1)
+    {"server": run_server, "client": run_client, "dealer": run_dealer, "counter": run_counter}[task["role"]](task)
 
 
 def run_server(task: dict[str, Any]) -> None:
@@ -95,11 +81,17 @@ def hooks(on_answer: Callable[[Any], None]) -> Hooks:
     )
 
 
+def run_counter(task: dict[str, Any]) -> None:
+    load_torch()  # as parties do before they meet
+    program = Program.load(task["program"])
+    start = time.perf_counter()
+    demand_of(program, task["shapes"], task["spec"])
+    tell("done", seconds=time.perf_counter() - start)
+
+
 def tell_done(seconds: float, ledger: dict[str, Any], source: str) -> None:
     tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory(), source=source)
 
 
 if __name__ == "__main__":
-    main()
-    sys.stdout.flush()
-    os._exit(0)  # torch's exit takes longer than a small query
+    work(main)

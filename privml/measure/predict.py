@@ -15,10 +15,9 @@ from typing import Any
 from privml.engines.demands import NOTHING
 from privml.measure.calibration import Calibration, correlation, greeting, hop, planning, setup, step
 from privml.measure.calls import Call, Watch, Watched
-from privml.measure.engines import Setting, offer_of
 from privml.program import Program
 from privml.session.ledger import Ledger, Snapshot
-from privml.spec import LinkProfile
+from privml.spec import LinkProfile, SessionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,60 +37,60 @@ class Times:
         return self.greeting + self.setup + self.preprocess + self.online
 
 
-def cost_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, rank: int) -> Ledger:
+def cost_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec, rank: int) -> Ledger:
     """The ledger of party ``rank`` of one query, its correlations made ahead."""
-    engine = offer_of(setting.engine).meter(setting, rank, True)
-    _reserve(program, shapes, setting, engine)
+    engine = spec.backend.meter(spec, rank)
+    _reserve(program, shapes, spec, engine)
     return program.metered(engine, *shapes)
 
 
-def calls_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting) -> list[Call]:
+def calls_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec) -> list[Call]:
     """The interactive calls of one query."""
-    watch, engine = Watch(), offer_of(setting.engine).meter(setting, 0, True)
-    _reserve(program, shapes, setting, engine)
+    watch, engine = Watch(), spec.backend.meter(spec)
+    _reserve(program, shapes, spec, engine)
     program.metered(Watched(engine, watch), *shapes)
     return watch.calls
 
 
-def times_of(
-    program: Program, shapes: Sequence[Sequence[int]], setting: Setting, link: LinkProfile, calibration: Calibration
-) -> Times:
-    """``calibration`` knows all calls of the query (``reference.calibrate``)."""
-    offer = offer_of(setting.engine)
-    engine = offer.meter(setting, 0, False)  # computes as the parties do
-    making = calibration.seconds[correlation(setting)] if setting.ot is not None and not offer.by_kind else 0.0
-    opening = calibration.seconds[setup(setting)] + _alone(Snapshot.of(engine.counters()).setup, link)
-    beyond = calibration.seconds.get(hop(setting, link != LinkProfile()), 0.0)
+def times_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec, calibration: Calibration) -> Times:
+    """Over ``spec.link``. ``calibration`` knows all calls of the query (``reference.calibrate``)."""
+    backend, link = spec.backend, spec.link
+    engine: Any = backend.meter(spec, 0, False)  # computes as the parties do
+    if not hasattr(engine, "elapsed"):
+        engine = Clocked(engine)
+    making = calibration.seconds[correlation(spec)] if backend.transfers and not backend.by_kind else 0.0
+    opening = calibration.seconds[setup(spec)] + _alone(Snapshot.of(engine.counters()).setup, link)
+    beyond = calibration.seconds.get(hop(spec, link != LinkProfile()), 0.0)
     engine.set_link(link.delay_ms / 1000 + beyond, _seconds_per_byte(link), making)
-    _reserve(program, shapes, setting, engine)
-    engine.compute(calibration.making(setting, demand_of(program, shapes, setting)))
+    _reserve(program, shapes, spec, engine)
+    engine.compute(calibration.making(spec, demand_of(program, shapes, spec)))
     preprocess = engine.elapsed()
     nodes: dict[str, float] = {}
-    watch = Watch(lambda call: calibration.of(setting, call))
+    watch = Watch(lambda call: calibration.of(spec, call))
 
     def on_node(event: str, name: str) -> None:
-        if setting.threads == 1:  # each layer's own computing; side by side it goes to the next call
+        if spec.threads == 1:  # each layer's own computing; side by side it goes to the next call
             watch.tick(engine)
         nodes[name] = nodes.get(name, 0.0) + (engine.elapsed() if event == "end" else -engine.elapsed())
 
     watch.begin()
     ledger = program.metered(Watched(engine, watch), *shapes, on_node=on_node)
     watch.tick(engine)
-    before = calibration.seconds.get(greeting(setting), 0.0) + offer.greeting_hops * link.delay_ms / 1000
-    before += len(program.graph.nodes) * calibration.seconds.get(step(setting), 0.0)
+    before = calibration.seconds.get(greeting(spec), 0.0) + backend.greeting_hops * link.delay_ms / 1000
+    before += len(program.graph.nodes) * calibration.seconds.get(step(spec), 0.0)
     # Both parties count what the query draws, side by side.
-    before += calibration.seconds.get(planning(setting, program.hash, shapes), 0.0)
+    before += calibration.seconds.get(planning(spec, program.hash, shapes), 0.0)
     return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes)
 
 
-def demand_of(program: Program, shapes: Sequence[Sequence[int]], setting: Setting) -> Any:
+def demand_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec) -> Any:
     """What the query reserves."""
-    demand = offer_of(setting.engine).demand
-    return NOTHING if demand is None else demand(program, shapes, setting)
+    demand = spec.backend.demand(program, shapes, spec)
+    return NOTHING if demand is None else demand
 
 
-def _reserve(program: Program, shapes: Sequence[Sequence[int]], setting: Setting, engine: Any) -> None:
-    demand = demand_of(program, shapes, setting)
+def _reserve(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec, engine: Any) -> None:
+    demand = demand_of(program, shapes, spec)
     if demand is not NOTHING:
         engine.reserve(demand)
 
@@ -103,3 +102,36 @@ def _seconds_per_byte(link: LinkProfile) -> float:
 def _alone(cost: Any, link: LinkProfile) -> float:
     """Messages of this depth and these bytes."""
     return cost.depth * link.delay_ms / 1000 + max(cost.sent, cost.received) * _seconds_per_byte(link)
+
+
+class Clocked:
+    """A meter of protocols in which both parties send, then both receive; in all else the meter itself.
+
+    Every message of the longest chain takes the link's delay, and the busier direction carries its bytes.
+    """
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self._delay = self._seconds_per_byte = self._computed = 0.0
+
+    def set_link(self, delay: float, seconds_per_byte: float, making: float = 0.0) -> None:
+        """Seconds of a message one way and of a byte; what ``making`` correlations takes is added by ``compute``."""
+        self._delay, self._seconds_per_byte = delay, seconds_per_byte
+
+    def compute(self, seconds: float) -> None:
+        """The parties compute for so long."""
+        self._computed += seconds
+
+    def elapsed(self) -> float:
+        """Seconds that messages and ``compute`` have taken, the set-up apart."""
+        counters = self._engine.counters()
+        phases = [counters[phase] for phase in ("preprocess", "online")]
+        depth = sum(phase["depth"] for phase in phases)
+        carried = max(sum(phase[side] for phase in phases) for side in ("sent", "received"))
+        return self._computed + depth * self._delay + carried * self._seconds_per_byte
+
+    def lane(self, index: int) -> Clocked:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)

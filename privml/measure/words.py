@@ -5,24 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from privml.engines.interface import Backend, backend, names
 from privml.measure.zoo_records import Answers, Record
 
-# Engine -> (parties, what it protects against).
-ENGINES = {
-    "plain": ("one", "nothing: the same numbers in the clear"),
-    "threepc": ("three, one a dealer", "each party alone, as long as all follow the protocol"),
-    "twopc": ("two", "each party, as long as both follow the protocol"),
-    "active": ("two", "each party, also one that breaks the protocol"),
-}
-_ORDER = ("plain", "threepc", "twopc", "active")
 _NETWORKS = ("loopback", "lan", "gigabit", "wan")
 _TRANSFERS = {"softspoken": "SoftSpoken OT", "silent": "silent OT", "ideal": "no real OT"}
-_PARTIES = {
-    "plain": "in the clear",
-    "threepc": "three parties",
-    "twopc": "two parties",
-    "active": "two parties, malicious security",
-}
 
 
 def size(count: float) -> str:
@@ -69,19 +56,41 @@ def same(answers: Answers | None) -> str:
 def way(record: Record) -> str:
     """three parties; two parties, SoftSpoken OT, k = 4"""
     provider, *further = record.ot.split("-")
-    parts = [_PARTIES.get(record.engine, record.engine), _TRANSFERS.get(provider, provider)]
+    engine = engine_of(record)
+    parts = [_kind(engine) if engine else record.engine, _TRANSFERS.get(provider, provider)]
     parts += [f"k = {part[1:]}" if part[:1] == "k" else part for part in further]
-    if record.engine == "active" and "malicious" in parts:
-        parts.remove("malicious")  # the only transfers that it takes
+    if engine and engine.security in parts:
+        parts.remove(engine.security)  # the only transfers that it takes
     return ", ".join(part for part in parts if part)
 
 
+def engine_of(record: Record) -> Backend | None:
+    """None for an engine that is not installed here."""
+    return backend(record.engine) if record.engine in names() else None
+
+
+def _kind(engine: Backend) -> str:
+    if not engine.remote:
+        return "in the clear"
+    return ("three" if engine.dealt else "two") + " parties" + (", malicious security" * engine.actively_secure)
+
+
 def protects(record: Record) -> str:
-    return ENGINES.get(record.engine, ("", ""))[1]
+    engine = engine_of(record)
+    if engine is None:
+        return ""
+    if not engine.remote:
+        return "nothing: the same numbers in the clear"
+    if engine.actively_secure:
+        return "each party, also one that breaks the protocol"
+    return f"each party{' alone' * engine.dealt}, as long as {'all' if engine.dealt else 'both'} follow the protocol"
 
 
 def parties(record: Record) -> str:
-    return ENGINES.get(record.engine, ("", ""))[0]
+    engine = engine_of(record)
+    if engine is None:
+        return ""
+    return "one" if not engine.remote else "three, one a dealer" if engine.dealt else "two"
 
 
 def ordered(records: Sequence[Record]) -> list[Record]:
@@ -89,7 +98,9 @@ def ordered(records: Sequence[Record]) -> list[Record]:
 
     def key(r: Record) -> tuple:
         provider = r.ot.partition("-")[0]
-        return place(r.engine, _ORDER), place(provider, list(_TRANSFERS)), r.ot, place(r.network["name"], _NETWORKS)
+        engine = engine_of(r)
+        kind = (engine.actively_secure, engine.remote, not engine.dealt) if engine else (True, True, True)
+        return kind, r.engine, place(provider, list(_TRANSFERS)), r.ot, place(r.network["name"], _NETWORKS)
 
     return sorted(records, key=key)
 

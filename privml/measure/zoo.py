@@ -4,32 +4,27 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
 import privml
-from privml.engines.correlations import DEFAULT_OT, OtChoice
-from privml.errors import ConfigError, UnsupportedOperator
+from privml.errors import UnsupportedOperator
 from privml.measure import answers
+from privml.measure.calibration import transfers_of
 from privml.measure.launch import Run, launch
+from privml.measure.machine import machine, revision
+from privml.measure.predict import cost_of
 from privml.measure.zoo_records import PHASES, Cost, Layer, Phase, Record
 from privml.program import Program
 from privml.service.events import Progress
 from privml.session.ledger import Ledger
-from privml.spec import LinkProfile, SessionSpec, engine
+from privml.spec import LinkProfile, SessionSpec
 
-ENGINES = ("plain", "twopc", "threepc", "active")
-# Those that compute with floats.
-FLOATING = ("plain", "twopc")
 Forecast = Callable[[Program, int], float | None]
 # Rows that the plain engine answers at once.
 CHUNK = 100
@@ -37,31 +32,28 @@ CHUNK = 100
 
 @dataclass(frozen=True)
 class Settings:
-    """``rows``: of one query, fewer if more than ``largest`` bytes would be sent; a query that even then sends more,
-    or whose messages take longer than ``patience`` seconds, is predicted but not run. ``repeats``: runs of that query,
-    of which the record has the one of median time. ``numerics``: for all models in place of their own. ``network``:
-    name, delay_ms, bandwidth_mbps. ``ring``: of engine ``active``."""
+    """``spec``: of the sessions, whose link is called ``network``. ``rows``: of one query, fewer if more than
+    ``largest`` bytes would be sent; a query that even then sends more, or whose messages take longer than ``patience``
+    seconds, is predicted but not run. ``repeats``: runs of that query, of which the record has the one of median time.
+    ``numerics``: for all models in place of their own.
+    """
 
-    engine: str
-    network: Mapping[str, Any]
-    ot: OtChoice = DEFAULT_OT
+    spec: SessionSpec
+    network: str
     numerics: Mapping[str, Any] | None = None
     rows: int = 10
     repeats: int = 1
     largest: float = 1e9
     patience: float = 150.0
-    threads: int = 1
-    truncation: str = "auto"
-    device: str = "cpu"
-    ring: int | None = None
-    deadline: float = 300.0
 
     @property
-    def transfers(self) -> OtChoice | None:
-        """Those of the engine: none for three parties, and none but maliciously secure ones for ``active``."""
-        if self.engine == "active":
-            return replace(self.ot, security="malicious")
-        return self.ot if self.engine == "twopc" else None
+    def link(self) -> LinkProfile:
+        return self.spec.simulated or LinkProfile()
+
+    @property
+    def measurable(self) -> bool:
+        """Whether parties send anything."""
+        return self.spec.backend.remote
 
 
 @dataclass(frozen=True)
@@ -86,12 +78,10 @@ def evaluate(
 ) -> Record | None:
     """The record of model ``name``, which ``load`` gives (``models.load``) and ``card`` describes; None where the
     engine does not have the model's numbers or operators. ``forecast``: seconds of a query of so many rows."""
-    if settings.engine not in ENGINES:
-        raise ConfigError(f"engine={settings.engine}: `privml evaluate` knows {', '.join(ENGINES)}")
     prepared = prepare(load, name, json.dumps(settings.numerics))
-    if settings.engine == "plain":
-        return _record(prepared, card, settings, len(prepared.inputs), prepared.plain, None, None)
-    if settings.engine not in FLOATING and prepared.program.numerics.floating is not None:
+    if not settings.measurable:
+        return _record(prepared, card, settings, Query(len(prepared.inputs), prepared.plain))
+    if not settings.spec.backend.floats and prepared.program.numerics.floating is not None:
         return None
     try:
         rows, predicted = affordable(prepared.program, settings, min(settings.rows, len(prepared.inputs)))
@@ -100,10 +90,10 @@ def evaluate(
     seconds = forecast(prepared.program, rows) if forecast else None
     waiting = messages_seconds(predicted[1], settings)
     if sent(predicted, PHASES) > settings.largest or waiting > settings.patience:
-        record = _record(prepared, card, settings, rows, None, predicted, None)
+        record = _record(prepared, card, settings, Query(rows, None, predicted))
     else:
         run = _median_run(prepared, settings, rows, progress)
-        record = _record(prepared, card, settings, rows, run.outputs, predicted, run)
+        record = _record(prepared, card, settings, Query(rows, run.outputs, predicted, run))
     return replace(record, predicted_seconds=seconds)
 
 
@@ -124,30 +114,21 @@ def prepare(load: Callable[[str], Any], name: str, numerics: str) -> Prepared:
 def affordable(program: Program, settings: Settings, rows: int) -> tuple[int, list[dict[str, Any]]]:
     """So many rows, halved until they send at most ``largest`` bytes, and the predicted ledgers of all parties."""
     while True:
-        ledgers = [ledger.as_dict() for ledger in predictions(program, settings, rows)]
+        ledgers = [ledger.as_dict() for ledger in predictions(program, settings.spec, rows)]
         if rows == 1 or sent(ledgers, PHASES) <= settings.largest:
             return rows, ledgers
         rows //= 2
 
 
-def predictions(program: Program, settings: Settings, rows: int) -> list[Ledger]:
+def predictions(program: Program, spec: SessionSpec, rows: int) -> list[Ledger]:
     """By rank, from the cost functions."""
-    shapes = program.shapes(rows)
-    if settings.engine == "threepc":
-        spec = SessionSpec(engine("threepc", truncation=settings.truncation))
-    elif settings.engine == "active":
-        own = engine("active", ring=settings.ring or 64, truncation=settings.truncation)
-        spec = SessionSpec(own, settings.transfers)
-    else:
-        spec = SessionSpec(ot=settings.ot, threads=settings.threads)
-    return [program.cost(shapes, spec, rank) for rank in range(spec.backend.parties)]
+    return [cost_of(program, program.shapes(rows), spec, rank) for rank in range(spec.backend.parties)]
 
 
 def messages_seconds(ledger: Mapping[str, Any], settings: Settings) -> float:
     """How long a party's messages alone take on the network."""
-    link = LinkProfile(settings.network["delay_ms"], settings.network["bandwidth_mbps"])
     total = ledger["total"]
-    return sum(link.seconds(_Count(**{k: total[p][k] for k in ("depth", "sent", "received")})) for p in PHASES)
+    return sum(settings.link.seconds(_Count(**{k: total[p][k] for k in ("depth", "sent", "received")})) for p in PHASES)
 
 
 @dataclass(frozen=True)
@@ -163,40 +144,28 @@ def sent(ledgers: list[Any], phases: tuple[str, ...]) -> int:
 
 
 def _median_run(prepared: Prepared, settings: Settings, rows: int, progress: Progress | None) -> Run:
-    runs = [_launch(prepared, settings, rows, progress) for _ in range(settings.repeats)]
+    inputs = prepared.inputs[:rows]
+    runs = [launch(prepared.program, inputs, settings.spec, progress=progress) for _ in range(settings.repeats)]
     return sorted(runs, key=lambda run: run.client.seconds)[(len(runs) - 1) // 2]
 
 
-def _launch(prepared: Prepared, settings: Settings, rows: int, progress: Progress | None) -> Run:
-    link = {key: settings.network[key] for key in ("delay_ms", "bandwidth_mbps")}
-    return launch(
-        prepared.program,
-        prepared.inputs[:rows],
-        ot=settings.transfers or settings.ot,
-        network=link,
-        deadline=settings.deadline,
-        threads=settings.threads,
-        progress=progress,
-        dealer=settings.engine == "threepc",
-        truncation=settings.truncation,
-        device=settings.device,
-        ring=settings.ring,
-    )
+@dataclass(frozen=True)
+class Query:
+    """A query of so many ``rows``: its outputs if it was answered, the predicted ledgers by rank, and its run."""
+
+    rows: int
+    outputs: answers.Outputs | None
+    predicted: list[dict[str, Any]] = field(default_factory=list)
+    run: Run | None = None
 
 
-def _record(
-    prepared: Prepared,
-    card: str,
-    settings: Settings,
-    rows: int,
-    found: answers.Outputs | None,
-    predicted: list[dict[str, Any]] | None,
-    run: Run | None,
-) -> Record:
-    model, program = prepared.model, prepared.program
-    reports = [] if run is None else [r for r in (run.server, run.client, run.dealer) if r is not None]
+def _record(prepared: Prepared, card: str, settings: Settings, query: Query) -> Record:
+    model, program, spec = prepared.model, prepared.program, settings.spec
+    predicted, run, found = query.predicted, query.run, query.outputs
+    reports = run.reports if run else []
     measured = [report.ledger for report in reports]
     title, task, parameters = heading(card)
+    ot = transfers_of(spec)
     return Record(
         model=model.name,
         title=title,
@@ -204,27 +173,27 @@ def _record(
         parameters=parameters,
         learned=model.learned,
         numbers=numbers(program),
-        engine=settings.engine,
-        ot=settings.transfers.tag if settings.transfers else "",
-        network=dict(settings.network),
-        rows=rows,
-        threads=settings.threads,
+        engine=spec.engine.engine,
+        ot=ot.tag if ot else "",
+        network={"name": settings.network, **asdict(settings.link)},
+        rows=query.rows,
+        threads=spec.threads,
         answers=None if found is None else answers.compared(found, prepared.clear, model.labels),
         errors=None if found is None else answers.errors(program, found, prepared.clear),
-        predicted=predicted and cost(predicted, 0.0),
+        predicted=cost(predicted, 0.0) if predicted else None,
         measured=cost(measured, run.client.seconds) if run else _plain_cost(prepared, settings),
         exact=agree(predicted, measured) if predicted and run else None,
-        differing=None if run is None else answers.differing(found, tuple(x[:rows] for x in prepared.plain)),
+        differing=None if run is None else answers.differing(found, tuple(x[: query.rows] for x in prepared.plain)),
         outputs=0 if found is None else sum(x.numel() for x in found),
-        messages_seconds=predicted and messages_seconds(predicted[1], settings),
-        layers=layers(measured or predicted or []),
+        messages_seconds=messages_seconds(predicted[1], settings) if predicted else None,
+        layers=layers(measured or predicted),
         peak_memory=tuple(report.peak_rss_bytes for report in reports),
-        about=machine(),
+        about=about(),
     )
 
 
 def _plain_cost(prepared: Prepared, settings: Settings) -> Cost | None:
-    return Cost(seconds=prepared.seconds) if settings.engine == "plain" else None
+    return None if settings.measurable else Cost(seconds=prepared.seconds)
 
 
 def cost(ledgers: list[dict[str, Any]], seconds: float) -> Cost:
@@ -282,30 +251,11 @@ def numbers(program: Program) -> str:
 
 
 @cache
-def machine() -> dict[str, Any]:
+def about() -> dict[str, Any]:
     """The machine and the time of a measurement."""
+    facts = machine()
     return {
         "time": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
-        "revision": revision(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "privml": privml.__version__,
+        "revision": (revision()["commit"] or "")[:7],
+        **{name: facts[name] for name in ("processor", "cores", "python", "torch", "privml")},
     }
-
-
-def processor() -> str:
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text().splitlines() if path.exists() else []
-    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
-
-
-def revision() -> str:
-    """The commit of the checkout; empty if there is none."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    except OSError:
-        return ""
-    return done.stdout.strip()

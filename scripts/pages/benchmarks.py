@@ -7,7 +7,7 @@ import json
 
 from pages import engine_benchmarks
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import PEERS, Section, by_operation, facts, lines_of, page, picture
+from pages.results import PEERS, Section, by_operation, facts, lines_of, measured, page, picture
 from pages.svg import Picture
 
 
@@ -17,16 +17,13 @@ def _total(line: dict) -> str:
 
 def transfers() -> Section:
     providers = ["softspoken-k1", "softspoken-k2", "softspoken-k4", "softspoken-k8", "silent"]
-    files = [f"ot-{p}{m}-loopback" for m in ("", "-malicious") for p in providers]
-    files = [file for file in files if lines_of(file)]
-    wide = [f"ot-{p}-wan" for p in providers if lines_of(f"ot-{p}-wan")]
     text = facts(
-        "privml bench suite=ot op=cot", files + wide, ["emp"],
+        "privml bench suite=ot op=cot", lines_of("ot"), ["emp"],
         "Random correlated transfers in one direction. Bytes and set-up count both directions.",
     )  # fmt: skip
     rows, drawn = [], []
     for provider in providers:
-        honest, malicious = (by_operation(f"ot-{provider}{m}-loopback").get("cot") for m in ("", "-malicious"))
+        honest, malicious = (by_operation(measured("ot", f"{provider}{m}")).get("cot") for m in ("", "-malicious"))
         peer, setup = PEERS["transfers"][provider], honest["phases"]["setup"]
         of_malicious = malicious["ops_per_second"] if malicious else None
         rows.append([
@@ -43,7 +40,8 @@ def transfers() -> Section:
     chart = bars("Correlated transfers per second (logarithmic)", series, drawn, rate)
     text += picture("transfers", "Correlated transfers per second by provider, beside emp-ot")
     text += ["### Over a slow link", "", "100 Mbit/s, 40 ms in each direction.", ""]
-    slow = [by_operation(file)["cot"] for file in wide]
+    wide = [by_operation(measured("ot", provider, "wan")) for provider in providers]
+    slow = [lines["cot"] for lines in wide if lines]
     text += table(["provider", "n", "seconds", "per second"], [
         [line["ot"], f"{line['n']:,}", seconds(line["seconds"]), rate(line["ops_per_second"])] for line in slow
     ])  # fmt: skip
@@ -51,9 +49,9 @@ def transfers() -> Section:
     return Section("Oblivious transfers", text, ("transfers", chart))
 
 
-def _against_library(names: list[str], peers: str, what: str) -> tuple[list[str], Picture]:
+def _against_library(suite: str, peers: str, what: str) -> tuple[list[str], Picture]:
     """Table and pictures of a suite with k = 4 and silent transfers beside the published library."""
-    first, second = (by_operation(name) for name in names)
+    first, second = (by_operation(measured(suite, ot)) for ot in ("softspoken-k4", "silent"))
     rows, drawn = [], []
     for op, line in first.items():
         silent, peer = second.get(op), PEERS[peers].get(op, (None, None))
@@ -77,19 +75,17 @@ def _against_library(names: list[str], peers: str, what: str) -> tuple[list[str]
 
 
 def blocks() -> Section:
-    files = ["twopc-softspoken-k4-loopback", "twopc-silent-loopback"]
-    other = [f"twopc-softspoken-k{k}-loopback" for k in (1, 2, 8)]
     text = facts(
-        "privml bench suite=twopc", [*files, *other], ["sci"],
+        "privml bench suite=twopc", lines_of("twopc"), ["sci"],
         "The time includes making the correlations. Bytes count both directions. The depth is that of all chunks of "
         "the batch; [two-party protocols](../protocols.md) has the depth of one chunk.",
     )  # fmt: skip
-    lines, chart = _against_library(files, "blocks", "instance")
+    lines, chart = _against_library("twopc", "blocks", "instance")
     text += lines + picture("blocks", "Bytes of building blocks beside the published library")
     text += ["### 32-bit ReLU by provider", ""]
     rows = []
     for name in ("softspoken-k1", "softspoken-k2", "softspoken-k4", "softspoken-k8", "silent"):
-        line = by_operation(f"twopc-{name}-loopback").get("relu32")
+        line = by_operation(measured("twopc", name)).get("relu32")
         if line:
             rows.append([name, _total(line), rate(line["ops_per_second"]), size(line["peak_rss_bytes"])])
     text += table(["provider", "bytes", "per second", "memory"], rows)
@@ -97,14 +93,12 @@ def blocks() -> Section:
 
 
 def functions() -> Section:
-    files = ["fixmath-softspoken-k4-loopback", "fixmath-silent-loopback"]
-    real = ["realfunc-softspoken-k4-gigabit", "realfunc-silent-gigabit"]
     text = facts(
-        "privml bench suite=fixmath", [*files, *real], ["sci"],
+        "privml bench suite=fixmath", lines_of("fixmath") + lines_of("realfunc"), ["sci"],
         "Inputs and outputs have 16 bits, 12 of them fractional. Errors: "
         "[fixed-point functions](../fixed-point-math.md).",
     )  # fmt: skip
-    lines, chart = _against_library(files, "functions", "function value")
+    lines, chart = _against_library("fixmath", "functions", "function value")
     text += lines + picture("functions", "Bytes of fixed-point functions beside the published library")
     text += ["### By products, over 1 Gbit/s and 0.8 ms", ""]
     text += [
@@ -113,9 +107,9 @@ def functions() -> Section:
         "`bound`: the largest value as a part of half "
         "the ring."
     ]
-    silent = {json.dumps([line["op"], line["params"]]): line for line in lines_of(real[1])}
+    silent = {json.dumps([line["op"], line["params"]]): line for line in measured("realfunc", "silent", "gigabit")}
     rows = []
-    for line in lines_of(real[0]):
+    for line in measured("realfunc", "softspoken-k4", "gigabit"):
         other = silent.get(json.dumps([line["op"], line["params"]]))
         bound = line["params"].get("bound")
         name = f"`{line['op']}`" + (f", bound {bound:g}" if bound is not None else "")
@@ -129,12 +123,11 @@ def functions() -> Section:
 
 
 def floats() -> Section:
-    files = ["secfloat-softspoken-k4-loopback", "secfloat-silent-loopback"]
     text = facts(
-        "privml bench suite=secfloat", files, ["sci"],
+        "privml bench suite=secfloat", lines_of("secfloat"), ["sci"],
         "float32, 10,000 at once. What is computed and how exactly: [floating-point numbers](../floating-point.md).",
     )  # fmt: skip
-    lines, chart = _against_library(files, "floats", "operation")
+    lines, chart = _against_library("secfloat", "floats", "operation")
     text += lines + picture("floats", "Bytes of floating-point operations beside the published library")
     text += [
         "### Errors",

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
-from pages.results import PEERS, RESULTS, Section, facts, lines_of, picture, span
+from pages.results import PEERS, RESULTS, Section, facts, lines_of, measured, picture, span
 from privml.measure.views import Zoo
 from privml.measure.zoo_records import read_all
 
@@ -15,28 +15,29 @@ _MEGA = 1 << 20
 
 
 def _published(line: dict, place: int) -> str:
-    return rounded(line["published_mb"][place]) if line.get("published_mb") else ""
+    return rounded(line["published"]["megabytes"][place]) if line["published"] else ""
 
 
 def three_parties() -> Section:
-    name = "threepc-cpu-loopback"
+    lines = lines_of("threepc")
     text = facts(
-        "privml bench suite=threepc", [name], ["mizar"],
+        "privml bench suite=threepc", lines, ["mizar"],
         "Three processes. Megabytes (2^20 bytes) count what party 0 sends and receives online, and what the dealer "
         "sends it. `sigmoid` and `gelu` are the published approximations of three and four pieces; programs use the "
         "splines. The rows of 32 bits were measured while other programs ran.",
     )  # fmt: skip
     rows, drawn = [], []
-    for line in lines_of(name):
-        online, dealt = (line["party0_bytes"][phase] / _MEGA for phase in ("online", "preprocess"))
+    for line in lines:
+        online, dealt = (line["phases"][phase]["party0"] / _MEGA for phase in ("online", "preprocess"))
         rows.append([
             f"`{line['op']}`", str(line["bits"]), f"{line['n']:,}", rounded(online), _published(line, 0),
             rounded(dealt),
             _published(line, 1), str(line["phases"]["online"]["depth"]), seconds(line["seconds"]),
-            size(max(line["peak_rss_bytes"])),
+            size(line["peak_rss_bytes"]),
         ])  # fmt: skip
-        if line.get("published_mb"):
-            drawn.append(Bars(f"{line['op']}, {line['bits']} bits", (online + dealt, sum(line["published_mb"]))))
+        if line["published"]:
+            published = sum(line["published"]["megabytes"])
+            drawn.append(Bars(f"{line['op']}, {line['bits']} bits", (online + dealt, published)))
     head = [
         "operation",
         "bits",
@@ -66,29 +67,33 @@ def _per_second(figures: Sequence[float | None] | None) -> str:
     return rate(figures[0]) if figures and figures[0] else ""
 
 
+def _phase(line: dict, phase: str) -> tuple[str, str]:
+    """Operations per second of a phase alone, and the bytes of one that a party sends in it."""
+    count = line["phases"].get(phase)
+    return (rate(line["n"] / count["seconds"]), size(count["sent"] / line["n"])) if count else ("", "")
+
+
 def active() -> Section:
-    names = ["spdz2k-softspoken-k4-malicious-loopback", "spdz2k-softspoken-k4-malicious-gigabit"]
     text = facts(
-        "privml bench suite=spdz2k", names, ["mpspdz", "damgard"],
+        "privml bench suite=spdz2k", lines_of("spdz2k"), ["mpspdz", "damgard"],
         "Two processes; MAC checks included. The two phases are timed separately: correlations, and online. Bytes "
         "count what one party sends.",
     )  # fmt: skip
     drawn = []
-    for name, network in zip(names, ("loopback", "1 Gbit/s, 0.4 ms in each direction"), strict=True):
+    for name, network in (("loopback", "loopback"), ("gigabit", "1 Gbit/s, 0.4 ms in each direction")):
         rows = []
-        for line in _newest(lines_of(name), "op", "ring"):
-            online, made = line["online"] or {}, line["made"] or {}
+        for line in _newest(measured("spdz2k", "softspoken-k4-malicious", name), "op", "bits"):
+            online, others = line["phases"].get("online"), line["published"]
+            mpspdz, paper = others.get("mpspdz"), others.get("paper")
             rows.append([
-                f"`{line['op']}`", str(line["ring"]), f"{(online or made).get('n', 0):,}",
-                rate(online["per_second"]) if online else "", size(online["sent_per_op"]) if online else "",
-                str(online.get("depth", "")), _per_second(line["measured"]), _per_second(line["published"]),
-                rate(made["per_second"]) if made else "", size(made["sent_per_op"]) if made else "",
-                _per_second(line["made_measured"]), size(line["peak_rss_bytes"]),
+                f"`{line['op']}`", str(line["bits"]), f"{line['n']:,}", *_phase(line, "online"),
+                str(online["depth"]) if online else "", _per_second(mpspdz), _per_second(paper),
+                *_phase(line, "preprocess"), _per_second(others.get("mpspdz_correlations")),
+                size(line["peak_rss_bytes"]),
             ])  # fmt: skip
-            if online and name == names[0] and line["measured"]:
-                label = f"{line['op']}, k = {line['ring']}"
-                published = line["published"][0] if line["published"] else None
-                drawn.append(Bars(label, (online["per_second"], line["measured"][0], published)))
+            if online and name == "loopback" and mpspdz:
+                label = f"{line['op']}, k = {line['bits']}"
+                drawn.append(Bars(label, (line["n"] / online["seconds"], mpspdz[0], paper[0] if paper else None)))
         head = ["operation", "ring", "n", "online per second", "sent", "depth", "MP-SPDZ online", "published online",
                 "correlations per second", "sent", "MP-SPDZ correlations", "memory"]  # fmt: skip
         text += [f"### {network}", "", *table(head, rows)]
@@ -100,15 +105,15 @@ def active() -> Section:
 
 
 def classical() -> Section:
-    name = "classical-softspoken-k4-malicious-gigabit"
+    lines = measured("classical", "softspoken-k4-malicious", "gigabit")
     text = facts(
-        "privml bench suite=classical engine=active link=gigabit", [name], ["damgard"],
+        "privml bench suite=classical engine=active network=gigabit", lines, ["damgard"],
         "Engine `active`, ring of 64 bits, one sample, over 1 Gbit/s and 0.4 ms in each direction; random parameters. "
         "What the structure of a tree means: [bring your own model](../howto/models.md).",
     )  # fmt: skip
     rows = []
-    for line in _newest(lines_of(name), "op"):
-        phases, published = line["phases"], line["published_ms"]
+    for line in _newest(lines, "op"):
+        phases, published = line["phases"], line["published"].get("milliseconds")
         shape = ", ".join(f"{k} {v}" for k, v in line["params"].items() if k != "model")
         rows.append([
             f"`{line['op']}`", shape, seconds(phases["online"]["seconds"]), f"{published} ms" if published else "",
@@ -120,20 +125,20 @@ def classical() -> Section:
 
 
 def networks() -> Section:
-    names = ["recurrent-softspoken-k4-loopback", "recurrent-silent-loopback"]
+    lines = [line for ot in ("softspoken-k4", "silent") for line in measured("recurrent", ot)]
     text = facts(
-        "privml bench suite=recurrent", names, ["sirnn"],
+        "privml bench suite=recurrent", lines, ["sirnn"],
         "Networks of the published shapes with random weights and 16-bit variables; `_functions` are the published "
         "counts of functions alone. Bytes and depth are predicted; networks of more than 400 MB are not run. Every "
         "shipped model on every engine and network: [the zoo](../zoo.md).",
     )  # fmt: skip
     rows = []
-    for line in _newest([line for name in names for line in lines_of(name)], "op", "n", "ot"):
+    for line in _newest(lines, "op", "n", "ot"):
         phases, peer = line["phases"], PEERS["networks"].get(f"{line['op']}-{line['n']}", (None, None))
         total = sum(phase["bytes"] for phase in phases.values())
         time = seconds(line["seconds"]) if line.get("seconds") else "not run"
         rows.append([f"`{line['op']}`", line["ot"], str(line["n"]), size(total), size(peer[0]) if peer[0] else "",
-                     str(phases["online"]["depth"]), str(line["one_by_one"]) if line.get("one_by_one") else "", time,
+                     str(phases["online"]["depth"]), str(line["details"].get("one_by_one") or ""), time,
                      seconds(peer[1]) if peer[1] else ""])  # fmt: skip
     head = ["network", "transfers", "batch", "bytes", "published", "depth online", "depth operator by operator", "time",
             "published"]  # fmt: skip
@@ -179,15 +184,15 @@ def _close(ratios: Sequence[float]) -> int:
 
 
 def spu() -> Section:
-    name = "compare-spu"
+    lines = lines_of("compare-spu")
     text = facts(
-        "python benchmarks/compare_spu.py --spu=PYTHON_WITH_SPU", [name], ["spu"],
+        "python benchmarks/compare_spu.py --spu=PYTHON_WITH_SPU", lines, ["spu"],
         "All parties are threads of one process; messages stay in memory. Bytes count what all parties send, "
         "correlations included (SoftSpoken with k = 4). Errors are the largest differences from floating point. "
-        "2^17 values (2^15 for GELU on two parties).",
+        "2^17 values (2^15 for GELU on two parties).", ["compare-spu"],
     )  # fmt: skip
     rows, drawn = [], []
-    for line in lines_of(name):
+    for line in lines:
         rows.append([
             f"`{line['row']}`", f"`{line['engine']}`", line["peer"], seconds(line["seconds"]),
             seconds(line["peer_seconds"]), rounded(line["times_faster"]), size(line["bytes"]), size(line["peer_bytes"]),

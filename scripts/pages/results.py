@@ -23,14 +23,14 @@ def lines_of(name: str) -> list[dict]:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def by_operation(name: str) -> dict[str, dict]:
+def measured(suite: str, ot: str, network: str = "loopback") -> list[dict]:
+    """The lines of a suite with these transfers over this network."""
+    return [line for line in lines_of(suite) if (line["ot"], line["network"]) == (ot, network)]
+
+
+def by_operation(lines: Iterable[dict]) -> dict[str, dict]:
     """The newest line of each operation."""
-    return {line["op"]: line for line in lines_of(name)}
-
-
-def when(*names: str) -> str:
-    """The days on which the lines were taken."""
-    return span(line["time"] for name in names for line in lines_of(name) if "time" in line)
+    return {line["op"]: line for line in lines}
 
 
 def span(times: Iterable[str]) -> str:
@@ -48,12 +48,18 @@ class Section:
     picture: tuple[str, Picture] | None = None
 
 
-def facts(command: str, files: list[str], peers: list[str], words: str = "") -> list[str]:
-    """What was run, when, and the source of the figures that stand beside."""
-    shown = ", ".join(f"`{file}`" for file in files)
+def facts(
+    command: str, lines: Iterable[dict], peers: list[str], words: str = "", files: Sequence[str] = ()
+) -> list[str]:
+    """What was run, when, and the source of the figures that stand beside. ``files``: of the lines, by default those of
+    their suites."""
+    lines = list(lines)
+    files = files or list(dict.fromkeys(line["suite"] for line in lines))
+    shown = ", ".join(f"`{file}.jsonl`" for file in files)
+    when = span(line["time"] for line in lines if "time" in line)
     beside = [f"- Compared with: {PEERS['sources'][peer]}." for peer in peers]
     return [*([words, ""] if words else []), f"- Command: `{command}`.",
-            f"- Measured: {when(*files)}. Records in `benchmarks/results/`: {shown}.", *beside, ""]  # fmt: skip
+            f"- Measured: {when}. Records in `benchmarks/results/`: {shown}.", *beside, ""]  # fmt: skip
 
 
 def picture(name: str, words: str) -> list[str]:

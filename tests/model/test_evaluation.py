@@ -17,14 +17,19 @@ from privml.formats import FixedPoint, Float, Integer
 from privml.measure import answers, cards, charts, families, markdown, page, views, words
 from privml.measure import zoo as measure
 from privml.measure import zoo_records as records
+from privml.spec import LinkProfile, SessionSpec
 
 LAN = {"name": "lan", "delay_ms": 0.4, "bandwidth_mbps": 3000}
 LOOPBACK = {"name": "loopback", "delay_ms": 0, "bandwidth_mbps": 0}
 
 
-def evaluated(name, engine, network=LOOPBACK, **settings):
-    card = models.card_of(name).read_text()
-    return measure.evaluate(models.load, name, card, measure.Settings(engine, network, **settings))
+def settings_of(engine, network=LOOPBACK, ot=None, **settings):
+    link = LinkProfile(network["delay_ms"], network["bandwidth_mbps"])
+    return measure.Settings(SessionSpec(engine, ot, simulated=link), network["name"], **settings)
+
+
+def evaluated(name, *args, **settings):
+    return measure.evaluate(models.load, name, models.card_of(name).read_text(), settings_of(*args, **settings))
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +69,10 @@ def test_what_is_too_large_or_slow_is_predicted_but_not_run(some):
 
 def test_the_record_is_that_of_the_run_of_median_time(monkeypatch):
     taken = iter([0.5, 0.1, 0.9])
-    run = lambda *_: SimpleNamespace(client=SimpleNamespace(seconds=next(taken)))  # noqa: E731
-    monkeypatch.setattr(measure, "_launch", run)
-    found = measure._median_run(None, measure.Settings("twopc", LAN, repeats=3), 1, None)
+    run = lambda *_, **__: SimpleNamespace(client=SimpleNamespace(seconds=next(taken)))  # noqa: E731
+    monkeypatch.setattr(measure, "launch", run)
+    prepared = SimpleNamespace(program=None, inputs=torch.zeros(1, 1))
+    found = measure._median_run(prepared, settings_of("twopc", LAN, repeats=3), 1, None)
     assert found.client.seconds == 0.5
 
 
@@ -76,11 +82,11 @@ def test_engines_are_named_when_one_is_unknown():
 
 
 def test_three_parties_and_actively_secure_ones_leave_floats_out():
-    assert evaluated("relevance", "threepc") is None and evaluated("relevance", "active", ring=64) is None
+    assert evaluated("relevance", "threepc") is None and evaluated("relevance", "active") is None
 
 
 def test_the_actively_secure_engine_takes_malicious_transfers_alone():
-    record = evaluated("tumours", "active", ring=64, largest=1)
+    record = evaluated("tumours", "active", largest=1)
     assert record.predicted.bytes > 0 and record.ot == "softspoken-k4-malicious"
     assert words.way(record) == "two parties, malicious security, SoftSpoken OT, k = 4"
     record = evaluated("tumours", "twopc", ot=OtChoice("softspoken", 2, "malicious"), largest=1)
@@ -93,7 +99,7 @@ def test_a_predicted_time_is_kept_and_drawn(all_kinds):
     assert "messages alone</text>" in page.document(all_kinds) and "messages alone</text>" not in page.document(told)
     assert "within a quarter for 6 of 6" in markdown.document(told)
     card = models.card_of("tumours").read_text()
-    settings = measure.Settings("threepc", LAN, largest=1)
+    settings = settings_of("threepc", LAN, largest=1)
     made = measure.evaluate(models.load, "tumours", card, settings, forecast=lambda program, rows: 2.0 * rows)
     assert made.predicted_seconds == 2.0
 

@@ -11,12 +11,13 @@ import torch
 from commands import run as privml
 
 from privml.conversion import convert
+from privml.engines.interface import MALICIOUS, SEMI_HONEST, backend, backends
 from privml.measure import advise as advice
 from privml.measure.advise import Subject, Wish, advise, risk_of
 from privml.measure.calibration import Calibration
-from privml.measure.engines import MALICIOUS, OFFERS, SEMI_HONEST, offer_of
 from privml.spec import LinkProfile
 
+OFFERS = {each.name: each for each in backends() if each.remote}
 NUMERICS = {"fixed32": {"bits": 32}, "float32": {"floating": "float32"}}
 
 
@@ -53,14 +54,12 @@ def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Calibrati
     ways = {name: len(advice.PROVIDERS) if offer.transfers else 1 for name, offer in OFFERS.items()}
     assert len(seconds) == sum(formats[name] * ways[name] for name in OFFERS)
     best = found.choices[0]
-    assert best.offer.engine == "threepc" and best.numerics == "fixed32"  # the fewest messages in sequence
+    assert best.engine == "threepc" and best.numerics == "fixed32"  # the fewest messages in sequence
     without_floats = {(name, "float32") for name, offer in OFFERS.items() if not offer.floats}
     assert {(engine, name) for engine, name, _ in found.refused} == without_floats
     assert all("floating point" in why for _, _, why in found.refused)
     shown = found.best()
-    assert shown[0] is best and len({(choice.offer.engine, choice.numerics) for choice in shown}) == len(shown) < len(
-        timed
-    )
+    assert shown[0] is best and len({(choice.engine, choice.numerics) for choice in shown}) == len(shown) < len(timed)
     for choice in found.choices:
         assert choice.cost.online.bytes > 0 and choice.cost.online.depth > 0 and not choice.risk.high
 
@@ -71,17 +70,16 @@ def test_a_malicious_threat_leaves_only_what_withstands_it(
     wish = Wish(MALICIOUS, None, LinkProfile())
     semi_honest = {name: offer for name, offer in OFFERS.items() if offer.threat == SEMI_HONEST}
     found = advise(subject, wish, NUMERICS, known)
-    assert {choice.offer.engine for choice in found.choices} == {"active"}
-    assert all(choice.setting.ot.security == "malicious" for choice in found.choices)
+    assert {choice.engine for choice in found.choices} == {"active"}
+    assert all(choice.spec.ot.security == "malicious" for choice in found.choices)
     assert {engine for engine, name, _ in found.refused if name == "all"} == set(semi_honest)
-    stronger = dataclasses.replace(OFFERS["twopc"], threat=MALICIOUS)
-    monkeypatch.setitem(OFFERS, "twopc", stronger)
-    assert {choice.offer.engine for choice in advise(subject, wish, NUMERICS, known).choices} >= {"twopc"}
+    monkeypatch.setattr(type(OFFERS["twopc"]), "threat", MALICIOUS)
+    assert {choice.engine for choice in advise(subject, wish, NUMERICS, known).choices} >= {"twopc"}
 
 
 def test_the_number_of_parties_is_kept(subject: Subject, known: Calibration) -> None:
     found = advise(subject, Wish(SEMI_HONEST, 3, LinkProfile()), {"fixed32": {"bits": 32}}, known)
-    assert {choice.offer.engine for choice in found.choices} == {"threepc"}
+    assert {choice.engine for choice in found.choices} == {"threepc"}
     assert ("twopc", "all", "has 2 parties") in found.refused
 
 
@@ -100,11 +98,11 @@ def test_a_format_that_changes_labels_comes_last(subject: Subject, known: Calibr
 
 def test_the_risk_is_measured_where_there_are_samples(subject: Subject) -> None:
     program = convert(subject.model, calibration=subject.calibration, numerics={"bits": 32})
-    risk = risk_of(program, subject, offer_of("twopc"))
+    risk = risk_of(program, subject, backend("twopc"))
     assert risk.measured and risk.samples == 16 and risk.flips is not None and 0 < risk.error < 0.05
-    blind = risk_of(program, dataclasses.replace(subject, inputs=None, expected=None), offer_of("twopc"))
+    blind = risk_of(program, dataclasses.replace(subject, inputs=None, expected=None), backend("twopc"))
     assert not blind.measured and blind.error == program.choice.error and blind.flips is None
-    far = risk_of(program, dataclasses.replace(subject, inputs=1e6 * subject.inputs), offer_of("twopc"))
+    far = risk_of(program, dataclasses.replace(subject, inputs=1e6 * subject.inputs), backend("twopc"))
     assert far.high and "out of range" in str(far)
 
 

@@ -9,15 +9,13 @@ import pytest
 import torch
 
 from privml.conversion import convert
-from privml.engines.correlations import OtChoice
 from privml.measure import reference
 from privml.measure.calibration import Calibration
-from privml.measure.engines import offer_of
 from privml.measure.launch import launch
 from privml.measure.predict import calls_of, times_of
 from privml.program import Program
 from privml.session.ledger import PHASES
-from privml.spec import LinkProfile, SessionSpec
+from privml.spec import SessionSpec
 
 
 @pytest.fixture(scope="module")
@@ -37,21 +35,21 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_call_is_measured_once_and_kept(program: Program, quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    setting, shapes = offer_of("twopc").setting(OtChoice()), program.shapes(2)
-    calls, calibration = calls_of(program, shapes, setting), Calibration.load()
-    assert not calibration.knows(setting, calls)
-    reference.calibrate(calibration, setting, calls)
-    assert calibration.knows(setting, calls)
-    assert all(calibration.of(setting, call) > 0 for call in calls)
-    times = times_of(program, shapes, setting, LinkProfile(), calibration)
-    assert times.online > sum(calibration.of(setting, call) for call in calls) and times.seconds > times.online
+    spec, shapes = SessionSpec("twopc"), program.shapes(2)
+    calls, calibration = calls_of(program, shapes, spec), Calibration.load()
+    assert not calibration.knows(spec, calls)
+    reference.calibrate(calibration, spec, calls)
+    assert calibration.knows(spec, calls)
+    assert all(calibration.of(spec, call) > 0 for call in calls)
+    times = times_of(program, shapes, spec, calibration)
+    assert times.online > sum(calibration.of(spec, call) for call in calls) and times.seconds > times.online
     monkeypatch.setattr(reference, "launch", None)  # nothing is measured again
-    reference.calibrate(Calibration.load(), setting, calls)
+    reference.calibrate(Calibration.load(), spec, calls)
 
 
 @pytest.mark.parametrize("name", ["twopc", "threepc"])
 def test_bytes_and_depth_are_predicted_exactly(program: Program, name: str) -> None:
-    run = launch(program, torch.rand(3, 6), dealer=name == "threepc")
+    run = launch(program, torch.rand(3, 6), SessionSpec(name))
     shapes = program.shapes(3)
     for rank, report in enumerate((run.server, run.client)):
         cost = program.cost(shapes, SessionSpec(name), rank)

@@ -15,7 +15,7 @@ from torch import nn
 import privml
 from privml.errors import ConfigError
 from privml.measure.launch import launch
-from privml.spec import SessionSpec
+from privml.spec import SessionSpec, engine
 
 INPUT = [[0.5, -1.0, 2.0, 0.25], [1.5, 0.0, -0.5, 1.0]]
 
@@ -109,7 +109,7 @@ def test_a_dealer_survives_garbage(service, start, folder):
 
 def test_launch_with_a_dealer_costs_what_was_foretold(program):
     value = torch.tensor(INPUT)
-    run = launch(program, value, dealer=True)
+    run = launch(program, value, SessionSpec("threepc"))
     assert_answer("answer " + json.dumps(run.outputs[0].tolist()))
     for rank, report in enumerate((run.server, run.client, run.dealer)):
         foretold = program.cost([value.shape], SessionSpec("threepc"), rank=rank).as_dict()["total"]
@@ -120,7 +120,7 @@ def test_launch_with_a_dealer_costs_what_was_foretold(program):
 
 def test_a_device_that_is_not_there_is_refused_at_once(program):
     with pytest.raises(ConfigError, match="device"):
-        launch(program, torch.tensor(INPUT), dealer=True, device="tpu")
+        launch(program, torch.tensor(INPUT), SessionSpec(engine("threepc", device="tpu")))
     if not torch.cuda.is_available():
         with pytest.raises(ConfigError, match="no CUDA device"):
-            launch(program, torch.tensor(INPUT), dealer=True, device="cuda")
+            launch(program, torch.tensor(INPUT), SessionSpec(engine("threepc", device="cuda")))

@@ -2,39 +2,39 @@
 """Measurements of the three-party engine in three processes: their bytes are what the protocols cost."""
 
 import pytest
+from privml.engines.threepc.cost import sign
 
-from privml.cli import threepc
-from privml.engines.threepc.party import packed_bytes
-from privml.engines.threepc.sign import prime_for
-from privml.measure.runner import BenchmarkFailed
-from privml.measure.threepc import measure
-
-LOOPBACK = {"name": "loopback", "delay_ms": 0.0, "bandwidth_mbps": 0.0}
+from privml.cli.paths import shipped_models
+from privml.measure.launch import PartyFailed
+from privml.measure.suites import Task, measure
+from privml.spec import SessionSpec
 
 
 def task(op, operator, n, bits, **params):
-    return {
-        "suite": "threepc", "op": op, "operator": operator, "n": n, "bits": bits, "params": params, "whole": False,
-        "device": "cpu", "truncation": "auto", "network": LOOPBACK, "repeats": 1, "threads": 1,
-    }  # fmt: skip
+    row = {"operator": operator, "n": 10 * n, "params": params, "published": {"megabytes": {str(bits): [1, 2]}}}
+    spec = SessionSpec("threepc")
+    load = shipped_models().load
+    return Task("threepc", "engine", op, row, n, spec, "loopback", bits, repeats=1, load=load)
 
 
 @pytest.mark.parametrize("bits", [32, 64])
 def test_sign_costs_what_it_says(bits):
     record = measure(task("sign", "sign", 1000, bits))
-    width = prime_for(bits).bit_length()
-    assert record["phases"]["preprocess"]["bytes"] == 1000 * packed_bytes(bits - 1, width)
-    assert record["phases"]["online"]["bytes"] == 2 * (1000 * packed_bytes(bits, width) + packed_bytes(1000, 1))
-    assert record["phases"]["online"]["depth"] == 2
-    assert record["seconds"] > 0 and record["of_published"] is None
+    cost = sign(1000, bits)
+    preprocess, online = record["phases"]["preprocess"], record["phases"]["online"]
+    assert preprocess["bytes"] == preprocess["party0"] == cost.dealt
+    assert online["bytes"] == 2 * (cost.sent + cost.received)
+    assert online["depth"] == cost.depth == 2
+    assert record["bytes_per_op"] == (preprocess["bytes"] + online["bytes"]) / 1000
+    assert record["seconds"] > 0 and record["published"] == {}  # figures of another n
 
 
 def test_networks_report_their_layers():
-    record = threepc.measure(task("lenet", "network", 1, 64, model="lenet", numerics={"narrow": False}))
-    assert {"conv1", "fc3"} <= set(record["layers"])
+    record = measure(task("lenet", "network", 1, 64, model="lenet", numerics={"narrow": False}))
+    assert {"conv1", "fc3"} <= set(record["details"]["layers"])
     assert record["phases"]["online"]["depth"] > 10
 
 
 def test_a_party_that_fails_is_named():
-    with pytest.raises(BenchmarkFailed, match="party 0"):
+    with pytest.raises(PartyFailed, match="party [012]: KeyError: 'nothing'"):
         measure(task("nothing", "nothing", 10, 64))

@@ -12,7 +12,6 @@ from services import query, serve
 import privml
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, SecurityAbort
-from privml.measure.engines import Setting
 from privml.measure.predict import cost_of
 from privml.service.choose_ot import choice_in, forecasts
 from privml.spec import LinkProfile, SessionSpec
@@ -111,7 +110,7 @@ def auto(link):
 def test_the_plan_of_a_query_makes_everything_ahead(model):
     _, program = model
     ot = OtChoice(security="malicious")
-    planned = cost_of(program, [(2, 4)], Setting("active", 2, ot, ring=64), 1).snapshot()
+    planned = cost_of(program, [(2, 4)], SessionSpec("active", ot), 1).snapshot()
     assert planned == program.cost([(2, 4)], SessionSpec("active", ot)).snapshot() and planned.preprocess.sent > 100_000
 
 

@@ -12,17 +12,18 @@ from privml.engines.active import backend as active
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.demands import Item
+from privml.engines.interface import backends
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import Message, Meter
 from privml.engines.twopc import backend as twopc
 from privml.measure import calls
 from privml.measure.calibration import Calibration, correlation, named, of_kind, setup
 from privml.measure.calls import Watch, Watched, describe
-from privml.measure.engines import OFFERS, Setting, offer_of
 from privml.measure.predict import calls_of, cost_of, times_of
 from privml.program import Program
 from privml.spec import LinkProfile, SessionSpec
 
+ENGINES = [each.name for each in backends() if each.remote]
 BITS = torch.ones(6, 10, dtype=torch.uint8)
 WORDS = torch.ones(6, 10, dtype=torch.int64)
 
@@ -99,11 +100,11 @@ def test_a_sample_calls_the_engine_as_the_program_did() -> None:
 
 
 # ---- a query's calls
-@pytest.mark.parametrize("name", OFFERS)
+@pytest.mark.parametrize("name", ENGINES)
 def test_the_calls_of_a_query_send_all_its_bytes(program: Program, name: str) -> None:
-    setting = offer_of(name).setting(OtChoice())
-    found = calls_of(program, program.shapes(4), setting)
-    total = cost_of(program, program.shapes(4), setting, 0).snapshot()
+    spec = SessionSpec(name)
+    found = calls_of(program, program.shapes(4), spec)
+    total = cost_of(program, program.shapes(4), spec, 0).snapshot()
     online = total.online.bytes + (total.preprocess.bytes if name == "threepc" else 0)
     assert sum(call.sample.size * call.times for call in found) == online
     assert {"relu", "truncate", "reveal"} <= {call.sample.method for call in found}
@@ -117,9 +118,9 @@ def test_every_engine_is_metered_with_what_it_makes_ahead(program: Program) -> N
             "threepc": program.cost(shapes, SessionSpec("threepc"), rank=rank),
             "active": program.cost(shapes, SessionSpec("active", malicious), rank=rank),
         }
-        assert set(expected) == set(OFFERS)
+        assert set(expected) == set(ENGINES)
         for name, ledger in expected.items():
-            found = cost_of(program, shapes, offer_of(name).setting(OtChoice()), rank)
+            found = cost_of(program, shapes, SessionSpec(name), rank)
             assert found.snapshot() == ledger.snapshot(), (name, rank)
 
 
@@ -134,12 +135,13 @@ def test_what_is_watched_gives_the_same_results() -> None:
 
 
 # ---- time on a link
-@pytest.mark.parametrize("name", OFFERS)
+@pytest.mark.parametrize("name", ENGINES)
 def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name: str, tmp_path) -> None:
     """The delay is so long that the computing between messages does not count beside it."""
-    setting, delay = offer_of(name).setting(OtChoice()), 1e6
-    times = times_of(program, program.shapes(2), setting, LinkProfile(1000 * delay), instant(tmp_path))
-    depths = [cost_of(program, program.shapes(2), setting, rank).snapshot().online.depth for rank in (0, 1)]
+    delay = 1e6
+    spec = SessionSpec(name, link=LinkProfile(1000 * delay))
+    times = times_of(program, program.shapes(2), spec, instant(tmp_path))
+    depths = [cost_of(program, program.shapes(2), spec, rank).snapshot().online.depth for rank in (0, 1)]
     online = max(depths)
     dealing = 1 if name == "threepc" else 0  # party 0 waits for the first of it, too
     assert online - 0.01 <= times.online / delay <= online + dealing + 0.01
@@ -147,33 +149,31 @@ def test_a_long_delay_is_met_once_per_message_of_the_path(program: Program, name
 
 
 def test_a_thin_link_is_as_slow_as_its_bytes(program: Program, tmp_path) -> None:
-    setting, bits = offer_of("twopc").setting(OtChoice()), 1.0
-    times = times_of(program, program.shapes(2), setting, LinkProfile(0.0, bits / 1e6), instant(tmp_path))
-    online = program.cost(program.shapes(2)).snapshot().online
+    spec = SessionSpec("twopc", link=LinkProfile(0.0, 1.0 / 1e6))
+    times = times_of(program, program.shapes(2), spec, instant(tmp_path))
+    online = program.cost(program.shapes(2), SessionSpec()).snapshot().online
     assert 8 * max(online.sent, online.received) <= times.online <= 8 * online.bytes + 60
 
 
 def test_calls_and_correlations_take_their_time(program: Program, tmp_path) -> None:
-    setting, shapes = offer_of("twopc").setting(OtChoice()), program.shapes(2)
-    made = calls_of(program, shapes, setting)
-    seconds = {named(setting, call.sample): 1e6 for call in made}
-    calibration = Calibration(
-        tmp_path / "some.json", Instant({**seconds, correlation(setting): 1.0, setup(setting): 3.0})
-    )
-    times = times_of(program, shapes, setting, LinkProfile(), calibration)
+    spec, shapes = SessionSpec("twopc"), program.shapes(2)
+    made = calls_of(program, shapes, spec)
+    seconds = {named(spec, call.sample): 1e6 for call in made}
+    calibration = Calibration(tmp_path / "some.json", Instant({**seconds, correlation(spec): 1.0, setup(spec): 3.0}))
+    times = times_of(program, shapes, spec, calibration)
     assert times.online / 1e6 == pytest.approx(len(made), abs=0.01)
     drawn = program.correlations(shapes)
     assert times.preprocess >= drawn.total and times.setup == 3.0
 
 
 def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
-    setting, shapes = offer_of("active").setting(OtChoice()), program.shapes(2)
-    demand = program.demand(shapes, SessionSpec.of("active", ring=64))
+    spec, shapes = SessionSpec("active"), program.shapes(2)
+    demand = program.demand(shapes, spec)
     wanted = demands.items_of(demand)
     assert wanted[Item("masks", 0)] == demand["masks"][0] and wanted[Item("triples")] == demand["triples"] > 0
     assert {part for kind, part in wanted if kind == "edabits"} == set(demand["edabits"])
-    seconds = {of_kind(setting, item): 1e3 * place for place, item in enumerate(wanted, 1)}
-    times = times_of(program, shapes, setting, LinkProfile(), Calibration(tmp_path / "some.json", Instant(seconds)))
+    seconds = {of_kind(spec, item): 1e3 * place for place, item in enumerate(wanted, 1)}
+    times = times_of(program, shapes, spec, Calibration(tmp_path / "some.json", Instant(seconds)))
     expected = sum(1e3 * place * count for place, count in enumerate(wanted.values(), 1))
     assert times.preprocess == pytest.approx(expected) and times.online < 60
 
@@ -223,8 +223,8 @@ def test_a_calibration_keeps_what_it_knows(tmp_path, monkeypatch) -> None:
 
 def test_settings_that_measure_alike_share_their_calls() -> None:
     sample = describe("relu", [(WORDS,), 32], {}, 1, 10).sample
-    one, other = Setting("twopc", 2, OtChoice(k=2)), Setting("twopc", 2, OtChoice(k=8))
+    one, other = SessionSpec("twopc", OtChoice(k=2)), SessionSpec("twopc", OtChoice(k=8))
     assert named(one, sample) == named(other, sample)
     assert setup(one) != setup(other) and correlation(one) != correlation(other)
-    assert named(Setting("threepc", 3), sample) != named(one, sample)
+    assert named(SessionSpec("threepc"), sample) != named(one, sample)
     assert threepc.meter(0).elapsed() == 0.0
