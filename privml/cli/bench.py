@@ -16,7 +16,7 @@ from privml.cli.measuring import spec_of
 from privml.cli.paths import shipped_models
 from privml.engines.interface import DEFAULT
 from privml.errors import ConfigError
-from privml.measure.record import append
+from privml.measure.records import append
 from privml.measure.suites import KINDS, Task, measure
 
 COLUMNS = [

@@ -12,9 +12,9 @@ from privml.cli import console
 from privml.cli.measuring import calibration_of, spec_of
 from privml.cli.paths import in_checkout, shipped_models
 from privml.errors import ConfigError
-from privml.measure import cards, markdown, page, reference
+from privml.measure import markdown, page, reference
+from privml.measure.records import Record, read_all, save
 from privml.measure.zoo import Forecast, Settings, evaluate
-from privml.measure.zoo_records import Record, read_all, save
 from privml.program import Program
 from privml.spec import SessionSpec
 
@@ -99,7 +99,7 @@ def publish(config: DictConfig, records: list[Record]) -> None:
             raise ConfigError("cards=true fills the cards in models/ of a checkout, and this is an installed package")
         zoo = shipped_models()
         for name in zoo.names():
-            cards.fill(zoo.card_of(name), [record for record in records if record.model == name])
+            markdown.fill_card(zoo.card_of(name), [record for record in records if record.model == name])
     if config.markdown is not None:
         write(Path(config.markdown), markdown.document(records))
     if config.report is not None:

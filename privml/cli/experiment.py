@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``privml experiment +experiment=lenet_engines``: one task over engines, networks, numerics, transfers and models.
 
-Every run leaves a JSON line, also one that fails; see ``privml.measure.record``.
+Every run leaves a JSON line, also one that fails; see ``privml.measure.records``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from privml.cli.measuring import spec_of
 from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
 from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
-from privml.measure import record as records
+from privml.measure import records
 from privml.measure.answers import clear_outputs, labels, local_settings, plain_outputs
 from privml.measure.launch import launch
 from privml.measure.predict import cost_of

@@ -11,8 +11,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.measure import record as records
-from privml.measure import tracking
+from privml.measure import records
 
 # Metric -> (its column, how it is shown).
 COLUMNS: dict[str, tuple[str, Any]] = {
@@ -54,12 +53,12 @@ class Table(Callback):
             console.out.print(f"{len(made)} lines added to {file_of(config)}", markup=False)
         if config.tracking is None:
             return
-        if not tracking.available():
+        if not records.tracks():
             console.err.print(
                 "not tracked: MLflow is missing (pip install 'privml[experiments]'; tracking=null: never)"
             )
             return
-        count = tracking.track(made, str(config.tracking))
+        count = records.track(made, str(config.tracking))
         if not config.quiet:
             console.out.print(f"{count} runs tracked; mlflow ui --backend-store-uri {config.tracking}", markup=False)
 

@@ -14,7 +14,7 @@ import torch
 import privml
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float
-from privml.measure.zoo_records import Answers, Errors
+from privml.measure.records import Answers, Errors
 from privml.program import Program
 from privml.spec import SessionSpec
 

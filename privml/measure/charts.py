@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from html import escape
 
 from privml.measure import words
-from privml.measure.zoo_records import Errors
+from privml.measure.records import Errors
 
 
 @dataclass(frozen=True)

@@ -57,9 +57,9 @@ def active(core: Any, task: dict[str, Any]) -> dict[str, Any]:
     (channel,) = worker.connect(core, task, 0)
     provider, k, _ = task["ot"]
     session = core.ActiveSession(channel, task["rank"], task["ring"], provider, k)
-    setup, demand = session.counters()["setup"], active_operators.demand_of(core, task)
-    correlations = task["operator"] in active_operators.CORRELATIONS
-    action = None if correlations else active_operators.prepare(core, session, task["rank"], task)
+    setup, demand = session.counters()["setup"], core_operators.active_demand(core, task)
+    correlations = task["operator"] in core_operators.CORRELATIONS
+    action = None if correlations else core_operators.prepare_active(core, session, task["rank"], task)
 
     def alone(call: Callable[[], Any], phase: str) -> dict[str, Any]:
         worker.meet([channel])
@@ -90,8 +90,8 @@ def main(task: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     skip_package()
-    active_operators, core_operators, worker = (
-        importlib.import_module(f"privml.measure.{name}") for name in ("active_operators", "core_operators", "worker")
+    core_operators, worker = (
+        importlib.import_module(f"privml.measure.{name}") for name in ("core_operators", "worker")
     )
     memory = importlib.import_module("privml.memory")
     worker.work(main)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo's page of the documentation."""
+"""The zoo in Markdown: its page of the documentation, and the generated part of a model's card, between two markers;
+the text around that is kept."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from privml.measure import words
+from privml.measure.records import Record
 from privml.measure.views import Zoo, per_row
-from privml.measure.zoo_records import Record
 
 NOTE = "<!-- Written by `privml evaluate zoo markdown=docs/zoo.md`; do not edit. -->"
 INTRODUCTION = """\
@@ -36,6 +38,10 @@ Errors of scores beside the clear model's; a unit is that of the last place of a
 narrow as the allowed error lets them be, and does not round results, so that errors are many units.
 
 """
+
+BEGIN = "<!-- measured by `privml evaluate zoo`: begin -->"
+END = "<!-- measured: end -->"
+CARD_COLUMNS = ("engine", "network", "rows", "same labels", "sent", "depth", "time", "sent as predicted")
 
 
 def document(records: Sequence[Record]) -> str:
@@ -129,3 +135,51 @@ def precision(zoo: Zoo) -> str:
 
 def ending(zoo: Zoo) -> str:
     return f"## Machine\n{zoo.machine}\n\nCards: " + ", ".join(f"`models/{model.name}`" for model in zoo.models) + "."
+
+
+# ---- cards
+def fill_card(card: Path, records: Sequence[Record]) -> None:
+    """Writes what ``records`` found into ``card``, at its markers or at its end; nothing without records."""
+    if not records:
+        return
+    text = card.read_text()
+    before, rest = text.split(BEGIN, 1) if BEGIN in text else (text.rstrip("\n") + "\n\n", "\n" + END + "\n")
+    after = rest.split(END, 1)[1]
+    card.write_text(before + BEGIN + "\n" + card_part(records) + "\n" + END + after)
+
+
+def card_part(records: Sequence[Record]) -> str:
+    """Paragraphs and a table in Markdown."""
+    ordered = words.ordered(records)
+    begun = [f"**Measured.** {card_sentence(ordered)}", ""]
+    shown = [record for record in ordered if record.engine != "plain"]
+    return "\n".join([*begun, lines(CARD_COLUMNS, [card_row(record) for record in shown])]) if shown else begun[0]
+
+
+def card_sentence(records: Sequence[Record]) -> str:
+    plain = next((record for record in records if record.engine == "plain"), None)
+    if plain is None or plain.answers is None:
+        return f"{records[0].numbers.capitalize()}."
+    answers, errors = plain.answers, plain.errors
+    text = f"{plain.numbers.capitalize()}. On the {answers.rows} shipped samples "
+    if records[0].learned:
+        right, clear = (words.percent(n, answers.rows) for n in (answers.right, answers.clear_right))
+        text += f"{right} right (the clear model {clear}), "
+    text += f"{words.same(answers)} labels those of the clear model"
+    if errors is not None:
+        text += f", scores within {words.power(errors.largest)} of clear ones up to {words.power(errors.reach)}"
+    return text + "."
+
+
+def card_row(record: Record) -> list[str]:
+    cost, measured = record.cost, record.measured
+    return [
+        words.way(record),
+        record.network["name"],
+        str(record.rows),
+        words.same(record.answers) or "not run",
+        words.size(cost.bytes) if cost else "",
+        f"{cost.depth:,}" if cost else "",
+        words.duration(measured.seconds) if measured else "not run",
+        "" if record.exact is None else "exactly" if record.exact else "no",
+    ]

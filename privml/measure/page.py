@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from privml.measure import charts, views, words
-from privml.measure.families import FAMILIES, short
-from privml.measure.views import Model, Zoo, per_row
-from privml.measure.zoo_records import Record
+from privml.measure.records import Record
+from privml.measure.views import FAMILIES, Model, Zoo, per_row, short
 
 TEMPLATE = "report.html.j2"
 

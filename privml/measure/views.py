@@ -8,9 +8,32 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from privml.measure import words
-from privml.measure.families import FAMILIES, family
-from privml.measure.zoo_records import Record
+from privml.measure.records import Record
 
+# Families of operators, for charts with few colours.
+PRODUCTS, COMPARISONS, FUNCTIONS, ELEMENTWISE, OTHER = "products", "comparisons", "functions", "elementwise", "other"
+# Name -> what it is, in the order of legends.
+FAMILIES = {
+    PRODUCTS: "matrix products and convolutions",
+    COMPARISONS: "ReLU, maxima, comparisons",
+    FUNCTIONS: "exponentials, sigmoids, norms",
+    ELEMENTWISE: "sums and products by element",
+    OTHER: "openings, views, conversions",
+}
+_OPERATORS = {
+    PRODUCTS: (
+        "conv", "convolution", "linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "einsum", "dot", "select_rows",
+    ),
+    COMPARISONS: (
+        "relu", "max", "min", "arg", "gt", "lt", "ge", "le", "eq", "ne", "clamp", "where", "sort", "topk", "abs",
+        "sign",
+    ),
+    FUNCTIONS: (
+        "sigmoid", "tanh", "exp", "softmax", "safe_softmax", "gelu", "silu", "erf", "log", "sqrt", "rsqrt", "norm",
+        "layer_norm", "native_layer_norm", "reciprocal", "div", "pow", "sin", "cos", "softplus",
+    ),
+    ELEMENTWISE: ("add", "sub", "mul", "neg", "mean", "avg_pool", "sum", "adaptive_avg_pool", "square", "lerp"),
+}  # fmt: skip
 INPUTS, PREPARED, SETUP, LOCAL = "inputs", "prepared", "setup", "local"
 # What is not online, and what sends nothing, in the order of legends after the families.
 FURTHER = {
@@ -122,3 +145,18 @@ def _segments(parts: list[tuple[str, str, float]], whole: float, text: object) -
         sums = {kind: sum(amount for k, _, amount in parts if k == kind) for kind in kinds}
         parts = [(kind, kinds[kind], amount) for kind, amount in sums.items() if amount]
     return [Segment(kind, name, 100 * amount / whole, text(amount)) for kind, name, amount in parts]
+
+
+def short(operator: str) -> str:
+    """aten.conv2d.default -> conv2d"""
+    return operator.removeprefix("aten.").removeprefix("privml.").split(".")[0]
+
+
+def family(operator: str) -> str:
+    """The family of an operator, by its name; PRODUCTS before the others, since baddbmm adds as well."""
+    name = short(operator).removeprefix("_")
+    for kind, stems in _OPERATORS.items():
+        if any(name == stem or name.startswith((stem + "_", stem + "2d", stem + "1d")) for stem in stems):
+            return kind
+    starts = {"arg": COMPARISONS, "max": COMPARISONS, "min": COMPARISONS, "softmax": FUNCTIONS, "log": FUNCTIONS}
+    return next((kind for start, kind in starts.items() if name.startswith(start)), OTHER)

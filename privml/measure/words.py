@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privml.engines.interface import Backend, backend, names
-from privml.measure.zoo_records import Answers, Record
+from privml.measure.records import Answers, Record
 
 _NETWORKS = ("loopback", "lan", "gigabit", "wan")
 _TRANSFERS = {"softspoken": "SoftSpoken OT", "silent": "silent OT", "ideal": "no real OT"}

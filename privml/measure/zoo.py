@@ -19,7 +19,7 @@ from privml.measure.calibration import transfers_of
 from privml.measure.launch import Run, launch
 from privml.measure.machine import machine, revision
 from privml.measure.predict import cost_of
-from privml.measure.zoo_records import PHASES, Cost, Layer, Phase, Record
+from privml.measure.records import PHASES, Cost, Layer, Phase, Record
 from privml.program import Program
 from privml.service.events import Progress
 from privml.session.ledger import Ledger

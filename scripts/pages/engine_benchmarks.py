@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from pages.figures import Bars, bars, rate, rounded, seconds, size, table
 from pages.results import PEERS, RESULTS, Section, facts, lines_of, measured, picture, span
+from privml.measure.records import read_all
 from privml.measure.views import Zoo
-from privml.measure.zoo_records import read_all
 
 _MEGA = 1 << 20
 

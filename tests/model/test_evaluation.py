@@ -14,9 +14,8 @@ import models
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
-from privml.measure import answers, cards, charts, families, markdown, page, views, words
+from privml.measure import answers, charts, markdown, page, records, views, words
 from privml.measure import zoo as measure
-from privml.measure import zoo_records as records
 from privml.spec import LinkProfile, SessionSpec
 
 LAN = {"name": "lan", "delay_ms": 0.4, "bandwidth_mbps": 3000}
@@ -135,12 +134,11 @@ def test_errors_are_counted_by_powers_of_two():
 
 def test_operators_of_a_family():
     found = {
-        name: families.family(f"aten.{name}.default")
-        for name in ("conv2d", "max_pool2d", "_safe_softmax", "avg_pool2d")
+        name: views.family(f"aten.{name}.default") for name in ("conv2d", "max_pool2d", "_safe_softmax", "avg_pool2d")
     }
     assert list(found.values()) == ["products", "comparisons", "functions", "elementwise"]
-    assert families.family("aten.baddbmm.default") == "products" and families.family("reveal") == "other"
-    assert families.family("aten.argmax.default") == families.family("aten.max_pool2d.default") == "comparisons"
+    assert views.family("aten.baddbmm.default") == "products" and views.family("reveal") == "other"
+    assert views.family("aten.argmax.default") == views.family("aten.max_pool2d.default") == "comparisons"
 
 
 def test_numbers_for_people():
@@ -165,16 +163,16 @@ def test_a_card_s_generated_part_is_replaced_and_the_rest_kept(all_kinds, tmp_pa
     card = tmp_path / "README.md"
     card.write_text("# MLP\n\nby hand\n")
     mlp = [record for record in all_kinds if record.model == "mlp"]
-    cards.fill(card, mlp)
+    markdown.fill_card(card, mlp)
     first = card.read_text()
-    assert first.startswith("# MLP\n\nby hand\n\n" + cards.BEGIN) and first.endswith(cards.END + "\n")
+    assert first.startswith("# MLP\n\nby hand\n\n" + markdown.BEGIN) and first.endswith(markdown.END + "\n")
     assert "| three parties | lan | 1 |" in first and "exactly" in first
-    cards.fill(card, mlp)
+    markdown.fill_card(card, mlp)
     assert card.read_text() == first
     card.write_text(first + "\nmore by hand\n")
-    cards.fill(card, mlp[:1])
-    assert card.read_text().endswith(cards.END + "\n\nmore by hand\n") and "lan" not in card.read_text()
-    cards.fill(card, [])
+    markdown.fill_card(card, mlp[:1])
+    assert card.read_text().endswith(markdown.END + "\n\nmore by hand\n") and "lan" not in card.read_text()
+    markdown.fill_card(card, [])
     assert "by hand" in card.read_text()
 
 
@@ -198,7 +196,7 @@ def test_documentation_and_cards_are_those_of_the_records(tmp_path):
     for name in models.names():
         copy = tmp_path / f"{name}.md"
         copy.write_text(models.card_of(name).read_text())
-        cards.fill(copy, [record for record in found if record.model == name])
+        markdown.fill_card(copy, [record for record in found if record.model == name])
         assert copy.read_text() == models.card_of(name).read_text(), REDRAW
 
 

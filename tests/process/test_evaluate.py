@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from privml.cli import main
-from privml.measure.zoo_records import read_all
+from privml.measure.records import read_all
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

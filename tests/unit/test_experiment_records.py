@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from privml.cli import sweep
-from privml.measure import record as records
-from privml.measure import tracking
+from privml.measure import records
 
 
 def made(engine: str, network: str, delay: float, seed: int = 0, **metrics: float) -> dict:
@@ -80,9 +79,9 @@ def test_runs_are_tracked(tmp_path: Path) -> None:
     from mlflow.tracking import MlflowClient
 
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    assert tracking.available()
+    assert records.tracks()
     failed = records.record("trial", {"seed": 3}, {"engine": "plain"}, {}, records.FAILED, "lost")
-    assert tracking.track([made("twopc", "lan", 0.4, seconds=1.5), failed], uri) == 2
+    assert records.track([made("twopc", "lan", 0.4, seconds=1.5), failed], uri) == 2
     client = MlflowClient(tracking_uri=uri)
     experiment = client.get_experiment_by_name("trial")
     runs = {run.data.params["choice.engine"]: run for run in client.search_runs([experiment.experiment_id])}
