@@ -2,9 +2,8 @@
 // Python names of an actively secure session: values in and out, and what the key takes part in.
 #include "bindings/active_values.h"
 #include "spdz2k/shares/check.h"
-#include "spdz2k/shares/input.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/shares/open.h"
-#include "spdz2k/shares/reveal.h"
 
 namespace privml::bindings {
 namespace {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of the actively secure protocols on arrays of shares.
 #include "bindings/active_values.h"
-#include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bits_to_ring.h"
-#include "spdz2k/online/equality.h"
+#include "spdz2k/online/bits.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/online/matrix_product.h"
-#include "spdz2k/online/most_significant_bit.h"
 #include "spdz2k/online/multiply.h"
 #include "spdz2k/online/truncation.h"
 

@@ -7,13 +7,12 @@
 #include "functions/fixed/exponential_form.h"
 #include "functions/fixed/exponential_product.h"
 #include "functions/fixed/exponential_spline.h"
-#include "functions/fixed/gelu.h"
 #include "functions/fixed/logarithm.h"
 #include "functions/fixed/reciprocal.h"
 #include "functions/fixed/reciprocal_square_root.h"
-#include "functions/fixed/sigmoid.h"
 #include "functions/fixed/sine.h"
 #include "functions/fixed/sine_product.h"
+#include "functions/fixed/smooth.h"
 
 namespace privml::bindings {
 namespace {
@@ -26,6 +25,8 @@ struct FixedPointFunction {
   const char* doc;
 };
 
+using F = SmoothFunction;
+
 constexpr FixedPointFunction kFunctions[] = {
     {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
     {"exp_negative_spline", exp_negative_spline, clear_exp_negative_spline,
@@ -37,21 +38,23 @@ constexpr FixedPointFunction kFunctions[] = {
      "e^x for x <= 0 by a product whose last place may depend on the shares"},
     {"exp", exp, clear_exp, cost_exp, "e^x, at most the largest of the output's range"},
     {"reciprocal", reciprocal, clear_reciprocal, cost_reciprocal, "1 / x for x > 0"},
-    {"sigmoid", sigmoid, clear_sigmoid, cost_sigmoid, "1 / (1 + e^-x)"},
-    {"tanh", tanh, clear_tanh, cost_tanh, "hyperbolic tangent"},
+    {"sigmoid", smooth<F::sigmoid>, clear_smooth<F::sigmoid>, cost_smooth<F::sigmoid>,
+     "1 / (1 + e^-x)"},
+    {"tanh", smooth<F::tanh>, clear_smooth<F::tanh>, cost_smooth<F::tanh>, "hyperbolic tangent"},
     {"rsqrt", rsqrt, clear_rsqrt, cost_rsqrt, "1 / sqrt(x) for x > 0"},
     {"sqrt", sqrt, clear_sqrt, cost_sqrt, "sqrt(x) for x >= 0"},
     {"log", log, clear_log, cost_log, "ln x for x > 0"},
-    {"erf", erf, clear_erf, cost_erf, "erf x"},
-    {"gelu", gelu, clear_gelu, cost_gelu, "x Phi(x)"},
-    {"silu", silu, clear_silu, cost_silu, "x / (1 + e^-x)"},
+    {"erf", smooth<F::erf>, clear_smooth<F::erf>, cost_smooth<F::erf>, "erf x"},
+    {"gelu", smooth<F::gelu>, clear_smooth<F::gelu>, cost_smooth<F::gelu>, "x Phi(x)"},
+    {"silu", smooth<F::silu>, clear_smooth<F::silu>, cost_smooth<F::silu>, "x / (1 + e^-x)"},
     {"sin", sin, clear_sin, cost_sin, "sine of radians"},
     {"cos", cos, clear_cos, cost_cos, "cosine of radians"},
     {"sin_product", sin_product, clear_sin_product, cost_sin_product,
      "sine of radians by products whose last place may depend on the shares"},
     {"cos_product", cos_product, clear_cos_product, cost_cos_product,
      "cosine of radians by products whose last place may depend on the shares"},
-    {"softplus", softplus, clear_softplus, cost_softplus, "ln(1 + e^x)"},
+    {"softplus", smooth<F::softplus>, clear_smooth<F::softplus>, cost_smooth<F::softplus>,
+     "ln(1 + e^x)"},
 };
 
 std::span<const i64> signed_view(const py::array& x) {

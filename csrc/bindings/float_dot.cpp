@@ -2,7 +2,7 @@
 // Python names of the steps of fused dot products, and of selections.
 #include "bindings/float_session.h"
 #include "bindings/float_words.h"
-#include "functions/float/clear_dot.h"
+#include "functions/float/clear_conversion.h"
 #include "functions/float/dot.h"
 #include "functions/float/selection.h"
 

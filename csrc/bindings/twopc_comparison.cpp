@@ -4,7 +4,6 @@
 #include "twopc/compare/equality.h"
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
-#include "twopc/compare/most_significant_bit.h"
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/select/boolean.h"

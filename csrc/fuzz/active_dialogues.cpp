@@ -5,9 +5,9 @@
 
 #include "fuzz/targets.h"
 #include "ot/setup.h"
-#include "spdz2k/online/equality.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/online/multiply.h"
-#include "spdz2k/online/select.h"
+#include "spdz2k/online/selection.h"
 #include "spdz2k/online/truncation.h"
 #include "spdz2k/preprocessing/bit_triples.h"
 #include "spdz2k/preprocessing/bucketing.h"
@@ -18,8 +18,7 @@
 #include "spdz2k/preprocessing/random_bit.h"
 #include "spdz2k/preprocessing/triple.h"
 #include "spdz2k/shares/check.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 
 namespace privml::fuzz {
 namespace {

@@ -5,12 +5,11 @@
 #include <string>
 
 #include "functions/fixed/exponential.h"
-#include "functions/fixed/gelu.h"
 #include "functions/fixed/logarithm.h"
 #include "functions/fixed/reciprocal.h"
 #include "functions/fixed/reciprocal_square_root.h"
-#include "functions/fixed/sigmoid.h"
 #include "functions/fixed/sine.h"
+#include "functions/fixed/smooth.h"
 #include "functions/float/addition.h"
 #include "functions/float/comparison.h"
 #include "functions/float/conversion.h"
@@ -161,10 +160,15 @@ std::span<const Dialogue> fixed_point() {
 }
 
 std::span<const Dialogue> functions() {
-  static const std::array made{
-      of_function(sigmoid),      of_function(tanh),       of_function(exp),
-      of_function(exp_negative), of_function(reciprocal), of_function(rsqrt),
-      of_function(sin),          of_function(gelu),       of_function(log)};
+  static const std::array made{of_function(smooth<SmoothFunction::sigmoid>),
+                               of_function(smooth<SmoothFunction::tanh>),
+                               of_function(exp),
+                               of_function(exp_negative),
+                               of_function(reciprocal),
+                               of_function(rsqrt),
+                               of_function(sin),
+                               of_function(smooth<SmoothFunction::gelu>),
+                               of_function(log)};
   return made;
 }
 

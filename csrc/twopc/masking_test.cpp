@@ -6,11 +6,11 @@
 #include <cmath>
 
 #include "base/pack.h"
+#include "twopc/compare/digit_transfer.h"
 #include "twopc/compare/equality.h"
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
 #include "twopc/compare/relu.h"
-#include "twopc/lookup/digit_transfer.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/testing/parties.h"

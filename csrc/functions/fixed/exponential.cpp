@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/exponential_table.h"
 #include "functions/fixed/negative_exponential.h"
-#include "functions/fixed/plan_cache.h"
 #include "twopc/compare/relu.h"
 #include "twopc/width/extension.h"
 

@@ -4,12 +4,12 @@
 #include <initializer_list>
 #include <optional>
 
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/exponential.h"
 #include "functions/fixed/exponential_product.h"
 #include "functions/fixed/exponential_range.h"
 #include "functions/fixed/exponential_spline.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
 
 namespace privml {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "functions/fixed/exponential_table.h"
-#include "twopc/compare/most_significant_bit.h"
+#include "twopc/compare/wrap.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/width/extension.h"
 

@@ -3,19 +3,15 @@
 
 #include <vector>
 
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/exponential_range.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
 #include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {
 
 using Words = std::vector<u64>;
-
-constexpr int kGuard = 2;      // bits of the coefficients below the last place
-constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
 
 constexpr int kZeroBits = 4;  // values below 2^-4 units become zero
 
@@ -27,8 +23,12 @@ struct Plan {
 
 PiecewiseTask task_of(FixedFormat in, FixedFormat out) {
   const int covered = covered_bits(in, out, 1);
-  return {Series::exponential,   covered, in.scale, out.scale + kPrecision, out.scale + kGuard,
-          out.scale + 2 + kGuard};
+  return {Series::exponential,
+          covered,
+          in.scale,
+          out.scale + kPolynomialPrecision,
+          out.scale + kCoefficientGuard,
+          out.scale + 2 + kCoefficientGuard};
 }
 
 Plan make_plan(FixedFormat in, FixedFormat out) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/fixed/gelu.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "functions/fixed/smooth.h"
 #include "functions/fixed/testing/functions.h"
 
 namespace privml {
@@ -12,10 +11,15 @@ namespace {
 
 using namespace privml::testing;
 
-constexpr FixedFunction kErf{erf, clear_erf, cost_erf};
-constexpr FixedFunction kGelu{gelu, clear_gelu, cost_gelu};
-constexpr FixedFunction kSilu{silu, clear_silu, cost_silu};
-constexpr FixedFunction kSoftplus{softplus, clear_softplus, cost_softplus};
+constexpr FixedFunction kErf{smooth<SmoothFunction::erf>, clear_smooth<SmoothFunction::erf>,
+                             cost_smooth<SmoothFunction::erf>};
+constexpr FixedFunction kGelu{smooth<SmoothFunction::gelu>, clear_smooth<SmoothFunction::gelu>,
+                              cost_smooth<SmoothFunction::gelu>};
+constexpr FixedFunction kSilu{smooth<SmoothFunction::silu>, clear_smooth<SmoothFunction::silu>,
+                              cost_smooth<SmoothFunction::silu>};
+constexpr FixedFunction kSoftplus{smooth<SmoothFunction::softplus>,
+                                  clear_smooth<SmoothFunction::softplus>,
+                                  cost_smooth<SmoothFunction::softplus>};
 constexpr FixedFunction kAll[] = {kErf, kGelu, kSilu, kSoftplus};
 
 // One polynomial of x, and the form with ReLUs for a long range.

@@ -5,20 +5,15 @@
 #include <bit>
 #include <vector>
 
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
 #include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {
 
 using Words = std::vector<u64>;
-
-constexpr int kGuard = 2;      // bits of the coefficients below the last place
-constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
-constexpr int kDirectBits = 9;
 
 constexpr u64 kLogarithmsOfTwo[] = {
 #include "functions/fixed/tables/logarithm_of_two.inc"
@@ -87,8 +82,8 @@ Plan make_plan(FixedFormat in, FixedFormat out) {
   }
   const int fraction = in.bits - 2;
   const PiecewiseShape shape =
-      choose_piecewise({Series::log, fraction, fraction, out.scale + kPrecision, out.scale + kGuard,
-                        out.bits + kGuard});
+      choose_piecewise({Series::log, fraction, fraction, out.scale + kPolynomialPrecision,
+                        out.scale + kCoefficientGuard, out.bits + kCoefficientGuard});
   const int length = kPlaceScale + shape.place_bits - fraction;
   p.table = make_piecewise(shape, [&](i64 cell, u64 v) {
     return series_value(Series::log, (static_cast<u64>(cell) << length) +

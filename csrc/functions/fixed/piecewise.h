@@ -26,6 +26,11 @@
 
 namespace privml {
 
+// Of functions made of one polynomial: bits of the coefficients below the last place, and the
+// polynomials are off by at most 2^-kPolynomialPrecision units.
+inline constexpr int kCoefficientGuard = 2;
+inline constexpr int kPolynomialPrecision = 2;
+
 struct PiecewiseShape {
   int index_bits = 1;  // 1..10
   int place_bits = 0;  // 0 for degree 0

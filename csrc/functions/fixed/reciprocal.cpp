@@ -5,9 +5,8 @@
 #include <bit>
 #include <vector>
 
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
-#include "functions/fixed/plan_cache.h"
 #include "functions/fixed/unit_reciprocal.h"
 #include "twopc/lookup/lookup.h"
 #include "twopc/product/word_product.h"
@@ -19,7 +18,6 @@ namespace {
 
 using Words = std::vector<u64>;
 
-constexpr int kDirectBits = 9;
 constexpr int kLeastScale = 4;
 
 // y = (w * powers[k]) >> drop with w = 2^scale / v in [2^(scale - 1), 2^scale), or the largest

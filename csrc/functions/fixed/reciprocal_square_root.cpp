@@ -5,10 +5,9 @@
 #include <bit>
 #include <vector>
 
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
 #include "twopc/width/extension.h"
 #include "twopc/width/truncation.h"
 
@@ -17,9 +16,6 @@ namespace {
 
 using Words = std::vector<u64>;
 
-constexpr int kGuard = 2;      // bits of the coefficients below the last place
-constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
-constexpr int kDirectBits = 9;
 constexpr u64 kInverseRootTwo = 0xb504f333f9de6484;  // 2^64 / sqrt(2), rounded
 
 struct Root {
@@ -109,12 +105,12 @@ Plan make_plan(const Root& root, FixedFormat in, FixedFormat out) {
   PiecewiseTask task{root.series,
                      fraction,
                      fraction,
-                     p.highest + kPrecision,
-                     p.highest + kGuard,
-                     out.bits + spread + kGuard,
+                     p.highest + kPolynomialPrecision,
+                     p.highest + kCoefficientGuard,
+                     out.bits + spread + kCoefficientGuard,
                      1};
   p.early = !has_piecewise(task);
-  p.value_bits = std::min(p.highest + kGuard + 2, task.ring_bits);
+  p.value_bits = std::min(p.highest + kCoefficientGuard + 2, task.ring_bits);
   if (p.early) task.ring_bits = p.value_bits;
   const PiecewiseShape shape = choose_piecewise(task);
   p.drop = (p.early ? shape.scale : result_scale(shape)) - p.lowest;

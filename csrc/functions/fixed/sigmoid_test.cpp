@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "functions/fixed/sigmoid.h"
-
 #include <gtest/gtest.h>
 
+#include "functions/fixed/smooth.h"
 #include "functions/fixed/testing/functions.h"
 
 namespace privml {
@@ -10,8 +9,11 @@ namespace {
 
 using namespace privml::testing;
 
-constexpr FixedFunction kSigmoid{sigmoid, clear_sigmoid, cost_sigmoid};
-constexpr FixedFunction kTanh{tanh, clear_tanh, cost_tanh};
+constexpr FixedFunction kSigmoid{smooth<SmoothFunction::sigmoid>,
+                                 clear_smooth<SmoothFunction::sigmoid>,
+                                 cost_smooth<SmoothFunction::sigmoid>};
+constexpr FixedFunction kTanh{smooth<SmoothFunction::tanh>, clear_smooth<SmoothFunction::tanh>,
+                              cost_smooth<SmoothFunction::tanh>};
 constexpr FormatPair kPaper{{16, 12}, {16, 12}};
 
 TEST(Sigmoid, AllInputsOfSixteenBits) { expect_equals_twin(kSigmoid, all_numbers(16), kPaper); }

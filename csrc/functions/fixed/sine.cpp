@@ -4,20 +4,18 @@
 #include <algorithm>
 #include <vector>
 
-#include "functions/fixed/angle_reduction.h"
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
 #include "twopc/width/extension.h"
 #include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {
 
+constexpr u64 kInverseTwoPi[] = {
+#include "functions/fixed/tables/inverse_two_pi.inc"
+};
 using Words = std::vector<u64>;
-
-constexpr int kGuard = 2;      // bits of the coefficients below the last place
-constexpr int kPrecision = 2;  // the polynomials are off by at most 2^-2 units
 
 struct Plan {
   FixedFormat in, out;
@@ -35,8 +33,8 @@ Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
   const int cut = p.angle.bits - p.kept_bits;
   p.start = (cosine ? u64{1} << (p.angle.bits - 2) : 0) + (cut > 0 ? u64{1} << (cut - 1) : 0);
   const PiecewiseShape shape =
-      choose_piecewise({Series::sine, p.kept_bits, p.kept_bits, out.scale + kPrecision,
-                        out.scale + kGuard, out.bits + kGuard});
+      choose_piecewise({Series::sine, p.kept_bits, p.kept_bits, out.scale + kPolynomialPrecision,
+                        out.scale + kCoefficientGuard, out.bits + kCoefficientGuard});
   const int length = kPlaceScale + shape.place_bits - p.kept_bits;  // 2^length is a cell
   p.table = make_piecewise(shape, [&](i64 cell, u64 v) {
     return series_value(Series::sine, (static_cast<u64>(cell) << length) +
@@ -98,6 +96,13 @@ void clear(bool cosine, std::span<const i64> x, FixedFormat in, FixedFormat out,
 
 }  // namespace
 
+AngleReduction angle_reduction(FixedFormat in, FixedFormat out) {
+  const int bits = std::clamp(in.bits + out.scale + kAngleGuard, in.scale + 1, 64);
+  const int fraction = bits - in.scale;
+  if (fraction == 64) return {bits, kInverseTwoPi[0]};
+  const u128 half = u128{1} << (63 - fraction);
+  return {bits, static_cast<u64>((u128{kInverseTwoPi[0]} + half) >> (64 - fraction))};
+}
 void sin(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
   run(party, false, x, in, out, y);
 }

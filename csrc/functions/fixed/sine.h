@@ -31,4 +31,15 @@ void cos(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, 
 void clear_cos(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
 void cost_cos(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
+// Angles as fractions of a full rotation: x / (2 pi) modulo 1 is the product of x and a public
+// number, in a ring that holds the fraction only.
+inline constexpr int kAngleGuard = 4;  // bits below the last place: a full rotation is 2 pi units
+
+struct AngleReduction {
+  int bits;    // of the fraction
+  u64 factor;  // 2^(bits - in.scale) / (2 pi)
+};
+// Enough bits for an angle exact to 2^-kAngleGuard units of the output.
+AngleReduction angle_reduction(FixedFormat in, FixedFormat out);
+
 }  // namespace privml

@@ -6,10 +6,9 @@
 #include <cmath>
 #include <vector>
 
-#include "functions/fixed/angle_reduction.h"
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
+#include "functions/fixed/sine.h"
 #include "twopc/product/addition_formula.h"
 #include "twopc/width/bounded.h"
 #include "twopc/width/extension.h"

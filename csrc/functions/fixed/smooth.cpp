@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "functions/fixed/chunked.h"
+#include "functions/fixed/evaluation.h"
 #include "functions/fixed/piecewise.h"
-#include "functions/fixed/plan_cache.h"
 #include "twopc/compare/relu.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/width/extension.h"
@@ -17,10 +16,33 @@ namespace {
 
 using Words = std::vector<u64>;
 
-constexpr int kGuard = 2;         // bits of the coefficients below the last place
-constexpr int kPrecision = 2;     // the polynomials are off by at most 2^-2 units
 constexpr int kLongestRange = 5;  // log2 of the largest |x| whose values fit 64 bits
 constexpr i64 kOne = i64{1} << kValueScale;
+
+// With t = tail(|x|), which falls to 0:
+enum class SmoothForm {
+  line,    // max(x, 0) + sign * t
+  odd,     // 1 - t, and f(-x) = -f(x)
+  rising,  // 1 - t, and f(-x) = 1 - f(x)
+};
+
+struct Smooth {
+  const char* name;
+  Series tail;
+  SmoothForm form;
+  int sign;
+  int largest_domain;  // the tail's, log2
+};
+
+constexpr Smooth kFunctions[] = {
+    // by SmoothFunction
+    {"erf", Series::erf_tail, SmoothForm::odd, -1, 3},
+    {"gelu", Series::gelu_tail, SmoothForm::line, -1, 3},
+    {"silu", Series::silu_tail, SmoothForm::line, -1, 5},
+    {"softplus", Series::softplus_tail, SmoothForm::line, 1, 5},
+    {"sigmoid", Series::sigmoid_tail, SmoothForm::rising, -1, 5},
+    {"tanh", Series::tanh_tail, SmoothForm::odd, -1, 4},
+};
 
 bool is_mirrored(const Smooth& f) { return f.form != SmoothForm::line; }
 
@@ -61,7 +83,12 @@ struct Plan {
 };
 
 PiecewiseTask task_of(const Smooth& f, FixedFormat in, FixedFormat out, int bits) {
-  return {f.tail, bits, in.scale, out.scale + kPrecision, out.scale + kGuard, out.bits + kGuard};
+  return {f.tail,
+          bits,
+          in.scale,
+          out.scale + kPolynomialPrecision,
+          out.scale + kCoefficientGuard,
+          out.bits + kCoefficientGuard};
 }
 
 // The place of cell + v at scale 48, counted from 0.
@@ -114,9 +141,10 @@ Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
   return p;
 }
 
-std::shared_ptr<const Plan> plan(const Smooth& f, FixedFormat in, FixedFormat out) {
+std::shared_ptr<const Plan> plan(SmoothFunction f, FixedFormat in, FixedFormat out) {
   static PlanCache<Plan> plans;
-  return plans.get(static_cast<int>(f.tail), in, out, [&] { return make_plan(f, in, out); });
+  const int row = static_cast<int>(f);
+  return plans.get(row, in, out, [&] { return make_plan(kFunctions[row], in, out); });
 }
 
 // max(x, 0) is added with `shift` more bits behind the point, in a ring of this many bits.
@@ -202,18 +230,18 @@ i64 clear_value(const Plan& p, i64 value) {
 
 }  // namespace
 
-void smooth(Party& party, const Smooth& f, std::span<const u64> x, FixedFormat in, FixedFormat out,
+void smooth(Party& party, SmoothFunction f, std::span<const u64> x, FixedFormat in, FixedFormat out,
             std::span<u64> y) {
   run_function(party, *plan(f, in, out), x, y, run_chunk, cost_chunk);
 }
 
-void cost_smooth(CostMeter& meter, i64 count, const Smooth& f, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(f, in, out), cost_chunk);
-}
-
-void clear_smooth(const Smooth& f, std::span<const i64> x, FixedFormat in, FixedFormat out,
+void clear_smooth(SmoothFunction f, std::span<const i64> x, FixedFormat in, FixedFormat out,
                   std::span<i64> y) {
   clear_function(*plan(f, in, out), in, x, y, clear_value);
+}
+
+void cost_smooth(CostMeter& meter, i64 count, SmoothFunction f, FixedFormat in, FixedFormat out) {
+  cost_function(meter, count, *plan(f, in, out), cost_chunk);
 }
 
 }  // namespace privml

@@ -1,43 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that approach straight lines away from zero: the common part of erf, GELU, SiLU,
-// softplus, sigmoid and tanh.
+// Functions that approach straight lines on both sides: erf, GELU, SiLU, softplus, sigmoid, tanh.
 //
-// Functionality  x of the format `in`; y ~ f(x) in the format `out`.
-// Method         one piecewise polynomial of x if its range is short; else one of min(|x|, T),
-//                T being where the tail ends, put together by the sign. The cheaper form is taken.
+// Functionality  erf(x); gelu(x) = x Phi(x), exactly, not by tanh; silu(x) = x / (1 + e^-x);
+//                softplus(x) = ln(1 + e^x); sigmoid(x) = 1 / (1 + e^-x); tanh(x). x of the format
+//                `in`, y ~ f(x) of the format `out`, each of 2..32 bits with a scale of 0..bits -
+//                2; the result must fit the output format.
+// Method         one piecewise polynomial of x (piecewise.h) if its range is short; else one of
+//                min(|x|, T), T being where the function meets its lines, put together by the sign:
+//                gelu(x) = relu(x) - d(|x|), silu and softplus likewise; erf and tanh are odd;
+//                sigmoid(-x) = 1 - sigmoid(x). The cheaper form is taken. The exponential and the
+//                quotient of the source's Figure 4 would take about twice the bytes and three times
+//                the depth, at twice the error.
+// Error          below one unit in the last place; docs/fixed-point-math.md has what is measured.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
-// Cost           piecewise.h; the second form two relu.h, and a multiplex.h or an extension more.
+// Cost           piecewise.h and one truncate_reduce; the second form also two relu.h, and a
+//                multiplex.h or an extension more.
+// Source         after SiRNN (Rathee et al., S&P 2021), section V, whose recipe for sigmoid this
+//                replaces by tables of polynomials.
 #pragma once
 
 #include "functions/fixed/format.h"
-#include "functions/fixed/series.h"
 #include "ot/cost.h"
 #include "ot/party.h"
 
 namespace privml {
 
-// With t = tail(|x|), which falls to 0:
-enum class SmoothForm {
-  line,    // max(x, 0) + sign * t
-  odd,     // 1 - t, and f(-x) = -f(x)
-  rising,  // 1 - t, and f(-x) = 1 - f(x)
-};
-
-struct Smooth {
-  const char* name;
-  Series tail;
-  SmoothForm form;
-  int sign;
-  int largest_domain;  // the tail's, log2
-};
+enum class SmoothFunction { erf, gelu, silu, softplus, sigmoid, tanh };
 
 // Additive shares in Z_{2^in.bits} and Z_{2^out.bits}. Throw InvalidArgument on other formats or
 // lengths that differ. The clear function computes the same numbers, bit for bit.
-void smooth(Party& party, const Smooth& f, std::span<const u64> x, FixedFormat in, FixedFormat out,
+void smooth(Party& party, SmoothFunction f, std::span<const u64> x, FixedFormat in, FixedFormat out,
             std::span<u64> y);
-void clear_smooth(const Smooth& f, std::span<const i64> x, FixedFormat in, FixedFormat out,
+void clear_smooth(SmoothFunction f, std::span<const i64> x, FixedFormat in, FixedFormat out,
                   std::span<i64> y);
-void cost_smooth(CostMeter& meter, i64 count, const Smooth& f, FixedFormat in, FixedFormat out);
+void cost_smooth(CostMeter& meter, i64 count, SmoothFunction f, FixedFormat in, FixedFormat out);
+
+// The same with the signatures of functions that are not parts of a family.
+template <SmoothFunction f>
+void smooth(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+            std::span<u64> y) {
+  smooth(party, f, x, in, out, y);
+}
+template <SmoothFunction f>
+void clear_smooth(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
+  clear_smooth(f, x, in, out, y);
+}
+template <SmoothFunction f>
+void cost_smooth(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost_smooth(meter, count, f, in, out);
+}
 
 }  // namespace privml

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions of floating-point numbers in the clear, bit for bit as the protocols compute them:
-// to integers, from and to fixed point, to other formats. See clear.h.
+// to integers, from and to fixed point, to other formats, and those of dot.h. See clear.h.
 #pragma once
 
 #include <algorithm>
@@ -46,6 +46,18 @@ constexpr i64 clear_float_to_fixed(FloatValue a, FloatFormat f, int bits, int sc
 // To another format: rounded, then checked. An infinity is cast as the number that it counts as.
 constexpr FloatValue clear_float_cast(FloatValue a, FloatFormat from, FloatFormat to) {
   return clear_float_check(clear_float_round(a, from.mantissa, to), to);
+}
+
+// v / 2^top in units of 2^-(q + guard), towards zero; shift = top - v.exponent >= 0.
+constexpr i64 clear_float_align(FloatValue v, i64 shift, FloatFormat f, int guard) {
+  if (v.zero || shift > f.mantissa + guard) return 0;
+  const i64 magnitude = static_cast<i64>((v.mantissa << guard) >> shift);
+  return v.sign ? -magnitude : magnitude;
+}
+
+// sum * 2^(exponent - fraction), rounded to nearest, ties to even; |sum| < 2^63.
+constexpr FloatValue clear_float_from_sum(i64 sum, i64 exponent, FloatFormat f, int fraction) {
+  return clear_float_from_fixed(sum, fraction - static_cast<int>(exponent), f);
 }
 
 }  // namespace privml

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/dot.h"
 
-#include "functions/float/clear_dot.h"
+#include "functions/float/clear_conversion.h"
 #include "functions/float/testing/functions.h"
 
 namespace privml {

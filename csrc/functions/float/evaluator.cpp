@@ -5,8 +5,8 @@
 
 #include "twopc/compare/comparison.h"
 #include "twopc/compare/equality.h"
-#include "twopc/compare/most_significant_bit.h"
 #include "twopc/compare/nonzero_bit.h"
+#include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
 #include "twopc/product/private_product.h"
 #include "twopc/select/bit_products.h"

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bits_to_ring.h"
+#include "spdz2k/online/bits.h"
 #include "spdz2k/online/matrix_product.h"
 #include "spdz2k/online/multiply.h"
 #include "spdz2k/shares/check.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {

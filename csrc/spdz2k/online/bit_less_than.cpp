@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "spdz2k/online/bit_and.h"
+#include "spdz2k/online/bits.h"
 
 namespace privml::spdz2k {
 namespace {

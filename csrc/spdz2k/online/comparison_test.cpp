@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "spdz2k/online/comparison.h"
+
 #include <gtest/gtest.h>
 
 #include "spdz2k/online/bit_less_than.h"
-#include "spdz2k/online/equality.h"
-#include "spdz2k/online/less_than.h"
-#include "spdz2k/online/most_significant_bit.h"
 #include "spdz2k/shares/check.h"
 #include "spdz2k/shares/chunks.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {

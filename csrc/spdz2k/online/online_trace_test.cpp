@@ -3,18 +3,14 @@
 // change of a protocol shows here.
 #include <gtest/gtest.h>
 
-#include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bits_to_ring.h"
-#include "spdz2k/online/equality.h"
-#include "spdz2k/online/less_than.h"
+#include "spdz2k/online/bits.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/online/matrix_product.h"
-#include "spdz2k/online/maximum.h"
 #include "spdz2k/online/multiply.h"
-#include "spdz2k/online/select.h"
+#include "spdz2k/online/selection.h"
 #include "spdz2k/online/truncation.h"
 #include "spdz2k/shares/check.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/parties.h"
 
 namespace privml::spdz2k::testing {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "spdz2k/online/selection.h"
+
 #include <gtest/gtest.h>
 
-#include "spdz2k/online/maximum.h"
-#include "spdz2k/online/select.h"
 #include "spdz2k/shares/check.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {

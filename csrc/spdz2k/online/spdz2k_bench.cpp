@@ -16,13 +16,10 @@
 #include <vector>
 
 #include "net/tcp.h"
-#include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bits_to_ring.h"
-#include "spdz2k/online/equality.h"
-#include "spdz2k/online/less_than.h"
-#include "spdz2k/online/maximum.h"
+#include "spdz2k/online/bits.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/online/multiply.h"
-#include "spdz2k/online/select.h"
+#include "spdz2k/online/selection.h"
 #include "spdz2k/online/truncation.h"
 #include "spdz2k/preprocessing/ideal.h"
 #include "spdz2k/shares/check.h"

@@ -2,9 +2,8 @@
 #include "spdz2k/online/truncation.h"
 
 #include "base/error.h"
-#include "spdz2k/online/bit_and.h"
 #include "spdz2k/online/bit_less_than.h"
-#include "spdz2k/online/bits_to_ring.h"
+#include "spdz2k/online/bits.h"
 #include "spdz2k/shares/chunks.h"
 #include "spdz2k/shares/open.h"
 

@@ -7,8 +7,7 @@
 
 #include "spdz2k/shares/check.h"
 #include "spdz2k/shares/chunks.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {

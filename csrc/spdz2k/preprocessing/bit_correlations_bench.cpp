@@ -7,10 +7,10 @@
 #include <cstdlib>
 
 #include "ot/testing/parties.h"
-#include "spdz2k/online/less_than.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/preprocessing/bit_triples.h"
 #include "spdz2k/preprocessing/preprocessing.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 
 namespace {
 

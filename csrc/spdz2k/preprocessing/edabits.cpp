@@ -4,8 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "spdz2k/online/bit_and.h"
-#include "spdz2k/online/bits_to_ring.h"
+#include "spdz2k/online/bits.h"
 #include "spdz2k/preprocessing/private_numbers.h"
 #include "spdz2k/shares/check.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "spdz2k/online/multiply.h"
-#include "spdz2k/shares/input.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/supply.h"
 
 namespace privml::spdz2k::testing {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random values that neither party can influence or predict.
+// Commitments, and random values that neither party can influence or predict.
 //
-// Functionality  both parties get the same uniform 128-bit seed.
+// Functionality  a toss: both parties get the same uniform 128-bit seed.
+//                Commitments are by a hash: binding, and hiding if the message contains 128 bits
+//                that only the committing party knows. The hash includes the committing party, so a
+//                copied commitment cannot be opened.
 // Method         seed = seed^0 ^ seed^1; every seed is committed to one toss ahead, so a toss is
 //                one exchange: it opens the last commitments and carries the next ones. A party's
 //                part stays hidden until it tosses, and is fixed before the other's can be seen.
@@ -9,11 +12,21 @@
 //                bytes at the start.
 #pragma once
 
+#include <array>
+
+#include "base/types.h"
 #include "crypto/prg.h"
 #include "net/channel.h"
-#include "spdz2k/shares/commitment.h"
 
 namespace privml::spdz2k {
+
+using Commitment = std::array<u8, 32>;
+
+// `label` names the purpose and `number` the use within it; both are public.
+Commitment commit(const char* label, int rank, u64 number, Bytes message);
+
+// In constant time.
+bool opens(const Commitment& commitment, const char* label, int rank, u64 number, Bytes message);
 
 inline constexpr i64 kCoinTossBytes = 64;
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A dishonest party that keeps to the messages but computes with wrong shares or MAC shares of
 // correlations: the honest party aborts before anything is revealed.
-#include "spdz2k/online/less_than.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/online/matrix_product.h"
 #include "spdz2k/online/multiply.h"
 #include "spdz2k/online/truncation.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {

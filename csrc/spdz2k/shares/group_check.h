@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One party's part of a MAC check (check.h) in one group of openings.
+// One party's part of a MAC check (check.h) in one group of openings: random subset sums of its
+// words, and random sums of these sums.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
-#include "spdz2k/shares/combination.h"
 #include "spdz2k/shares/session.h"
 
 namespace privml::spdz2k {
@@ -23,6 +24,40 @@ template <class R>
 constexpr i64 masked_sums(i64 n) {
   return std::min<i64>(n, R::s);
 }
+
+// sums[l] += sum of words[i] over the i with bit l in subsets[i]; `sums` are as many as bits of a
+// word. All public but the words, of which time does not depend.
+void add_subset_sums(const u64* words, const u64* subsets, i64 n, u64* sums);
+void add_subset_sums(const u32* words, const u32* subsets, i64 n, u32* sums);
+void add_subset_sums(const u8* words, const u8* subsets, i64 n, u8* sums);
+
+// The sum of weights[l] over the bits l of a subset: eight weights' sum must fit a word B.
+template <class B>
+class SubsetWeights {
+ public:
+  explicit SubsetWeights(const B* weights) {
+    for (std::size_t byte = 0; byte < sizeof(B); ++byte) {
+      for (int subset = 0; subset < 256; ++subset) {
+        B sum = 0;
+        for (int bit = 0; bit < 8; ++bit) {
+          if (subset >> bit & 1) sum = static_cast<B>(sum + weights[8 * byte + bit]);
+        }
+        sums_[byte][subset] = sum;
+      }
+    }
+  }
+  template <class W>
+  W of(B subset) const {
+    W sum = 0;
+    for (std::size_t byte = 0; byte < sizeof(B); ++byte) {
+      sum = static_cast<W>(sum + sums_[byte][static_cast<u8>(subset >> 8 * byte)]);
+    }
+    return sum;
+  }
+
+ private:
+  std::array<std::array<B, 256>, sizeof(B)> sums_;
+};
 
 // W are the words of the group's shares, `bits` its modulus.
 template <class R, class W>

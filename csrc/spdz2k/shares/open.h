@@ -3,7 +3,7 @@
 //
 // Functionality  out[i] = x[i] mod 2^bits at both parties. What was opened may be wrong by the
 //                peer's choice until check() has passed: nothing that depends on it may leave the
-//                session before (reveal.h).
+//                session before (input_output.h).
 // Leakage        x mod 2^bits; the upper bits of the shares stay (they are not uniform).
 // Cost           packed_bytes(n, bits) from each party, one exchange; a check before it if more
 //                than kMostPending openings would be pending.

@@ -4,8 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "spdz2k/shares/check.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {

@@ -2,12 +2,11 @@
 // For tests of whole sessions: a small model, on shares and in the clear, and what it draws.
 #pragma once
 
-#include "spdz2k/online/less_than.h"
+#include "spdz2k/online/comparison.h"
 #include "spdz2k/online/matrix_product.h"
-#include "spdz2k/online/select.h"
+#include "spdz2k/online/selection.h"
 #include "spdz2k/online/truncation.h"
-#include "spdz2k/shares/input.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/parties.h"
 
 namespace privml::spdz2k::testing {

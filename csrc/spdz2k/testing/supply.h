@@ -3,7 +3,7 @@
 #pragma once
 
 #include "spdz2k/preprocessing/preprocessing.h"
-#include "spdz2k/shares/reveal.h"
+#include "spdz2k/shares/input_output.h"
 #include "spdz2k/testing/generation.h"
 
 namespace privml::spdz2k::testing {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "twopc/lookup/digit_transfer.h"
+#include "twopc/compare/digit_transfer.h"
 #include "twopc/select/bit_products.h"
 #include "twopc/session/chunk.h"
 

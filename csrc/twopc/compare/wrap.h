@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The carry out of a shared sum.
+// The carry out of a shared sum, and the sign of a shared number.
 //
 // Functionality  x: additive shares x0, x1 in Z_{2^bits}, 1 <= bits <= 64. XOR shares of
 //                w = [x0 + x1 >= 2^bits] (sum over the integers), and where asked of
 //                e = [x0 + x1 mod 2^bits = 2^bits - 1] or of [x0 + x1 mod 2^bits = 0].
+//                most_significant_bit: that of x, [x < 0] in two's complement (DReLU is its
+//                complement).
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
 // Source         SiRNN (Rathee et al., S&P 2021), sections III-E, IV and appendix B; the variants
-//                with a known most significant bit: section IV, "MSB-to-wrap".
-// Cost           as millionaires.h; known MSB: one private AND; shared MSB: two.
+//                with a known most significant bit: section IV, "MSB-to-wrap". The most significant
+//                bit: CrypTFlow2 (Rathee et al., CCS 2020), section 4.1, msb(x0) ^ msb(x1) ^ carry
+//                of the low bits - 1 bits.
+// Cost           as millionaires.h; known MSB: one private AND; shared MSB: two;
+//                most_significant_bit: wrap of bits - 1 bits, none for bits = 1.
 #pragma once
 
 #include "ot/cost.h"
@@ -40,5 +45,8 @@ void cost_wrap_known_msb(CostMeter& meter, i64 n);
 void wrap_shared_msb(Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
                      std::span<u8> w);
 void cost_wrap_shared_msb(CostMeter& meter, i64 n);
+
+void most_significant_bit(Party& party, std::span<const u64> x, int bits, std::span<u8> msb);
+void cost_most_significant_bit(CostMeter& meter, i64 n, int bits);
 
 }  // namespace privml

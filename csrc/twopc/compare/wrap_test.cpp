@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "twopc/compare/most_significant_bit.h"
 #include "twopc/testing/parties.h"
 
 namespace privml {

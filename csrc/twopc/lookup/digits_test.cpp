@@ -7,7 +7,7 @@
 
 #include "twopc/compare/nonzero_bit.h"
 #include "twopc/testing/parties.h"
-#include "twopc/width/xor_to_additive.h"
+#include "twopc/width/conversion.h"
 
 namespace privml {
 namespace {

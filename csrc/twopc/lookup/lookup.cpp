@@ -13,7 +13,7 @@
 #include "twopc/lookup/two_way_transfer.h"
 #include "twopc/product/cross_terms.h"
 #include "twopc/session/chunk.h"
-#include "twopc/width/xor_to_additive.h"
+#include "twopc/width/conversion.h"
 
 namespace privml {
 namespace {

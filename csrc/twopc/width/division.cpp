@@ -9,7 +9,7 @@
 #include "base/buffer.h"
 #include "base/divisor.h"
 #include "base/error.h"
-#include "twopc/compare/most_significant_bit.h"
+#include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
 #include "twopc/session/chunk.h"
 #include "twopc/width/bounded.h"

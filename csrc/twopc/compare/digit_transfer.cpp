@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "twopc/lookup/digit_transfer.h"
+#include "twopc/compare/digit_transfer.h"
 
 #include <algorithm>
 #include <array>

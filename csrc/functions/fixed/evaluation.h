@@ -1,11 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a function's protocol: compares lengths and cuts long inputs into chunks.
+// How every function runs: one plan per pair of formats, then chunk by chunk. Plans depend on
+// public formats only, so keeping them changes no result and reveals nothing.
 #pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
 
 #include "functions/fixed/format.h"
 #include "twopc/session/chunk.h"
 
 namespace privml {
+
+// Arguments of at most so many bits are looked up without a polynomial.
+inline constexpr int kDirectBits = 9;
+
+template <class Plan>
+class PlanCache {
+ public:
+  // The plan of function number `function` for these formats; `make` makes it at the first call.
+  // Exceptions of `make` go to the caller.
+  std::shared_ptr<const Plan> get(int function, FixedFormat in, FixedFormat out,
+                                  const std::function<Plan()>& make) {
+    const std::scoped_lock lock(mutex_);
+    std::shared_ptr<const Plan>& plan = plans_[{function, in.bits, in.scale, out.bits, out.scale}];
+    if (!plan) plan = std::make_shared<const Plan>(make());
+    return plan;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::tuple<int, int, int, int, int>, std::shared_ptr<const Plan>> plans_;
+};
 
 // Calls run(party, plan, part of x, part of y) for every chunk; cost(meter, plan, n) predicts the
 // chunk's correlations.

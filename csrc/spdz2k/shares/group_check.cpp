@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spdz2k/shares/combination.h"
+#include "spdz2k/shares/group_check.h"
 
 #include "base/multiversion.h"
 

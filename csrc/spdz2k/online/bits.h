@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of shared bits. Exclusive or is the addition of shares, negation the addition of 1.
+// Shared bits: their products, and bits as numbers. Exclusive or is the addition of shares,
+// negation the addition of 1.
 //
-// Functionality  out[i] = x[i] & y[i].
-// Leakage        none. Cost: per product 2 bits and one bit triple; one exchange for all gates.
+// Functionality  and_bits, and_gates: out[i] = x[i] & y[i]; bits_to_ring: out[i] = x[i], 0 or 1 mod
+//                2^k.
+// Leakage        none. Cost: per product 2 bits and one bit triple, one exchange for all gates; per
+//                number one random bit and 1 opened bit, one exchange.
+// Source         bits_to_ring: "New primitives", Fig. 4.
 #pragma once
 
 #include "spdz2k/shares/cost.h"
@@ -19,12 +23,17 @@ struct AndGate {
   bool accumulate = false;
 };
 
-// Throws InvalidArgument if lengths differ.
+// All throw InvalidArgument if lengths differ.
 template <class R>
 void and_gates(Session<R>& session, std::span<const AndGate<R>> gates);
 template <class R>
 void and_bits(Session<R>& session, BitView<R> x, BitView<R> y, BitSpan<R> out);
 template <class R>
 void cost_and_bits(CostMeter& meter, i64 n);
+
+template <class R>
+void bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out);
+template <class R>
+void cost_bits_to_ring(CostMeter& meter, i64 n);
 
 }  // namespace privml::spdz2k
