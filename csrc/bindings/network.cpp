@@ -43,7 +43,7 @@ Tagged& tags_of(Channel& channel) {
 void define_account(py::module_& m) {
   py::class_<Account, std::shared_ptr<Account>>(m, "Account",
                                                 "What a party has computed lately, one line for "
-                                                "each step, as its peer hears it where the two "
+                                                "each step, which its peer receives if the two "
                                                 "differ.")
       .def(py::init<int, int>(), "rank"_a, "peer"_a)
       .def("add", &Account::add, "line"_a, "At most 256 bytes; the oldest lines give way.")
@@ -112,12 +112,12 @@ void define_channel(py::module_& m) {
            "Sends what is queued and sets the depth clock, for sessions of several channels.")
       .def(
           "set_account",
-          [](Channel& channel, std::shared_ptr<Account> account, bool hears) {
-            tags_of(channel).set_account(std::move(account), hears);
+          [](Channel& channel, std::shared_ptr<Account> account, bool peer_reads) {
+            tags_of(channel).set_account(std::move(account), peer_reads);
           },
-          Release(), "account"_a, "hears"_a = true,
+          Release(), "account"_a, "peer_reads"_a = true,
           "Frames carry tags from here on; both ends say so at the same place of the stream. "
-          "`hears`: whether the peer ever reads from this channel.")
+          "`peer_reads`: whether the peer ever reads from this channel.")
       .def(
           "set_tag", [](Channel& channel, u64 tag) { tags_of(channel).set_tag(tag); }, Release(),
           "tag"_a,

@@ -59,7 +59,7 @@ FramedChannel::FramedChannel(std::unique_ptr<Transport> transport)
 FramedChannel::~FramedChannel() {
   try {
     flush();
-  } catch (const std::exception&) {  // the peer is gone; there is nobody left to tell
+  } catch (const std::exception&) {  // the peer is gone; there is nothing left to flush to
   }
   transport_->close();
 }
@@ -130,7 +130,7 @@ void FramedChannel::read(MutableBytes bytes) {
 size_t FramedChannel::receive_frame(MutableBytes bytes) {
   Header header{};
   receive_first_header(header);
-  if (header.account) hear_account(header);
+  if (header.account) answer_account(header);
   if (account_ && header.tag != tag_) {
     transport_->receive({incoming_.data(), header.length}, deadline_);
     differ();
@@ -170,15 +170,15 @@ void FramedChannel::receive_first_header(Header& header) {
   try {
     header = receive_header(deadline_);
   } catch (const PeerDisconnected&) {
-    if (tag_ != 0 && hears_) stalled();
+    if (tag_ != 0 && peer_reads_) stalled();
     throw;
   }
 }
 
-void FramedChannel::set_account(std::shared_ptr<const Account> account, bool hears) {
+void FramedChannel::set_account(std::shared_ptr<const Account> account, bool peer_reads) {
   flush();
   account_ = std::move(account);
-  hears_ = hears;
+  peer_reads_ = peer_reads;
 }
 
 void FramedChannel::set_tag(u64 tag) {
@@ -189,9 +189,9 @@ void FramedChannel::set_tag(u64 tag) {
 void FramedChannel::differ() {
   expect(account_ != nullptr, "a channel without tags cannot differ");
   std::string theirs;
-  if (hears_) {
+  if (peer_reads_) {
     try {
-      tell(kDiffers);
+      send_account(kDiffers);
       theirs = await_account(kAccountPatience);
     } catch (const std::exception&) {  // that the two differ is what counts
     }
@@ -203,7 +203,7 @@ void FramedChannel::stalled() {
   if (!account_ || transport_->peer_closed()) return;
   std::string theirs;
   try {
-    tell(kStalled);
+    send_account(kStalled);
     theirs = await_account(kStalledPatience);
   } catch (const std::exception&) {  // that there was no answer is what went wrong
   }
@@ -212,11 +212,11 @@ void FramedChannel::stalled() {
 
 void FramedChannel::report(const std::string& cause, Milliseconds patience) {
   expect(account_ != nullptr, "a channel without tags has no account");
-  tell(cause.substr(0, 2048));
-  await_account(patience);  // the peer has read what it was told before this side closes
+  send_account(cause.substr(0, 2048));
+  await_account(patience);  // the peer has read the cause before this side closes
 }
 
-void FramedChannel::tell(const std::string& cause) {
+void FramedChannel::send_account(const std::string& cause) {
   const std::string text = cause + "\n" + account_->text();
   send_frame({reinterpret_cast<const u8*>(text.data()), text.size()}, kAccount);
 }
@@ -227,16 +227,16 @@ std::string FramedChannel::receive_account(const Header& header, Milliseconds de
   return text;
 }
 
-void FramedChannel::hear_account(const Header& header) {
+void FramedChannel::answer_account(const Header& header) {
   const std::string theirs = receive_account(header, deadline_);
   try {
-    tell(cause_of(theirs) == kStalled ? kStalled : kDiffers);
-  } catch (const std::exception&) {  // the peer has told what it had to
+    send_account(cause_of(theirs) == kStalled ? kStalled : kDiffers);
+  } catch (const std::exception&) {  // the peer has sent its account already
   }
   throw ProgramsDiffer(*account_, theirs);
 }
 
-// What the peer tells after all that it sent before; empty when it does not within that time.
+// The account that follows all that the peer sent before; empty if none comes within that time.
 std::string FramedChannel::await_account(Milliseconds patience) {
   const auto end = Clock::now() + std::min(patience, deadline_);
   for (;;) {

@@ -5,7 +5,7 @@
 // Frame: u32 payload length in [1, 65536], u32 sender's depth, u64 sender's tag (tagged.h),
 // payload; all little-endian. A sender whose link is shaped adds 2^31 to the length and puts its
 // monotonic clock in nanoseconds, a u64, before the payload. A frame with 2^30 added to its length
-// tells an account: "differs", "stalled" (its sender has waited until its deadline) or a cause, a
+// carries an account: "differs", "stalled" (its sender has waited until its deadline) or a cause, a
 // newline, and the lines of the account.
 #pragma once
 
@@ -29,7 +29,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Never waits for the peer's application to read while that one sends too: incoming bytes are
-  // stored aside if need be.
+  // buffered if need be.
   virtual void send(Bytes header, Bytes payload, std::chrono::milliseconds deadline) = 0;
   virtual void receive(MutableBytes bytes, std::chrono::milliseconds deadline) = 0;
   // May be called by any thread.
@@ -56,7 +56,7 @@ class FramedChannel final : public Channel, public Tagged {
   CertifiedNames names() const override { return transport_->names(); }
   bool peer_closed() const override { return transport_->peer_closed(); }
 
-  void set_account(std::shared_ptr<const Account> account, bool hears) override;
+  void set_account(std::shared_ptr<const Account> account, bool peer_reads) override;
   void set_tag(u64 tag) override;
   [[noreturn]] void differ() override;
   void stalled() override;
@@ -74,8 +74,8 @@ class FramedChannel final : public Channel, public Tagged {
   size_t receive_frame(MutableBytes bytes);
   Header receive_header(std::chrono::milliseconds deadline);
   void receive_first_header(Header& header);
-  void tell(const std::string& cause);
-  [[noreturn]] void hear_account(const Header& header);
+  void send_account(const std::string& cause);
+  [[noreturn]] void answer_account(const Header& header);
   std::string receive_account(const Header& header, std::chrono::milliseconds deadline);
   std::string await_account(std::chrono::milliseconds patience);
   void wait_for_link(u64 sent_at, i64 bytes);
@@ -92,7 +92,7 @@ class FramedChannel final : public Channel, public Tagged {
   double ns_per_byte_ = 0;
   double link_free_ns_ = 0;
   std::shared_ptr<const Account> account_;
-  bool hears_ = true;
+  bool peer_reads_ = true;
   u64 tag_ = 0;
   u64 arrived_tag_ = 0;  // of what incoming_ holds
 };

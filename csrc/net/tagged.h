@@ -16,8 +16,8 @@ namespace privml {
 
 class Channel;
 
-// What a party has computed lately, one line for each step, as its peer hears it where the two
-// differ. The oldest lines give way, so that all fit into one frame. Any thread may call.
+// What a party has computed lately, one line for each step, which its peer receives if the two
+// differ. The oldest lines are dropped, so that all fit into one frame. Any thread may call.
 class Account {
  public:
   Account(int rank, int peer) : rank_(rank), peer_(peer) {}
@@ -44,22 +44,22 @@ struct ProgramsDiffer : std::runtime_error {
   std::string ours, theirs;
 };
 
-// The part of a channel that knows of tags. Until it has an account, a channel sends the tag 0 and
+// The part of a channel that handles tags. Until it has an account, a channel sends the tag 0 and
 // takes any; both ends get one at the same place of their stream.
 class Tagged {
  public:
   virtual ~Tagged() = default;
-  // `hears`: whether the peer ever reads from this channel, and so can answer there.
-  virtual void set_account(std::shared_ptr<const Account> account, bool hears) = 0;
+  // `peer_reads`: whether the peer ever reads from this channel, and so can answer there.
+  virtual void set_account(std::shared_ptr<const Account> account, bool peer_reads) = 0;
   // The tag of what is written and read from here on; what is queued leaves under the one before.
   virtual void set_tag(u64 tag) = 0;
-  // Tells the peer that the parties differ, hears what it has computed, and throws ProgramsDiffer.
+  // Sends this account to the peer, receives the peer's, and throws ProgramsDiffer.
   [[noreturn]] virtual void differ() = 0;
   // After a wait until the deadline: a peer that computes something else may wait for this party.
   // Throws ProgramsDiffer when it answers, and returns when it does not.
   virtual void stalled() = 0;
-  // Tells the peer in one line, `cause`, why this party ends: it and a third one differ, or its
-  // program has failed. Waits so long at most until the peer has read it.
+  // Sends the peer one line, `cause`: why this party ends: it and a third one differ, or its
+  // program has failed. Waits at most `patience` until the peer has read it.
   virtual void report(const std::string& cause, std::chrono::milliseconds patience) = 0;
 };
 

@@ -57,11 +57,12 @@ int remaining_milliseconds(Clock::time_point end) {
   return static_cast<int>(std::clamp<i64>(left, 0, 1 << 30));
 }
 
-TcpTransport::TcpTransport(int socket, const TlsIdentity* identity, TlsRole role, size_t most_aside)
+TcpTransport::TcpTransport(int socket, const TlsIdentity* identity, TlsRole role,
+                           size_t most_buffered)
     : socket_(socket),
       stream_(identity == nullptr ? make_plain_stream(socket) : identity->stream(socket, role)),
       peer_(peer_address(socket)),
-      most_aside_(most_aside) {
+      most_buffered_(most_buffered) {
   const int on = 1;
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   fcntl(socket_, F_SETFL, fcntl(socket_, F_GETFL) | O_NONBLOCK);
@@ -80,9 +81,9 @@ void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
       drop_front(parts, static_cast<size_t>(n));
       end = Clock::now() + deadline;
     } else if (n == 0) {
-      // The peer may be sending too and read only afterwards: what arrives meanwhile is put aside,
+      // The peer may be sending too and read only afterwards: what arrives meanwhile is buffered,
       // so neither waits for the other.
-      if (fill_aside(kDrain)) {
+      if (fill_buffer(kDrain)) {
         end = Clock::now() + deadline;
       } else {
         wait_for(POLLIN | POLLOUT, end, deadline);
@@ -98,12 +99,12 @@ void TcpTransport::receive(MutableBytes bytes, Milliseconds deadline) {
   prepare(end, deadline);
   while (!bytes.empty()) {
     if (closed_) throw_gone();
-    size_t n = take_aside(bytes);
+    size_t n = take_buffered(bytes);
     if (n == 0 && bytes.size() >= kReadAhead) {
       const i64 received = stream_->receive_some(bytes);
       if (received < 0) throw_gone();
       n = static_cast<size_t>(received);
-    } else if (n == 0 && fill_aside(kReadAhead)) {
+    } else if (n == 0 && fill_buffer(kReadAhead)) {
       continue;
     }
     if (n == 0) wait_for(POLLIN, end, deadline);
@@ -131,27 +132,28 @@ void TcpTransport::prepare(TimePoint end, Milliseconds deadline) {
 }
 
 // Whether something had arrived.
-bool TcpTransport::fill_aside(size_t at_most) {
-  if (aside_taken_ >= aside_.size() - aside_taken_) {
-    aside_.erase(aside_.begin(), aside_.begin() + static_cast<std::ptrdiff_t>(aside_taken_));
-    aside_taken_ = 0;
-    if (aside_.empty() && aside_.capacity() > 4 * kDrain) aside_ = {};
+bool TcpTransport::fill_buffer(size_t at_most) {
+  if (buffered_taken_ >= buffered_.size() - buffered_taken_) {
+    buffered_.erase(buffered_.begin(),
+                    buffered_.begin() + static_cast<std::ptrdiff_t>(buffered_taken_));
+    buffered_taken_ = 0;
+    if (buffered_.empty() && buffered_.capacity() > 4 * kDrain) buffered_ = {};
   }
-  const size_t before = aside_.size();
-  if (before - aside_taken_ > most_aside_)
-    throw ProtocolError("peer " + peer_ + " has sent " + std::to_string(most_aside_) +
+  const size_t before = buffered_.size();
+  if (before - buffered_taken_ > most_buffered_)
+    throw ProtocolError("peer " + peer_ + " has sent " + std::to_string(most_buffered_) +
                         " bytes and reads nothing");
-  aside_.resize(before + at_most);
-  const i64 n = stream_->receive_some({aside_.data() + before, at_most});
-  aside_.resize(before + static_cast<size_t>(std::max<i64>(n, 0)));
+  buffered_.resize(before + at_most);
+  const i64 n = stream_->receive_some({buffered_.data() + before, at_most});
+  buffered_.resize(before + static_cast<size_t>(std::max<i64>(n, 0)));
   if (n < 0) throw_gone();
   return n > 0;
 }
 
-size_t TcpTransport::take_aside(MutableBytes bytes) {
-  const size_t n = std::min(bytes.size(), aside_.size() - aside_taken_);
-  if (n > 0) std::memcpy(bytes.data(), aside_.data() + aside_taken_, n);
-  aside_taken_ += n;
+size_t TcpTransport::take_buffered(MutableBytes bytes) {
+  const size_t n = std::min(bytes.size(), buffered_.size() - buffered_taken_);
+  if (n > 0) std::memcpy(bytes.data(), buffered_.data() + buffered_taken_, n);
+  buffered_taken_ += n;
   return n;
 }
 

@@ -11,15 +11,15 @@
 namespace privml {
 
 // What a peer may send while it does not read what this party sends: more than any protocol does.
-inline constexpr size_t kMostAside = size_t{1} << 30;
+inline constexpr size_t kMostBuffered = size_t{1} << 30;
 
 class TcpTransport final : public Transport {
  public:
   // Owns the connected `socket`. With `identity` under TLS, whose handshake is part of the first
   // send or receive: it throws IdentityError when the peer is not who it should be. send() throws
-  // ProtocolError when the peer sends more than `most_aside` bytes instead of reading.
+  // ProtocolError when the peer sends more than `most_buffered` bytes instead of reading.
   explicit TcpTransport(int socket, const TlsIdentity* identity = nullptr,
-                        TlsRole role = TlsRole::connecting, size_t most_aside = kMostAside);
+                        TlsRole role = TlsRole::connecting, size_t most_buffered = kMostBuffered);
   ~TcpTransport() override;
   TcpTransport(const TcpTransport&) = delete;
   TcpTransport& operator=(const TcpTransport&) = delete;
@@ -35,8 +35,8 @@ class TcpTransport final : public Transport {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   void prepare(TimePoint end, std::chrono::milliseconds deadline);
-  bool fill_aside(size_t at_most);
-  size_t take_aside(MutableBytes bytes);
+  bool fill_buffer(size_t at_most);
+  size_t take_buffered(MutableBytes bytes);
   void wait_for(short events, TimePoint end, std::chrono::milliseconds deadline);
   [[noreturn]] void throw_gone() const;
 
@@ -44,10 +44,10 @@ class TcpTransport final : public Transport {
   std::unique_ptr<SocketStream> stream_;
   bool ready_ = false;
   std::string peer_;
-  size_t most_aside_;
+  size_t most_buffered_;
   std::atomic<bool> closed_{false};
-  AlignedVector<u8> aside_;  // received ahead of what was asked for
-  size_t aside_taken_ = 0;
+  AlignedVector<u8> buffered_;  // received ahead of what was asked for
+  size_t buffered_taken_ = 0;
 };
 
 // host:port, with brackets around IPv6 addresses.

@@ -18,8 +18,8 @@ namespace privml {
 namespace {
 
 constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
-constexpr u8 kWelcome = 1;
-constexpr u8 kOtherName = 2;
+constexpr u8 kAccepted = 1;
+constexpr u8 kRefused = 2;
 
 std::string last_reason() {
   const unsigned long code = ERR_peek_last_error();
@@ -98,20 +98,20 @@ bool begins_tls(const u8 (&first)[5]) {
   return first[0] == SSL3_RT_HANDSHAKE && first[1] == 3 && (first[3] | first[4]) != 0;
 }
 
-// Tells a peer that does not speak TLS that this side does, by alerts (protocol_version) that have
+// Shows a peer that does not speak TLS that this side does, by alerts (protocol_version) that have
 // together at least the length of a frame's header, which such a peer waits for.
-void tell_that_tls_is_needed(int socket) {
+void send_tls_alerts(int socket) {
   constexpr u8 kAlerts[] = {21, 3, 3, 0, 2, 2, 70, 21, 3, 3, 0, 2, 2, 70, 21, 3, 3, 0, 2, 2, 70};
   static_assert(sizeof kAlerts >= 16);
   (void)send(socket, kAlerts, sizeof kAlerts, MSG_NOSIGNAL);
   shutdown(socket, SHUT_WR);
-  // A socket that is closed over unread bytes is reset, and the peer may lose what it was told.
+  // A socket that is closed over unread bytes is reset, and the peer may lose the alerts.
   u8 unread[4096];
   for (int i = 0; i < 16 && recv(socket, unread, sizeof unread, MSG_DONTWAIT) > 0; ++i) {
   }
 }
 
-// What a failed handshake means, for whoever runs this party.
+// What a failed handshake means, for the operator of this party.
 std::string explanation(SSL* ssl, bool verified_badly) {
   if (verified_badly) {
     return std::string("the peer's certificate is refused: ") +
@@ -150,9 +150,9 @@ class TlsStream final : public SocketStream {
 
   short prepare() override {
     while (state_ != State::ready) {
-      const short events = state_ == State::handshake ? shake_hands()
-                           : to_tell_                 ? tell()
-                                                      : listen();
+      const short events = state_ == State::handshake ? handshake()
+                           : verdict_due_             ? send_verdict()
+                                                      : receive_verdict();
       if (events != 0) return events;
     }
     return 0;
@@ -203,8 +203,8 @@ class TlsStream final : public SocketStream {
     }
   }
 
-  short shake_hands() {
-    if (role_ == TlsRole::listening && !heard_ && !hear()) return POLLIN;
+  short handshake() {
+    if (role_ == TlsRole::listening && !checked_first_bytes_ && !check_first_bytes()) return POLLIN;
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl_.get());
     if (result != 1) {
@@ -221,30 +221,31 @@ class TlsStream final : public SocketStream {
       if (expected && peer_name_.empty()) peer_name_ = name;
     }
     state_ = State::names;
-    to_tell_ = role_ == TlsRole::listening;
+    verdict_due_ = role_ == TlsRole::listening;
     return 0;
   }
 
   // Looks at the peer's first bytes without taking them. Whether there are any.
-  bool hear() {
+  bool check_first_bytes() {
     const int socket = socket_of(SSL_get_rbio(ssl_.get()));
     u8 first[5];
     const ssize_t n = recv(socket, first, sizeof first, MSG_PEEK | MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
-    heard_ = true;
+    checked_first_bytes_ = true;
     if (n == sizeof first && !begins_tls(first)) {
-      tell_that_tls_is_needed(socket);
+      send_tls_alerts(socket);
       throw IdentityError("TLS: the peer does not speak TLS 1.3; give both parties certificates");
     }
     return true;
   }
 
-  // The listening side tells first, so that nothing lies unread where it refuses.
-  short tell() {
-    const u8 word = peer_name_.empty() ? kOtherName : kWelcome;
+  // Whether the names fit. The listening side sends first, so that nothing is left unread if it
+  // refuses.
+  short send_verdict() {
+    const u8 verdict = peer_name_.empty() ? kRefused : kAccepted;
     size_t n = 0;
     ERR_clear_error();
-    if (SSL_write_ex(ssl_.get(), &word, 1, &n) != 1) {
+    if (SSL_write_ex(ssl_.get(), &verdict, 1, &n) != 1) {
       const short events = waits();
       if (events == 0) fail();
       return events;
@@ -252,26 +253,26 @@ class TlsStream final : public SocketStream {
     if (peer_name_.empty())
       throw IdentityError("the peer's certificate is for " + joined(names_) + ", expected is " +
                           joined(peers_) + "; check the names of the parties");
-    to_tell_ = false;
+    verdict_due_ = false;
     if (role_ == TlsRole::connecting) state_ = State::ready;
     return 0;
   }
 
-  short listen() {
-    u8 word = 0;
+  short receive_verdict() {
+    u8 verdict = 0;
     size_t n = 0;
     ERR_clear_error();
-    if (SSL_read_ex(ssl_.get(), &word, 1, &n) != 1) {
+    if (SSL_read_ex(ssl_.get(), &verdict, 1, &n) != 1) {
       const short events = waits();
       if (events == 0) fail();
       return events;
     }
-    if (word != kWelcome)
+    if (verdict != kAccepted)
       throw IdentityError(
-          "the peer refuses this party: its certificate does not bear a name that the peer "
+          "the peer refuses this party: no name in its certificate is one that the peer "
           "expects");
     if (role_ == TlsRole::connecting) {
-      to_tell_ = true;
+      verdict_due_ = true;
     } else {
       state_ = State::ready;
     }
@@ -296,8 +297,8 @@ class TlsStream final : public SocketStream {
   std::vector<std::string> names_;
   std::string peer_name_;
   State state_ = State::handshake;
-  bool heard_ = false;  // whether the peer's first bytes have been looked at
-  bool to_tell_ = false;
+  bool checked_first_bytes_ = false;  // whether the peer's first bytes have been looked at
+  bool verdict_due_ = false;
   AlignedVector<u8> staged_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps direction and length of everything that passes, in order, and on request the bytes that
-// were sent: what somebody on the network, or the peer, sees of a run.
+// were sent: what an observer of the network, or the peer, sees of a run.
 #pragma once
 
 #include <memory>
@@ -36,8 +36,8 @@ class TracedChannel final : public Channel, public Tagged {
   CertifiedNames names() const override { return inner_->names(); }
   bool peer_closed() const override { return inner_->peer_closed(); }
 
-  void set_account(std::shared_ptr<const Account> account, bool hears) override {
-    tags().set_account(std::move(account), hears);
+  void set_account(std::shared_ptr<const Account> account, bool peer_reads) override {
+    tags().set_account(std::move(account), peer_reads);
   }
   void set_tag(u64 tag) override;
   void differ() override { tags().differ(); }

@@ -46,7 +46,7 @@ def test_a_query_between_certificates(folder: Path) -> None:
         port = server.stdout.readline().split("port ")[1].split(",")[0]
         ask = ["query", "program=lenet/program", f"server=127.0.0.1:{port}", "input=digit.npy"]
         for identity, words in (
-            (tls("stranger-c", "server", "hospital-a"), "does not bear a name"),
+            (tls("stranger-c", "server", "hospital-a"), "is one that the peer expects"),
             (tls("lab-b", "server", "stranger-c"), "the peer's certificate is for hospital-a"),
             ([], "ProtocolError: the peer speaks TLS and this party does not"),
         ):

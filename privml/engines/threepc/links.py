@@ -77,7 +77,7 @@ class Links:
         for peer, channel in self._channels.items():
             channel.set_account(accounts[peer])
         if self._dealing is not None:
-            self._dealing.set_account(accounts[0 if self.rank == DEALER else DEALER], hears=False)
+            self._dealing.set_account(accounts[0 if self.rank == DEALER else DEALER], peer_reads=False)
 
     def round(
         self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
