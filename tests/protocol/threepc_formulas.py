@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the protocols cost, in closed form: bytes that party 0 is dealt, sends and receives, and the depth online.
+
+Party 1 sends and receives as party 0 does but is dealt nothing; the dealer receives both lists of a comparison and
+sends both answers. ``n``: elements of the result, ``bits``: of their ring. Tests hold these to what sessions count.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privml.engines.threepc.party import packed_bytes
+from privml.engines.threepc.sign import prime_for
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Bytes at party 0 and one-way messages on the critical path."""
+
+    dealt: int = 0
+    sent: int = 0
+    received: int = 0
+    depth: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        """One after the other."""
+        return Cost(
+            self.dealt + other.dealt,
+            self.sent + other.sent,
+            self.received + other.received,
+            self.depth + other.depth,
+        )
+
+
+def dealt(n: int, bits: int) -> Cost:
+    return Cost(dealt=packed_bytes(n, bits))
+
+
+def opened(n: int, bits: int) -> Cost:
+    size = packed_bytes(n, bits)
+    return Cost(sent=size, received=size, depth=1)
+
+
+def entered(n: int, bits: int, owner: int) -> Cost:
+    """An input; its owner is party 0, 1 or 2. Party 0 sees no depth where it sends."""
+    size = packed_bytes(n, bits)
+    return Cost(sent=size) if owner == 0 else Cost(received=size, depth=1)
+
+
+def revealed(n: int, bits: int, to: int | None) -> Cost:
+    size = packed_bytes(n, bits)
+    learns, tells = to in (None, 0), (to in (None, 1)) + (to in (None, 2))
+    return Cost(sent=tells * size, received=learns * size, depth=int(learns))
+
+
+def product(n: int, bits: int) -> Cost:
+    """Elementwise products, matrix products, convolutions: n counts the outputs alone."""
+    return dealt(n, bits) + opened(n, bits)
+
+
+def sign(n: int, bits: int, several: int = 1) -> Cost:
+    """A comparison with each of ``several`` thresholds."""
+    width = prime_for(bits).bit_length()
+    return Cost(
+        n * packed_bytes(bits - 1, width),
+        several * n * packed_bytes(bits, width),
+        packed_bytes(several * n, 1),
+        2,
+    )
+
+
+def equal_zero(n: int, bits: int) -> Cost:
+    return sign(2 * n, bits) + logical_and(n)
+
+
+def logical_and(n: int) -> Cost:
+    return dealt(n, 1) + opened(n, 1)
+
+
+def bits_to_ring(n: int, bits: int) -> Cost:
+    return dealt(n, bits) + opened(n, bits)
+
+
+def select(n: int, bits: int) -> Cost:
+    return dealt(n, bits) + dealt(n, bits) + opened(n, bits)
+
+
+def relu(n: int, bits: int) -> Cost:
+    return sign(n, bits) + select(n, bits)
+
+
+def truncate(n: int, bits: int, shift: int, mode: str, small: bool = True) -> Cost:
+    """``small``: |x| < 2^(bits-2) is known, or that it is not negative; ``mode`` as in ``width``."""
+    if mode == "probabilistic":
+        return dealt(n, bits)
+    if mode == "faithful":
+        return dealt(n, bits) + dealt(n, shift) + opened(n, shift)
+    wraps = dealt(n, shift) if small else sign(n, bits) + dealt(n, shift) + dealt(n, shift) + dealt(n, shift)
+    return sign(n, shift + 1) + dealt(n, bits) + wraps + dealt(n, bits) + opened(n, bits)
+
+
+def truncate_reduce(n: int, bits: int, shift: int, mode: str) -> Cost:
+    if mode != "exact":
+        return dealt(n, bits - shift)
+    return sign(n, shift + 1) + dealt(n, bits - shift) + bits_to_ring(n, bits - shift)
+
+
+def extend(n: int, bits: int, to_bits: int, small: bool) -> Cost:
+    """``small``: |x| < 2^(bits-2) is known, or that it is not negative."""
+    found = Cost() if small else sign(n, bits + 1)
+    return found + dealt(n, to_bits - bits) + dealt(n, to_bits) + opened(n, to_bits - bits)
+
+
+def lookup(n: int, in_bits: int, out_bits: int, tables: int = 1) -> Cost:
+    return dealt(n << in_bits, out_bits) + opened(tables * n, out_bits)
+
+
+def maximum_last(rows: int, count: int, bits: int) -> Cost:
+    """The largest of ``count`` in each of ``rows``."""
+    total = Cost()
+    while count > 1:
+        total = total + relu(rows * (count // 2), bits)
+        count -= count // 2
+    return total
