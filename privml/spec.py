@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ from privml.formats import Numerics
 
 if TYPE_CHECKING:
     from privml.session.identity import Tls
+
+WaitCallback = Callable[[float], None]
 
 # Bandwidth of a link without a limit, in Mbit/s: bytes pass through memory and sockets.
 LOOPBACK_MBPS = 20_000.0
@@ -56,7 +59,8 @@ class SessionSpec:
     engine's own default if None. ``threads``: the session's lanes. ``deadline``: the longest that a party waits for
     another, in seconds. ``link``: between the parties, which ``ot=auto`` reckons with; ``simulated``: the link that
     this process's connections are slowed down to, with all parties on one machine. ``identity``: see ``Identity``.
-    ``test_seed`` makes all randomness deterministic, which gives no security: for tests on one machine.
+    ``on_wait`` is called with the seconds waited so far while the other party is not there. ``test_seed`` makes all
+    randomness deterministic, which gives no security: for tests on one machine.
 
     All parties have engine, ot, numerics and threads alike (see ``terms``); the rest is each party's own. Raises
     ConfigError for settings that contradict each other.
@@ -70,15 +74,17 @@ class SessionSpec:
     link: LinkProfile = LinkProfile()
     simulated: LinkProfile | None = None
     identity: Identity = Identity()
+    on_wait: WaitCallback | None = None
     test_seed: int | None = None
 
     @staticmethod
     def of(engine: str = DEFAULT, **settings: Any) -> SessionSpec:
         """A specification from plain values: ``SessionSpec.of(threads=2, deadline=10.0)``.
 
-        ``settings``: ``numerics``, ``threads``, ``deadline``, ``link`` and ``test_seed``; ``ot`` (the provider's name),
-        ``k``, ``security`` and ``refill`` of an ``OtChoice``; ``tls`` and ``insecure`` of an ``Identity``; ``delay_ms``
-        and ``bandwidth_mbps`` of the simulated link; and those of the engine's own, such as ``truncation``. Raises
+        ``settings``: ``numerics``, ``threads``, ``deadline``, ``link``, ``on_wait`` and ``test_seed``; ``ot`` (the
+        provider's name), ``k``, ``security`` and ``refill`` of an ``OtChoice``; ``tls`` and ``insecure`` of an
+        ``Identity``; ``delay_ms`` and ``bandwidth_mbps`` of the simulated link; and the engine's own, such as
+        ``truncation``. Raises
         ConfigError for unknown ones.
         """
         chosen = backend(engine)
@@ -89,7 +95,7 @@ class SessionSpec:
 
         given = taken("numerics", "test_seed")
         if chosen.remote:
-            given |= taken("threads", "deadline", "link")
+            given |= taken("threads", "deadline", "link", "on_wait")
             given["identity"] = Identity(**taken("tls", "insecure"))
             if simulated := taken("delay_ms", "bandwidth_mbps"):
                 given["simulated"] = LinkProfile(**simulated)

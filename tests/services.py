@@ -23,7 +23,7 @@ def spec_of(options: dict[str, Any]) -> SessionSpec:
     ring, dealt = options.get("ring"), options.get("dealer")
     name = options.pop("engine", None) or ("active" if ring else "threepc" if dealt else "twopc")
     own = {each: options.pop(each) for each in ("truncation", "device", "ring") if each in options}
-    given = {each: options.pop(each) for each in ("ot", "threads", "deadline") if each in options}
+    given = {each: options.pop(each) for each in ("ot", "threads", "deadline", "on_wait") if each in options}
     for keyword, field in (("link_profile", "link"), ("network", "simulated")):
         link = options.pop(keyword, None)
         if link is not None:

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from omegaconf import DictConfig
 
 from privml.cli import console
@@ -16,6 +18,8 @@ from privml.store.key import default_key_file
 
 def run(config: DictConfig) -> None:
     spec = spec_of(config)
+    if config.server is not None:
+        spec = replace(spec, on_wait=Waiting(config.server, config.quiet))
     refuse_without_stores(spec)
     key_file = config.store_key or default_key_file()
     program = Program.load(config.program)
@@ -31,7 +35,6 @@ def run(config: DictConfig) -> None:
             listen=config.listen,
             server=config.server,
             on_listening=on_listening,
-            on_wait=None if config.server is None else Waiting(config.server, config.quiet),
             progress=step,
         )
     if not config.quiet:

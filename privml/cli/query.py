@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from privml.service.options import Retries
 
 def run(config: DictConfig) -> None:
     check_writable(config.out, config.ledger)
-    spec = spec_of(config)
+    spec = replace(spec_of(config), on_wait=Waiting(config.server, config.quiet))
     server = place_of(config, spec)
     refuse_without_store(config)
     program = Program.load(config.program)
@@ -38,9 +39,7 @@ def run(config: DictConfig) -> None:
             value,
             spec,
             preprocessing=preprocessing,
-            retries=Retries(
-                config.retries, config.backoff, config.answer_seconds, Waiting(config.server, config.quiet)
-            ),
+            retries=Retries(config.retries, config.backoff, config.answer_seconds),
             progress=step,
         )
     save(program.decode(answer.outputs), config.out)

@@ -331,7 +331,7 @@ class Client:
         join = lane_opener(server, deadline, away)
         if dealer is not None:
             join = dealer_opener(dealer, INPUT_OWNER, deadline, self._dealer_away)
-        link = Link(reach(server, deadline, self._retries.on_wait, away), join)
+        link = Link(reach(server, deadline, self._service.settings.spec.on_wait, away), join)
         return ClientSession(link, self._service, self._ahead, self._retries.answer_seconds or None)
 
     def _forget(self) -> None:

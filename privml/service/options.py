@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from privml.program import TensorSpec
     from privml.service.events import Progress, Stop, Watch
     from privml.service.sessions import State
-    from privml.session.connections import WaitCallback
 
 DEFAULT_SPEC = SessionSpec()
 
@@ -154,13 +153,11 @@ DEFAULT_LIMITS = Limits()
 class Retries:
     """How long a client tries: a query is repeated up to ``count`` times if the server is busy, gone or silent, or if
     the answer takes longer than ``answer_seconds`` (0: no limit); first after ``backoff`` seconds, then after twice as
-    many each time, varied at random by half. ``on_wait`` is called with the seconds waited so far for the server to
-    accept a connection. Raises ConfigError."""
+    many each time, varied at random by half. Raises ConfigError."""
 
     count: int = 0
     backoff: float = 1.0
     answer_seconds: float = 0.0
-    on_wait: WaitCallback | None = None
 
     def __post_init__(self) -> None:
         if type(self.count) is not int or self.count < 0 or not 0 < self.backoff < math.inf:
@@ -200,7 +197,7 @@ DEFAULT_HOOKS = Hooks()
 
 # Where settings that were parameters of their own are now.
 _MOVED = {
-    **dict.fromkeys(("ot", "threads", "deadline"), "spec=SessionSpec({}=...)"),
+    **dict.fromkeys(("ot", "threads", "deadline", "on_wait"), "spec=SessionSpec({}=...)"),
     **dict.fromkeys(("truncation", "device", "ring"), "spec=SessionSpec(engine=privml.engine(NAME, {}=...))"),
     **dict.fromkeys(("tls", "insecure"), "spec=SessionSpec(identity=Identity({}=...))"),
     "network": "spec=SessionSpec(simulated=LinkProfile(...))",
@@ -212,7 +209,7 @@ _MOVED = {
         "hooks=Hooks({}=...)",
     ),
     "on_end": "hooks=Hooks(on_answer=...)",
-    **dict.fromkeys(("backoff", "answer_seconds", "on_wait"), "retries=Retries({}=...)"),
+    **dict.fromkeys(("backoff", "answer_seconds"), "retries=Retries({}=...)"),
 }
 
 

@@ -23,7 +23,7 @@ from privml.service.options import DEFAULT_SPEC, refuse_moved
 from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
 from privml.session.connect import accept_peer
-from privml.session.connections import Link, WaitCallback, listening, reach
+from privml.session.connections import Link, listening, reach
 from privml.session.handshake import Greeting
 from privml.session.identity import accept_options, check_addresses, connect_options
 from privml.session.ledger import Snapshot
@@ -123,7 +123,6 @@ def preprocess(
     listen: str | None = None,
     server: str | None = None,
     on_listening: Callable[[int], None] | None = None,
-    on_wait: WaitCallback | None = None,
     progress: Progress | None = None,
     **moved: Any,
 ) -> Made:
@@ -140,7 +139,7 @@ def preprocess(
     rank = SERVER if listen is not None else CLIENT
     settings = order.settings
     address = listen or server or ""
-    deadline, greeting = order.spec.deadline, None
+    deadline, on_wait, greeting = order.spec.deadline, order.spec.on_wait, None
     check_addresses(order.spec, address)
     away = (accept_options if listen is not None else connect_options)(order.spec, 1 - rank)
     if order.ot.decided:

@@ -16,13 +16,13 @@ from privml.context import Session
 from privml.engines.interface import Backend, backends
 from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, PrivmlError
 from privml.generators import CommonGenerators
-from privml.session.connections import Link, WaitCallback, listening, reach, time_limit
+from privml.session.connections import Link, listening, reach, time_limit
 from privml.session.dealer import as_dealer, dealer_opener
 from privml.session.handshake import DEALER, Greeting, Hello, receive_hello
 from privml.session.identity import accept_options, check_addresses, connect_options
 from privml.session.lanes import lane_acceptor, lane_opener
 from privml.session.session import HELLO_PATIENCE, Settings, load_torch, open_session
-from privml.spec import SessionSpec
+from privml.spec import SessionSpec, WaitCallback
 
 # Waiting is divided into slices, so that an interrupt is seen soon and connections are accepted while hellos are read.
 _SLICE_SECONDS, _SHORT_SECONDS = 0.5, 0.05
@@ -34,7 +34,7 @@ _Outcome = tuple[_core.Channel, Greeting | PrivmlError]
 # Parameters that are part of the specification now, and what it calls them.
 _MOVED = {
     **{name: name for name in ("engine", "ot", "k", "security", "refill", "numerics", "deadline", "threads")},
-    **{name: name for name in ("truncation", "device", "ring", "tls", "insecure", "test_seed")},
+    **{name: name for name in ("truncation", "device", "ring", "tls", "insecure", "on_wait", "test_seed")},
     "network": "delay_ms=..., bandwidth_mbps",
 }
 
@@ -47,7 +47,6 @@ def connect(
     connect: str | None = None,
     dealer: str | None = None,
     program: Any = None,
-    on_wait: WaitCallback | None = None,
     **moved: Any,
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
@@ -59,7 +58,7 @@ def connect(
     each waits until the specification's deadline, which is also the longest that any later read may wait. A connection
     that sends no hello, such as a port scanner's, is refused with a warning. Between three, the parties 0 and 1 do the
     same and pass the address of party 2 as ``dealer``; party 2 only listens. ``program``: a converted program (or its
-    hash) that all must hold. ``on_wait`` is called with the seconds waited while no other party is there.
+    hash) that all must hold.
 
     An address beyond this machine needs certificates, ``spec.identity.tls``, with a name for every party that this one
     connects to.
@@ -76,17 +75,17 @@ def connect(
     load_torch()
     if rank == DEALER:
         with listening(listen) as listener:
-            return of_program(as_dealer(listener, settings, on_wait))
+            return of_program(as_dealer(listener, settings))
     join = None if dealer is None else dealer_opener(dealer, rank, spec.deadline, connect_options(spec, DEALER))
     if listen is not None:
         away = accept_options(spec, 1 - rank)
         with listening(listen) as listener:
             hello = partial(settings.hello, rank, "party")
-            channel, greeting = accept_peer(listener, hello, spec.deadline, on_wait, away)
+            channel, greeting = accept_peer(listener, hello, spec.deadline, spec.on_wait, away)
             link = Link(channel, join or lane_acceptor(listener, channel, spec.deadline, away))
             return of_program(open_session(link, rank, settings, greeting=greeting))
     away = connect_options(spec, 1 - rank)
-    link = Link(reach(connect, spec.deadline, on_wait, away), join or lane_opener(connect, spec.deadline, away))
+    link = Link(reach(connect, spec.deadline, spec.on_wait, away), join or lane_opener(connect, spec.deadline, away))
     return of_program(open_session(link, rank, settings))
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 import privml._core as _core
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, ServiceMoved
 from privml.session.identity import parse_address
+from privml.spec import WaitCallback
 
 # Waiting is divided into slices, so that an interrupt is seen soon.
 _SLICE_SECONDS = 0.5
@@ -21,7 +22,6 @@ Connector = Callable[[float], _core.Channel]
 # All further connections of a session, from its token and their number.
 Joiner = Callable[[bytes, int], Sequence[_core.Channel]]
 # Called while waiting for the peer, with the seconds waited so far.
-WaitCallback = Callable[[float], None]
 
 
 # ---- addresses

@@ -22,7 +22,7 @@ import privml._core as _core
 from privml.context import Session
 from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError
 from privml.session.agreement import Fields, agree
-from privml.session.connections import Connector, Joiner, WaitCallback, accept, close_all, reach, time_limit
+from privml.session.connections import Connector, Joiner, accept, close_all, reach, time_limit
 from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
 from privml.session.identity import Tls, accept_options, expect_same_party, refuse_other_name, refuse_shared_names
 from privml.session.lanes import public_seed
@@ -249,15 +249,13 @@ def set_patience(connections: SessionConnections, deadline: float) -> None:
         channel.set_deadline(_PATIENCE * deadline)
 
 
-def accept_session(
-    listener: _core.TcpListener, spec: SessionSpec, on_wait: WaitCallback | None = None
-) -> SessionConnections:
+def accept_session(listener: _core.TcpListener, spec: SessionSpec) -> SessionConnections:
     """The connections of the first session that is complete. Raises PeerDisconnected after the deadline."""
     end, refused = time.monotonic() + spec.deadline, []
     pending, options = PendingSessions(spec.deadline, refused.append, spec.identity.tls), accept_options(spec, 0, 1)
     try:
         while True:
-            channel = accept(listener, max(end - time.monotonic(), 0.0), on_wait, options)
+            channel = accept(listener, max(end - time.monotonic(), 0.0), spec.on_wait, options)
             complete = pending.admit(channel)
             if complete is not None:
                 return complete
@@ -273,6 +271,6 @@ def expect_no_request(request: Fields) -> None:
         raise ProtocolError("the parties request something else of the dealer than this program")
 
 
-def as_dealer(listener: _core.TcpListener, settings: Settings, on_wait: WaitCallback | None = None) -> Session:
+def as_dealer(listener: _core.TcpListener, settings: Settings) -> Session:
     """The session of the first two parties that come."""
-    return open_dealer(accept_session(listener, settings.spec, on_wait), settings, expect_no_request)
+    return open_dealer(accept_session(listener, settings.spec), settings, expect_no_request)

@@ -91,5 +91,5 @@ def test_what_moved_into_the_specification_says_so(name):
 def test_nobody_there(address):
     waited = []
     with pytest.raises(PeerDisconnected, match="within 1.5 seconds"):
-        privml.connect(1, privml.SessionSpec(deadline=1.5), connect=address, on_wait=waited.append)
+        privml.connect(1, privml.SessionSpec(deadline=1.5, on_wait=waited.append), connect=address)
     assert waited and 0 < waited[0] <= 1.5
