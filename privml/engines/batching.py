@@ -42,7 +42,7 @@ class BatchingEngine:
         return getattr(self.base, name)
 
 
-def _wait(engine: BatchingEngine, name: str, *args: Any, **kwargs: Any) -> Any:
+def _wait(engine: BatchingEngine, name: str, /, *args: Any, **kwargs: Any) -> Any:
     bound = signature(name).bind(engine, *args, **kwargs)
     bound.apply_defaults()
     given = bound.args[1:]

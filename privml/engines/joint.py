@@ -87,7 +87,7 @@ class JointEngine(SharedEngine):
             return value[rank * width : (rank + 1) * width]
         return value
 
-    def _calls(self, operation: str, *args: Any, **kwargs: Any) -> list[Callable[[], Any]]:
+    def _calls(self, operation: str, /, *args: Any, **kwargs: Any) -> list[Callable[[], Any]]:
         return [
             partial(
                 getattr(engine, operation),
@@ -98,22 +98,22 @@ class JointEngine(SharedEngine):
         ]
 
     # ---- operations, by their kind
-    def _local(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+    def _local(self, operation: str, /, *args: Any, **kwargs: Any) -> Any:
         return _join([call() for call in self._calls(operation, *args, **kwargs)])
 
-    def _interactive(self, operation: str, *args: Any, **kwargs: Any) -> Any:
+    def _interactive(self, operation: str, /, *args: Any, **kwargs: Any) -> Any:
         return _join(self.threads.run(self._calls(operation, *args, **kwargs)))
 
     def _from_owner(
-        self, operation: str, value: torch.Tensor | None, shape: Sequence[int], owner: int, *args: Any
+        self, operation: str, /, value: torch.Tensor | None, shape: Sequence[int], owner: int, *args: Any, **kwargs: Any
     ) -> Share:
         calls = [
-            partial(getattr(engine, operation), value if rank == owner else None, tuple(shape), owner, *args)
+            partial(getattr(engine, operation), value if rank == owner else None, tuple(shape), owner, *args, **kwargs)
             for rank, engine in enumerate(self.engines)
         ]
         return _join([call() for call in calls] if self.trivial_inputs else self.threads.run(calls))
 
-    def _opened(self, operation: str, *args: Any, **kwargs: Any) -> torch.Tensor | None:
+    def _opened(self, operation: str, /, *args: Any, **kwargs: Any) -> torch.Tensor | None:
         results = self.threads.run(self._calls(operation, *args, **kwargs))
         return next((value for value in results if value is not None), None)
 

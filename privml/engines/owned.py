@@ -33,7 +33,7 @@ class OwnedEngine(Engine):
     def owned(self, party: int) -> Engine:
         return self.base.owned(party)
 
-    def _each(self, name: str, *args: Any, **kwargs: Any) -> Share:
+    def _each(self, name: str, /, *args: Any, **kwargs: Any) -> Share:
         """The operation in clear on each component."""
         (width,) = {len(a) for a in (*args, *kwargs.values()) if is_share(a)}
 
@@ -46,15 +46,15 @@ class OwnedEngine(Engine):
             for i in range(width)
         )
 
-    def _bit(self, name: str, *args: Any, **kwargs: Any) -> Share:
+    def _bit(self, name: str, /, *args: Any, **kwargs: Any) -> Share:
         return self._masked(self._each(name, *args, **kwargs))
 
-    def _at_owner(self, name: str, *args: Any, **kwargs: Any) -> Share:
+    def _at_owner(self, name: str, /, *args: Any, **kwargs: Any) -> Share:
         results = self._each(name, *args, **kwargs)
         known = self.base.knows(self.owner)
         return tuple(c if k else torch.zeros_like(c) for k, c in zip(known, results, strict=True))
 
-    def _through(self, name: str, *args: Any, **kwargs: Any) -> Any:
+    def _through(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         return getattr(self.base, name)(*args, **kwargs)
 
     def indicator(self, shape: Sequence[int]) -> Share:

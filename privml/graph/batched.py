@@ -13,6 +13,7 @@ computes at any time, and the order follows from the graph alone, so that all pa
 from __future__ import annotations
 
 import contextvars
+import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +23,7 @@ from typing import Any
 from torch import fx
 
 from privml.engines.batching import BatchingEngine, Call, answer
+from privml.errors import ConfigError
 from privml.graph.run import Run, operation_of
 
 # Nodes that have begun and not ended, each with a thread; further ones begin when one of them ends. A training step has
@@ -53,39 +55,49 @@ class _Abandoned(BaseException):
 class _Turns:
     """The computation of one node, in turns with the scheduler: each side waits while the other one works.
 
-    ``request``: what the node waits for now; None once it has ended."""
+    ``request``: what the node waits for now; None once it has ``ended``."""
 
     def __init__(self, node: fx.Node) -> None:
         self.node = node
         self.request: Call | None = None
+        self.ended = False
+        self._thread: int | None = None
         self._requests: SimpleQueue[Call | None] = SimpleQueue()
         self._answers: SimpleQueue[Any] = SimpleQueue()
 
     # ---- of the scheduler's thread; each returns at the next request, or at the end
     def begin(self, threads: ThreadPoolExecutor, compute: Callable[[], Any]) -> None:
-        self._ended: Future[Any] = threads.submit(contextvars.copy_context().run, self._body, compute)
-        self.request = self._requests.get()
+        self._outcome: Future[Any] = threads.submit(contextvars.copy_context().run, self._body, compute)
+        self._wait()
 
     def go_on(self, result: Any) -> None:
         self._answers.put(result)
-        self.request = self._requests.get()
+        self._wait()
 
     def abandon(self) -> None:
-        """The next request, or the one under way, ends the computation."""
-        self._answers.put(_Abandoned())
+        """Refuses every request, the one under way included, until the computation has ended."""
+        while not self.ended:
+            self.go_on(_Abandoned())
 
     def check(self) -> None:
         """Raises the error that has ended the computation, if any."""
-        self._ended.result()
+        self._outcome.result()
+
+    def _wait(self) -> None:
+        self.request = self._requests.get()
+        self.ended = self.request is None
 
     # ---- of the node's thread
     def _body(self, compute: Callable[[], Any]) -> None:
+        self._thread = threading.get_ident()
         try:
             compute()
         finally:
             self._requests.put(None)
 
     def ask(self, request: Call) -> Any:
+        if threading.get_ident() != self._thread:
+            raise ConfigError("a compiled step is under way in this session: compute in it on one thread at a time")
         self._requests.put(request)
         result = self._answers.get()
         if isinstance(result, _Abandoned):
@@ -121,7 +133,9 @@ class _Batched:
                     self._answer()
         finally:
             for turns in self._open:  # after an error
+                self._turn = turns
                 turns.abandon()
+            self._turn = None
             threads.shutdown()
 
     def ask(self, request: Call) -> Any:
@@ -138,7 +152,7 @@ class _Batched:
         self._turn = turns
         compute(*given)
         self._turn = None
-        if turns.request is None:
+        if turns.ended:
             self._open.remove(turns)
             turns.check()
             self._ended(turns.node)

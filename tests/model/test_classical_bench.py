@@ -67,7 +67,7 @@ def test_every_engine_is_measured(params, name, ot):
 def test_a_record_has_the_published_figure_of_its_ring_and_batch():
     config = OmegaConf.create(
         {"suite": {"name": "classical", "kind": "classical"}, "engine": {"name": "plain"}, "bound": None,
-         "network": {"name": "loopback", "delay_ms": 0.0, "bandwidth_mbps": 0.0},
+         "link": {"name": "loopback", "delay_ms": 0.0, "bandwidth_mbps": 0.0},
          "ot": {"provider": "softspoken", "k": 4, "security": "semi_honest", "refill": "none"},
          "bits": 64, "batch": 5, "n": None, "threads": 1, "repeats": 1}
     )  # fmt: skip

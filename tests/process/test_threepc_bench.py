@@ -2,7 +2,7 @@
 """Measurements of the three-party engine in three processes: their bytes are what the protocols cost."""
 
 import pytest
-from privml.engines.threepc.cost import sign
+from threepc_formulas import sign
 
 from privml.cli.paths import shipped_models
 from privml.measure.launch import PartyFailed

@@ -4,12 +4,16 @@
 import inspect
 
 import pytest
+import torch
 
 from privml.engines.base import Engine
 from privml.engines.batching import BatchingEngine
+from privml.engines.interface import backend
 from privml.engines.joint import JointEngine
 from privml.engines.operations import OPERATIONS, AtZero, Joining, Kind, signature
 from privml.engines.owned import OwnedEngine
+from privml.formats import FixedPoint
+from privml.spec import SessionSpec
 
 # What is no operation on shares, or the same for every engine.
 APART = {
@@ -49,3 +53,19 @@ def test_only_interactive_operations_give_what_is_not_zero_at_zero():
     of_owners = {name: operation for name, operation in OPERATIONS.items() if operation.at_zero is not AtZero.ZERO}
     assert all(o.kind is Kind.INTERACTIVE for o in of_owners.values() if o.at_zero is not None)
     assert OPERATIONS["equal_zero"].at_zero is AtZero.BIT
+
+
+@pytest.mark.parametrize("engine", ["twopc", "active"])
+def test_operations_take_their_arguments_by_name(engine):
+    """``name`` is a parameter of ``function``, of which forwarding must not take hold."""
+    made = backend(engine).local(SessionSpec(engine, ot=None))
+    fmt, value = FixedPoint(16, 8), torch.tensor([0, 256])
+    try:
+        share = made.input(value=value, shape=(2,), owner=0, bits=16)
+        assert torch.equal(made.reveal(a=share, bits=16, to=None), value)
+        clear = made.owned(0)
+        exact = clear.function(name="sigmoid", a=(value,) * made.components, source=fmt, target=fmt)
+        assert [int(exact[0][0]), len(exact)] == [128, made.components]
+        assert made.function(name="sigmoid", a=share, source=fmt, target=fmt)[0].shape == (2,)
+    finally:
+        made.close()
