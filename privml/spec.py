@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from privml.engines.correlations import DEFAULT_OT, OtChoice
@@ -74,7 +74,7 @@ class SessionSpec:
     link: LinkProfile = LinkProfile()
     simulated: LinkProfile | None = None
     identity: Identity = Identity()
-    on_wait: WaitCallback | None = None
+    on_wait: WaitCallback | None = field(default=None, compare=False, repr=False)
     test_seed: int | None = None
 
     @staticmethod
@@ -112,6 +112,8 @@ class SessionSpec:
             object.__setattr__(self, "ot", ot)
         if self.numerics is None:
             object.__setattr__(self, "numerics", chosen.numerics(self.engine))
+        if not self.deadline > 0:
+            raise ConfigError(f"deadline={self.deadline} must be a positive number of seconds")
         chosen.check(self)
 
     @property
@@ -123,6 +125,13 @@ class SessionSpec:
         """What a connection's messages are slowed down by, as the compiled core takes it."""
         link = self.simulated or LinkProfile()
         return {"delay_ms": link.delay_ms, "bandwidth_mbps": link.bandwidth_mbps}
+
+
+def checked_spec(spec: Any) -> SessionSpec:
+    """``spec``; ConfigError if it is something else, such as the name of an engine."""
+    if not isinstance(spec, SessionSpec):
+        raise ConfigError(f"a session is run by a privml.SessionSpec, not by {spec!r}: privml.SessionSpec.of(...)")
+    return spec
 
 
 def engine(name: str, **settings: Any) -> Any:

@@ -371,6 +371,7 @@ class Bench(Common):
     device: str = setting("cpu", "suite threepc: the parties' device, cpu or cuda")
     truncation: str | None = setting(None, "suite threepc: the truncation; null: the row's")
     k: int = setting(64, "suite spdz2k: the ring, 64 or 32")
+    deadline: float = setting(600, "seconds that a read may wait", positive=True)
     threads: int = _threads("lanes of the session: large batches are divided over them")
     results: str = setting("benchmarks/results", "folder of the JSON lines")
 

@@ -30,9 +30,8 @@ def capacity_of(config: DictConfig) -> Capacity:
 
 def limits_of(config: DictConfig) -> Limits:
     """Of a server."""
-    return Limits(
-        config.queries, config.session_queries, config.idle, capacity=capacity_of(config), aborts=config.aborts
-    )
+    own = {each.name: config[each.name] for each in fields(Limits) if each.name in config}
+    return Limits(**own, capacity=capacity_of(config))
 
 
 def logging_of(config: DictConfig) -> dict[str, Any]:

@@ -33,6 +33,8 @@ SERVICE = ("-m", "privml.measure.party")
 ENGINE = ("-m", "privml.measure.engine_party")
 CORE = (str(Path(__file__).with_name("core_party.py")),)
 SECONDS_TO_MEASURE = 900.0
+# How long a party that has reported its result may take to end.
+_SECONDS_TO_CLOSE = 10.0
 
 
 class PartyFailed(PrivmlError, RuntimeError):
@@ -150,7 +152,7 @@ class Parties:
             [sys.executable, *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            env={**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"},
         )
         self._processes[role] = process
         threading.Thread(target=self._listen, args=(role, process), daemon=True).start()
@@ -199,5 +201,9 @@ class Parties:
             if exception[0] is not None and process.poll() is None:
                 process.kill()
         for process in self._processes.values():
-            process.wait()
+            try:
+                process.wait(max(self._end - time.monotonic(), _SECONDS_TO_CLOSE))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             process.stdout.close()

@@ -107,7 +107,7 @@ def _rounded(count: int, granularity: int) -> int:
 
 def forecasts(program: Program, shapes: Shapes, spec: SessionSpec, queries: int = 1) -> tuple[Forecast, ...]:
     """One per candidate, the best one first."""
-    return _forecasts(program, shapes, replace(spec, identity=Identity(), deadline=1.0), queries)
+    return _forecasts(program, shapes, replace(spec, identity=Identity(), deadline=1.0, on_wait=None), queries)
 
 
 @lru_cache(maxsize=64)

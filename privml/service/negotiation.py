@@ -24,7 +24,7 @@ from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, confirm, expect_confirmation
 from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
 from privml.session.session import Settings, ask_dealer, engine_opener
-from privml.spec import SessionSpec
+from privml.spec import SessionSpec, checked_spec
 
 # Seconds; more than any server waits for a next query.
 LONGEST_IDLE = 1e9
@@ -47,7 +47,7 @@ class Service:
 
 def settings_of(program: Program, spec: SessionSpec = DEFAULT_SPEC, preprocessing: StoreHalf | None = None) -> Settings:
     """What all parties of a query must agree on. ConfigError if ``spec`` contradicts the program or the store."""
-    chosen = spec.backend
+    chosen = checked_spec(spec).backend
     if spec.numerics not in (program.numerics, chosen.numerics(spec.engine)):
         raise ConfigError("the program has formats of its own, other than those of spec.numerics: leave out numerics")
     if preprocessing is not None and chosen.stores:

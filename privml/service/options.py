@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privml.errors import ConfigError, InvalidInput
-from privml.spec import SessionSpec
+from privml.spec import SessionSpec, checked_spec
 
 if TYPE_CHECKING:
     from privml.program import TensorSpec
@@ -72,6 +72,7 @@ class Addresses:
 def addresses_of(given: str | Addresses, spec: SessionSpec) -> Addresses:
     """``given`` as ``Addresses``; ConfigError for a dealer whose engine has none, and for an engine without its
     dealer."""
+    checked_spec(spec)
     addresses = Addresses(given) if isinstance(given, str) else given
     engine = spec.backend
     if engine.dealt and addresses.dealer is None:
@@ -122,7 +123,7 @@ class Capacity:
 DEFAULT_CAPACITY = Capacity()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits of a server. It ends after ``queries`` answers (0: never). A session has at most ``session_queries``
     queries and may be idle for ``idle`` seconds between two of them; meanwhile the correlations of the next query are
@@ -213,10 +214,10 @@ _MOVED = {
 }
 
 
-def refuse_moved(function: str, given: Mapping[str, Any]) -> None:
-    """For keywords that ``function`` does not take: ConfigError with the new place of a setting that has moved,
-    TypeError for all others."""
+def refuse_moved(function: str, given: Mapping[str, Any], within: str = "") -> None:
+    """For keywords that ``function`` does not take: ConfigError with the new place of a setting that has moved, which
+    is ``within`` another value, TypeError for all others."""
     for name in given:
         if name not in _MOVED:
             raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
-        raise ConfigError(f"{function}() has no parameter {name}: pass {_MOVED[name].format(name)}")
+        raise ConfigError(f"{function}() has no parameter {name}: pass {within}{_MOVED[name].format(name)}")

@@ -131,11 +131,12 @@ def preprocess(
     Both parties give the same program, count, batch, engine and OT. Raises ConfigError and StoreError (no space) before
     anything is sent, then HandshakeMismatch, PeerDisconnected, ProtocolError; nothing is left in the folder then.
     """
-    refuse_moved("preprocess", moved)
+    refuse_moved("preprocess", moved, "an Order with ")
     if (listen is None) == (server is None):
         raise ConfigError("pass one of listen=host:port (party 0, the server) and server=host:port (party 1)")
-    if order.ot.provider == "ideal":
-        raise ConfigError("ot=ideal gives no security: its correlations are not worth keeping")
+    if order.ot.provider == "ideal" or order.spec.test_seed is not None:
+        what = "ot=ideal" if order.ot.provider == "ideal" else "test_seed"
+        raise ConfigError(f"{what} gives no security: its correlations are not worth keeping")
     rank = SERVER if listen is not None else CLIENT
     settings = order.settings
     address = listen or server or ""

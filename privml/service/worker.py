@@ -72,6 +72,8 @@ def task_of(program: str, weights: str | None, dealer: str | None, spec: Session
 
 def plain_spec(spec: SessionSpec) -> Message:
     """``spec`` as plain values, except for the formats, which are the program's."""
+    if spec.test_seed is not None:
+        raise ConfigError("test_seed gives no security: workers of a cluster do not take it")
     tls = spec.identity.tls
     return {
         "engine": [spec.engine.engine, asdict(spec.engine)],

@@ -22,7 +22,7 @@ from privml.session.handshake import DEALER, Greeting, Hello, receive_hello
 from privml.session.identity import accept_options, check_addresses, connect_options
 from privml.session.lanes import lane_acceptor, lane_opener
 from privml.session.session import HELLO_PATIENCE, Settings, load_torch, open_session
-from privml.spec import SessionSpec, WaitCallback
+from privml.spec import SessionSpec, WaitCallback, checked_spec
 
 # Waiting is divided into slices, so that an interrupt is seen soon and connections are accepted while hellos are read.
 _SLICE_SECONDS, _SHORT_SECONDS = 0.5, 0.05
@@ -68,7 +68,7 @@ def connect(
     party.
     """
     _refuse_moved(moved)
-    settings = Settings.of(SessionSpec() if spec is None else spec, program)
+    settings = Settings.of(SessionSpec() if spec is None else checked_spec(spec), program)
     spec = settings.spec
     _check_places(rank, listen, connect, dealer, spec.backend)
     check_addresses(spec, listen, connect, dealer)

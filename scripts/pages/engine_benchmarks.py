@@ -107,7 +107,7 @@ def active() -> Section:
 def classical() -> Section:
     lines = measured("classical", "softspoken-k4-malicious", "gigabit")
     text = facts(
-        "privml bench suite=classical engine=active network=gigabit", lines, ["damgard"],
+        "privml bench suite=classical engine=active link=gigabit", lines, ["damgard"],
         "Engine `active`, ring of 64 bits, one sample, over 1 Gbit/s and 0.4 ms in each direction; random parameters. "
         "What the structure of a tree means: [bring your own model](../howto/models.md).",
     )  # fmt: skip

@@ -16,6 +16,7 @@ from privml.errors import ConfigError
 from privml.service import dealer as dealers
 from privml.service import server as servers
 from privml.service.preprocess import Order, preprocess
+from privml.service.worker import plain_spec
 from privml.spec import SessionSpec
 
 SERVE = ["serve", "program=program", "weights=weights"]
@@ -180,3 +181,36 @@ def test_python_engines_and_their_dealers(program):
 def test_python_numerics_are_the_programs(program):
     with pytest.raises(ConfigError, match="numerics"):
         privml.Client(program, "127.0.0.1:1", SessionSpec(numerics=privml.Numerics(bits=24, scale=8)))
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: SessionSpec(deadline=0), "deadline=0 must be a positive"),
+        (lambda: SessionSpec("threepc", ot=OtChoice(refill="background")), "makes no transfers"),
+        (lambda: privml.connect(0, "threepc", listen="127.0.0.1:0"), "run by a privml.SessionSpec"),
+    ],
+)
+def test_python_specifications(make, words):
+    with pytest.raises(ConfigError, match=words):
+        make()
+
+
+def test_services_take_specifications_alone(program):
+    with pytest.raises(ConfigError, match="run by a privml.SessionSpec"):
+        servers.serve(program, "127.0.0.1:0", OtChoice())
+    with pytest.raises(ConfigError, match="run by a privml.SessionSpec"):
+        privml.Client(program, "127.0.0.1:9", "twopc")
+
+
+def test_what_gives_no_security_is_not_kept(program, tmp_path):
+    """A store outlives the machine that a seed for tests is allowed on."""
+    order = Order(program, tmp_path / "store", 1, spec=SessionSpec(test_seed=7))
+    with pytest.raises(ConfigError, match="test_seed gives no security"):
+        preprocess(order, listen="127.0.0.1:0")
+    with pytest.raises(ConfigError, match="test_seed gives no security"):
+        plain_spec(SessionSpec(test_seed=7))
+
+
+def test_callbacks_are_no_part_of_what_a_session_is():
+    assert SessionSpec(on_wait=print) == SessionSpec() and hash(SessionSpec(on_wait=print)) == hash(SessionSpec())

@@ -118,6 +118,8 @@ class ThreeParty(Backend):
     def check(self, spec: SessionSpec) -> None:
         if spec.threads > 1:
             raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
+        if spec.ot.refill != "none":
+            raise ConfigError(f"engine=threepc makes no transfers: leave out refill={spec.ot.refill}")
         if spec.ot.security == "malicious":
             raise ConfigError(
                 "engine=threepc is semi-honest and makes no transfers: leave out ot.security=malicious, or choose "
