@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a party tells the others of its computation where theirs differ, and what it makes of their telling.
+"""The account of its computation that a party sends to the others if theirs differ, and how it reads theirs.
 
 An account is a first line, the cause, and one line for each step, the oldest first: its place in the computation
 (numbers joined by points), its tag, the line of the user's program and the operation. It holds no values. What a peer
-tells is cut to what fits a terminal.
+sends is cut to what fits a terminal.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
 
 def report_failure(channels: Iterable[Any], error: type[BaseException]) -> None:
     """Tells the peers at the other ends of ``channels`` that this party's program ended with an error of this class;
-    nothing else of it, since a message may hold secrets. Peers that are gone hear nothing."""
+    nothing else of it, since a message may hold secrets. Peers that are gone get nothing."""
     for channel in channels:
         with contextlib.suppress(PrivmlError, OSError, RuntimeError, ValueError):
             channel.report(_FAILED + error.__name__[:64], _SECONDS_TO_REPORT)

@@ -42,7 +42,7 @@ _NOT_THE_USERS = tuple(
         sysconfig.get_path("stdlib"),
     )
 )
-# (peer, line): adds a step to what the peer hears where the two differ
+# (peer, line): adds a step to the account that the peer gets if the two differ
 Tell = Callable[[int, str], None]
 # (peer, tag) of each peer
 Tags = list[tuple[int, int]]

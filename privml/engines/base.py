@@ -105,7 +105,7 @@ class Engine(abc.ABC):
 
     def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
         """From here on frames carry the tags of ``transcript``, and what is opened is masked by its pads; ``accounts``:
-        peer -> the ``_core.Account`` that it hears."""
+        peer -> the ``_core.Account`` that it gets if the parties differ."""
         self.transcript = transcript
 
     def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:  # noqa: B027 - most engines talk to nobody

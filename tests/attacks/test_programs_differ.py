@@ -190,7 +190,7 @@ def test_other_learning_rates_of_adam(tmp_path):
 
 
 @pytest.mark.parametrize("options", [*ENGINES, pytest.param({"engine": "threepc"}, id="threepc")])
-def test_a_program_that_fails_is_told_by_the_name_of_its_error(tmp_path, options):
+def test_the_peer_gets_the_name_of_the_error_of_a_program_that_fails(tmp_path, options):
     parties = 3 if options.get("engine") == "threepc" else 2
     bodies = [f"{SHARE}\ny = x * x\n{OPENED}"] * parties
     bodies[1] = f"{SHARE}\ny = x * x\n{{}}['the key']"

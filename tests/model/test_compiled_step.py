@@ -137,7 +137,7 @@ SETTINGS = {"threepc": {}, "twopc": {"ot": "softspoken"}}
 
 @pytest.mark.parametrize("engine", METERS)
 @pytest.mark.parametrize("name", ["pooled", "recurrent"])
-def test_the_cost_is_told_exactly_and_lower_than_eager(name, engine):
+def test_the_cost_is_predicted_exactly_and_lower_than_eager(name, engine):
     net, x, y = case(name)
     before = eager_cost(METERS[engine](), net, x, y)
     with privml.local(engine, **SETTINGS[engine]) as session:

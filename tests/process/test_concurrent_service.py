@@ -100,7 +100,7 @@ def test_without_a_queue_only_those_come_in_who_are_served_at_once(server, ask, 
         running.wait("ended")
 
 
-def test_who_does_not_fit_is_told_so_by_a_full_server(server, ask, pause):
+def test_a_full_server_refuses_further_clients(server, ask, pause):
     with server(capacity=Capacity(workers=1, queue=0)) as running:
         first = pause(running, value(0)).there()
         with pytest.raises(HandshakeMismatch, match="ot is 'softspoken' here"):
@@ -239,7 +239,7 @@ def one_each(program, tls):
     return Running(partial(serve, program, "127.0.0.1:0"), **options)
 
 
-def test_who_has_as_many_sessions_as_it_may_hears_busy(one_each, program, tls):
+def test_a_client_with_all_its_sessions_is_refused_as_busy(one_each, program, tls):
     with one_each as running:
         settings = {"ot": IDEAL, "tls": tls("lab-b")}
         slow = Paused(program, running.address, value(0), **settings).there()

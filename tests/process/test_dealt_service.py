@@ -107,7 +107,7 @@ def test_a_dealer_survives_garbage(service, start, folder):
     assert dealer.last() == "end 1"
 
 
-def test_launch_with_a_dealer_costs_what_was_foretold(program):
+def test_launch_with_a_dealer_costs_what_was_predicted(program):
     value = torch.tensor(INPUT)
     run = launch(program, value, SessionSpec("threepc"))
     assert_answer("answer " + json.dumps(run.outputs[0].tolist()))

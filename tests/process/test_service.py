@@ -180,7 +180,7 @@ def test_interrupt_ends_a_client_that_waits(client):
         assert waiting.process.exitcode == 1
 
 
-def test_interrupt_ends_a_server_that_hears_somebody(server):
+def test_interrupt_ends_a_server_with_a_client(server):
     running = server()
     host, port = running.address.split(":")
     with socket.create_connection((host, int(port))) as connection:

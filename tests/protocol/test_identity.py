@@ -121,7 +121,7 @@ def expired(folder, name):
 
 @pytest.mark.parametrize("wrong_side", ["client", "server"])
 @pytest.mark.parametrize("fault", ["name", "authority", "expired"])
-def test_a_wrong_certificate_is_refused_and_both_are_told(files, wrong_side, fault):
+def test_a_wrong_certificate_is_an_error_at_both_parties(files, wrong_side, fault):
     server, client = tls(files, SERVER, party1=CLIENT), tls(files, CLIENT, party0=SERVER)
     if fault == "name" and wrong_side == "client":
         client = tls(files, DEALER, party0=SERVER)

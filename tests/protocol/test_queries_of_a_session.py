@@ -169,7 +169,7 @@ def test_an_error_in_a_query_ends_the_session(program):
         assert client.query(x).turn == 1
 
 
-def test_who_says_something_else_after_an_answer_is_shown_the_door(program):
+def test_a_message_out_of_order_after_an_answer_ends_the_session(program):
     x = inputs()[0]
     with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
         client.query(x)
@@ -225,7 +225,7 @@ def test_closing_ends_a_query_that_waits(program):
         assert not waiting.is_alive() and isinstance(errors[0], PeerDisconnected)
 
 
-def test_a_client_waits_for_an_answer_as_long_as_it_is_told_to(program):
+def test_a_client_waits_for_an_answer_up_to_its_limit(program):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         with (

@@ -104,7 +104,7 @@ def test_settings_that_are_refused(program, settings):
         services.client(program, "127.0.0.1:1", **settings)
 
 
-def test_a_check_that_failed_while_idle_is_told_and_not_tried_again(program, monkeypatch):
+def test_a_check_that_failed_while_idle_is_raised_and_not_tried_again(program, monkeypatch):
     """What is made ahead may show that the peer deviates."""
     import privml.service.client as client_module
 

@@ -261,7 +261,7 @@ def test_probabilistic_truncation_fails_as_often_as_said():
     made.close()
 
 
-def test_failures_that_add_up_are_told_once(recwarn):
+def test_a_sum_of_failure_probabilities_is_warned_of_once(recwarn):
     total = 0.0
     for _ in range(100):
         total = failures.added(total, 2.0**-10)

@@ -167,7 +167,7 @@ def test_the_time_to_come_again_follows_from_how_long_sessions_take(started, clo
     assert dispatcher.retry_after() == 300.0
 
 
-def test_who_runs_too_long_is_told_of_once(started, clock):
+def test_a_session_that_takes_too_long_is_reported_once(started, clock):
     dispatcher = started(workers=2, queue=3, queue_seconds=1e6, session_seconds=100.0)
     dispatcher.start()
     requests, _ = offer_until(dispatcher, 3)
@@ -305,7 +305,7 @@ def test_text_of_peers_cannot_steer_a_terminal_or_forge_a_line(text, shown):
     assert events[0].text == shown and events[0].fields == {"peer": shown, "nested": [{"a": shown}]}
 
 
-def test_a_watcher_that_fails_is_remembered_and_the_others_are_told():
+def test_the_error_of_a_watcher_is_kept_and_the_others_are_called():
     told = []
 
     def fail(event):

@@ -78,7 +78,7 @@ def test_who_gets_core_dumps(monkeypatch: pytest.MonkeyPatch, tmp_path, pattern:
     assert found["swap"].state == GOOD
 
 
-def test_swap_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path):
+def test_swap_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path):
     files(monkeypatch, tmp_path, proc_swaps="Filename Type Size\n/dev/sda2 partition 1000\n")
     swap = by_subject(doctor._secrecy())["swap"]
     assert swap.state == LACKING and swap.found == "/dev/sda2" and "encrypt" in swap.advice

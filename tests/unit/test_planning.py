@@ -60,7 +60,7 @@ def test_elements_alike_are_measured_on_a_flat_array() -> None:
         assert other.sample.key != call.sample.key
 
 
-def test_shares_of_bits_are_told_by_their_components_where_they_are_words() -> None:
+def test_shares_of_bits_have_fewer_components() -> None:
     call = describe("bits_to_ring", [(WORDS, WORDS), 64], {}, 1, 600, components=4)
     assert call.sample.args[0] == calls.ShareOf((60,), True)
     number = describe("relu", [(WORDS,) * 4, 64], {}, 1, 600, components=4)
@@ -178,7 +178,7 @@ def test_items_of_each_kind_take_their_time(program: Program, tmp_path) -> None:
     assert times.preprocess == pytest.approx(expected) and times.online < 60
 
 
-def test_demands_are_told_apart_and_multiplied(program: Program) -> None:
+def test_demands_are_distinguished_and_multiplied(program: Program) -> None:
     demand = program.demand(program.shapes(2), SessionSpec.of("active", ring=64))
     assert demands.difference(demands.times(demand, 3), demands.times(demand, 2)) == demand
     for item, count in demands.items_of(demand).items():

@@ -72,7 +72,7 @@ class Links:
                 channel.set_depth(0)  # what was said before does not count
 
     def set_accounts(self, accounts: Mapping[int, Any]) -> None:
-        """Messages carry tags from here on, and each peer hears its account where they differ."""
+        """Messages carry tags from here on, and each peer gets its account if they differ."""
         self._tagged = True
         for peer, channel in self._channels.items():
             channel.set_account(accounts[peer])
@@ -195,7 +195,7 @@ class Links:
         return result
 
     def _heard(self, error: PrivmlError) -> PrivmlError:
-        """The same with what the dealer says, who hears nothing where it deals."""
+        """The same with what the dealer sends; it receives nothing on the channels that it deals on."""
         if self.rank == DEALER or not self._tagged:
             return error
         channel = self._channels[DEALER]
