@@ -78,6 +78,7 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     with console.clean_errors():
         written.check(verb, overrides)
     schemas.register(verb)
+    schemas.register_engines(overrides)
 
     def application(config: DictConfig) -> None:
         without_core_dumps()

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, ClassVar
 
@@ -14,7 +14,8 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING, DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from privml.engines.interface import DEFAULT
+from privml.engines.interface import BUILT_IN, DEFAULT, backend
+from privml.engines.interface import names as engine_names
 from privml.errors import ConfigError
 
 _QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}]
@@ -437,6 +438,15 @@ def register(verb: str) -> None:
     node = {"defaults": defaults, **{each.name: values[each.name] for each in settings_of(schema)}}
     hydra = {"hydra": schema.HYDRA} if hasattr(schema, "HYDRA") else {}
     ConfigStore.instance().store(name=verb, node={**node, **hydra})
+
+
+def register_engines(overrides: Sequence[str]) -> None:
+    """Makes the settings of engines from outside privml that ``overrides`` choose known to Hydra; those of privml's own
+    are in configs/engine."""
+    chosen = {name for each in overrides if each.startswith("engine=") for name in each[len("engine=") :].split(",")}
+    for name in chosen & set(engine_names()) - set(BUILT_IN):
+        defaults = OmegaConf.to_container(OmegaConf.structured(backend(name).Config()))
+        ConfigStore.instance().store(group="engine", name=name, node={"name": name, **defaults})
 
 
 def checked(verb: str, config: DictConfig) -> DictConfig:

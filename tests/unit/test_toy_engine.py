@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import privml
+from privml.cli import main
 from privml.engines import interface
 from privml.engines.interface import BUILT_IN, backend, backends
 from privml.errors import ConfigError
@@ -50,6 +51,12 @@ def test_its_own_settings_are_checked(toy, wrong, said):
 def test_it_has_no_processes(toy):
     with pytest.raises(ConfigError, match="cannot run between processes"):
         privml.connect(0, privml.SessionSpec("toy"), listen="127.0.0.1:0")
+
+
+def test_the_command_line_knows_its_settings(toy, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["privml"])
+    main(["run", "engine=toy", "engine.largest=7", "--cfg", "job"])
+    assert "engine:\n  name: toy\n  largest: 7\n" in capsys.readouterr().out
 
 
 def test_an_unknown_engine_is_named_with_those_there_are():
