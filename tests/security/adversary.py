@@ -135,7 +135,7 @@ def flip(target: int, bit: int) -> Attack:
 
 def replace_by_random(target: int) -> Attack:
     def attack(number: int, payload: bytes) -> list[bytes]:
-        return [payload if number != target else secrets.token_bytes(len(payload))]
+        return [payload if number != target else _other(secrets.token_bytes(len(payload)), payload)]
 
     return attack
 
@@ -145,11 +145,16 @@ def replay(target: int) -> Attack:
     seen: dict[int, bytes] = {}
 
     def attack(number: int, payload: bytes) -> list[bytes]:
-        sent = seen.get(len(payload), bytes(len(payload))) if number == target else payload
+        sent = payload if number != target else _other(seen.get(len(payload), bytes(len(payload))), payload)
         seen[len(payload)] = payload
         return [sent]
 
     return attack
+
+
+def _other(payload: bytes, original: bytes) -> bytes:
+    """``payload``, or ``original`` with its first bit flipped if they are equal, as short ones are by chance."""
+    return payload if payload != original or not original else bytes([original[0] ^ 1]) + original[1:]
 
 
 def repeat(target: int) -> Attack:
