@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.measuring import calibration_of
+from privml.cli.settings import link_of
 from privml.cli.sources import Source, read_array, source_of
 from privml.errors import ConfigError
 from privml.measure.advise import Advice, Choice, Subject, Wish, advise
@@ -22,7 +23,7 @@ COLUMNS = ["", "engine", "numerics", "transfers", "seconds", "ahead", "online", 
 
 def run(config: DictConfig) -> None:
     source = source_of(config)
-    link = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
+    link = link_of(config)
     wish = Wish(config.threat, config.parties, link, config.batch, config.threads, config.truncation)
     formats: dict[str, Any] = OmegaConf.to_container(config.formats, resolve=True)  # type: ignore[assignment]
     if not formats.get("mixed", {}).get("layers"):

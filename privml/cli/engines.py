@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig
 
 from privml.cli.schemas import typed
-from privml.cli.settings import identity_of, ot_of
+from privml.cli.settings import identity_of, link_of, ot_of
 from privml.engines.interface import Backend, backend, backends
 from privml.errors import ConfigError
-from privml.spec import Identity, LinkProfile, SessionSpec
+from privml.spec import Identity, SessionSpec
 
 # Chooses between two and three parties by ``dealer``; what two have no use for is allowed if it is the default.
 AUTO = "auto"
-_DEFAULTS_OF_AUTO = {"truncation": "auto", "device": "cpu"}
 
 
 def backend_of(config: DictConfig, dealt: bool | None = None) -> Backend:
@@ -32,11 +31,12 @@ def engine_of(config: DictConfig, dealt: bool | None = None) -> Any:
     """The engine's own settings, its ``Config``. ConfigError, which names the setting, for what it does not have."""
     chosen, automatic = backend_of(config, dealt), config.engine.name == AUTO
     known = [field.name for field in fields(chosen.Config)]
+    unused = {field.name: field.default for field in fields(backend_of(config, dealt=True).Config)} if automatic else {}
     given = {name: value for name, value in config.engine.items() if name != "name"}
     for name, value in list(given.items()):
         if name in known:
             continue
-        if not automatic or value != _DEFAULTS_OF_AUTO[name]:
+        if name not in unused or value != unused[name]:
             hint = " without a dealer: name the third party as dealer=host:port" if automatic else ""
             raise ConfigError(f"engine.{name}={value} is no setting of engine={config.engine.name}{hint}")
         del given[name]
@@ -58,8 +58,7 @@ def spec_of(config: DictConfig, dealt: bool | None = None) -> SessionSpec:
     if "threads" in config:
         own["threads"] = config.threads
     if "link" in config:
-        own["link"] = LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
+        own["link"] = link_of(config)
     if "ot" in config:
-        ot = ot_of(config)
-        own["ot"] = ot if chosen.security is None else replace(ot, security=chosen.security)
+        own["ot"] = ot_of(config, chosen)
     return SessionSpec(engine_of(config, dealt), **own)

@@ -5,24 +5,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.engines import engine_of
-from privml.cli.settings import ot_of
+from privml.cli.settings import link_of, ot_of
 from privml.engines.interface import backend
 from privml.errors import ConfigError
 from privml.measure.calibration import Calibration
-from privml.spec import LinkProfile, SessionSpec
+from privml.spec import SessionSpec
 
 CALIBRATE = {"missing": "missing", "all": "all", "none": "none", True: "all", False: "none"}
 
 
 def spec_of(config: DictConfig, engine: Mapping[str, Any] | None = None) -> SessionSpec:
-    """The session of all parties over the link of the ``network`` group. ``engine``: its settings in place of those of
+    """The session of all parties over the link of the ``link`` group. ``engine``: its settings in place of those of
     the ``engine`` group, of which those count that the engine has."""
     if engine is None:
         own = engine_of(config)
@@ -32,9 +32,7 @@ def spec_of(config: DictConfig, engine: Mapping[str, Any] | None = None) -> Sess
         own = chosen.config(
             **{field.name: engine[field.name] for field in fields(chosen.Config) if field.name in engine}
         )
-    ot, link = ot_of(config), LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
-    if chosen.security is not None:
-        ot = replace(ot, security=chosen.security)
+    ot, link = ot_of(config, chosen), link_of(config)
     further = {"deadline": config.deadline} if "deadline" in config else {}
     return SessionSpec(own, ot, threads=config.threads, link=link, simulated=link, **further)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the groups ``identity`` and ``ot`` to what services and sessions take."""
+"""From the groups ``identity``, ``link`` and ``ot`` to what services and sessions take."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.engines.correlations import OtChoice
+from privml.engines.interface import Backend
 from privml.errors import ConfigError
 from privml.session.identity import ROLES, Tls
+from privml.spec import LinkProfile
 
 
 def identity_of(config: DictConfig) -> dict[str, Any]:
@@ -26,6 +28,12 @@ def identity_of(config: DictConfig) -> dict[str, Any]:
     return {"tls": Tls(**files, names={ROLES.index(role): some for role, some in names.items()}), "insecure": False}
 
 
-def ot_of(config: DictConfig) -> OtChoice:
-    """The choice of the ``ot`` group."""
-    return OtChoice(config.ot.provider, config.ot.k, config.ot.security, config.ot.refill)
+def link_of(config: DictConfig) -> LinkProfile:
+    """The link of the ``link`` group."""
+    return LinkProfile(config.link.delay_ms, config.link.bandwidth_mbps)
+
+
+def ot_of(config: DictConfig, engine: Backend) -> OtChoice:
+    """The choice of the ``ot`` group, with the security that ``engine`` needs."""
+    security = config.ot.security if engine.security is None else engine.security
+    return OtChoice(config.ot.provider, config.ot.k, security, config.ot.refill)
