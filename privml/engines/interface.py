@@ -95,14 +95,14 @@ class Backend(abc.ABC):
         """ConfigError for settings of ``spec`` that contradict each other."""
 
     @abc.abstractmethod
-    def local(self, spec: SessionSpec, test_seed: int | None = None) -> Engine:
-        """All parties in this process. ``test_seed`` makes all randomness deterministic (tests only)."""
+    def local(self, spec: SessionSpec) -> Engine:
+        """All parties in this process."""
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         """How many channels party ``rank`` needs."""
         return 1
 
-    def open(self, channels: Sequence[Any], rank: int, spec: SessionSpec, test_seed: int | None = None) -> Engine:
+    def open(self, channels: Sequence[Any], rank: int, spec: SessionSpec) -> Engine:
         """Party ``rank`` on its connected channels: one to each other party, by rank, then further ones."""
         raise ConfigError(f"engine={self.name} cannot run between processes")
 

@@ -13,8 +13,6 @@ import privml._core as _core
 from privml.context import Session
 from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc.backend import connected
-from privml.engines.twopc.engine import TwoPartyEngine
 from privml.errors import ConfigError, InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.aborts import Aborts
@@ -80,21 +78,23 @@ class NeedsNewSession(Exception):
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What was agreed on: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the
-    store's ``allotment``, or (None) the session itself with ``ot``. ``allowance``: see ``Allowance``."""
+    store's ``allotment``, or (None) the session itself, of these ``settings``, with ``ot``. ``allowance``: see
+    ``Allowance``."""
 
     shapes: tuple[Shape, ...]
     ot: OtChoice
     correlations: Correlations
+    settings: Settings
     allotment: Allotment | None = None
     preprocessing: Preprocessing | None = None
     why: str = ""
     allowance: Allowance = Allowance()
 
-    def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> TwoPartyEngine:
+    def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
         threads = len(self.correlations.lanes)
         if self.allotment is None or self.preprocessing is None:
-            return connected(channels, rank, self.ot, threads, test_seed)
+            return engine_opener(_choosing(self.settings, self.ot, threads))(channels, rank, test_seed)
         return self.preprocessing.open(channels[:threads], rank, self.allotment, self.correlations)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
@@ -176,7 +176,7 @@ class ActiveTerms:
         """See ``open_session``."""
         settings, store = self.service.settings, self.service.preprocessing
         if self.allotment is None or not isinstance(store, ActivePreprocessing):
-            return engine_opener(replace(settings, spec=replace(settings.spec, ot=self.ot)))(channels, rank, test_seed)
+            return engine_opener(_choosing(settings, self.ot))(channels, rank, test_seed)
         return store.open(channels[0], rank, self.allotment, settings.spec.engine.truncation)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
@@ -184,6 +184,12 @@ class ActiveTerms:
 
 
 AnyTerms = Terms | DealtTerms | ActiveTerms
+
+
+def _choosing(settings: Settings, ot: OtChoice, threads: int | None = None) -> Settings:
+    """``settings`` with the transfers that were agreed on, and as many lanes as they were counted for."""
+    spec = replace(settings.spec, ot=ot)
+    return replace(settings, spec=spec if threads is None else replace(spec, threads=threads))
 
 
 def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
@@ -316,7 +322,7 @@ def _terms(
     half = store if isinstance(store, Preprocessing) else None
     used = ot if allotment is None or half is None else half.ot
     drawn = service.program.correlations(shapes, replace(settings.spec, ot=used))
-    return Terms(shapes, used, drawn, allotment, half, why, allowance)
+    return Terms(shapes, used, drawn, settings, allotment, half, why, allowance)
 
 
 def checked_shapes(fields: dict[str, Any], program: Program, limit: QueryLimit) -> tuple[Shape, ...]:

@@ -234,7 +234,7 @@ def open_dealer(
         if refused:
             raise refused[0]
         ends = [channels[rank, 0] for rank in range(DEALER)]
-        engine = spec.backend.open([*ends, channels[0, 1]], DEALER, spec, spec.test_seed)
+        engine = spec.backend.open([*ends, channels[0, 1]], DEALER, spec)
         set_patience(connections, deadline)
     except BaseException:
         connections.close()

@@ -36,7 +36,7 @@ def local(
     numerics = Numerics(bits, scale, floating=float_format(floating), **formats)
     try:
         spec = SessionSpec.of(engine, numerics=numerics, **settings)
-        made = spec.backend.local(spec, spec.test_seed)
+        made = spec.backend.local(spec)
     except (TypeError, ValueError) as error:
         raise ConfigError(f"engine {engine!r}: {error}") from None
     session = Session(made, numerics, ledger, getattr(made, "close", None))

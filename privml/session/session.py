@@ -7,7 +7,7 @@ import hashlib
 import importlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Thread
 from typing import Any, TypeVar
@@ -160,7 +160,7 @@ def engine_opener(settings: Settings, fields: Fields | None = None) -> EngineOpe
         spec = settings.spec
         if spec.backend.dealt:
             _join_dealer(channels, rank, settings, fields or {})
-        return spec.backend.open(channels, rank, spec, test_seed)
+        return spec.backend.open(channels, rank, replace(spec, test_seed=test_seed))
 
     return opened
 

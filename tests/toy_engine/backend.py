@@ -47,7 +47,7 @@ class Toy(Backend):
         if spec.threads > 1:
             raise ConfigError("engine=toy has one lane")
 
-    def local(self, spec: SessionSpec, test_seed: int | None = None) -> ToyEngine:
+    def local(self, spec: SessionSpec) -> ToyEngine:
         return ToyEngine(spec.engine.largest)
 
 

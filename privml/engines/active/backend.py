@@ -141,17 +141,15 @@ class Active(Backend):
         if spec.numerics.bits > spec.engine.ring:
             raise ConfigError(f"numerics of {spec.numerics.bits} bits do not fit engine.ring={spec.engine.ring}")
 
-    def local(self, spec: SessionSpec, test_seed: int | None = None) -> JointEngine:
+    def local(self, spec: SessionSpec) -> JointEngine:
         own, ot = spec.engine, spec.ot
         return create(
-            own.ring, ot.provider, ot.k, own.truncation, **spec.shape, deadline=spec.deadline, test_seed=test_seed
+            own.ring, ot.provider, ot.k, own.truncation, **spec.shape, deadline=spec.deadline, test_seed=spec.test_seed
         )
 
-    def open(
-        self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec, test_seed: int | None = None
-    ) -> ActiveEngine:
+    def open(self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec) -> ActiveEngine:
         own = spec.engine
-        return established(channels[0], rank, spec.ot, own.ring, own.truncation, test_seed)
+        return established(channels[0], rank, spec.ot, own.ring, own.truncation, spec.test_seed)
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> ActiveEngine:
         own = spec.engine

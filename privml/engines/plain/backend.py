@@ -35,7 +35,7 @@ class Plain(Backend):
         if spec.threads > 1:
             raise ConfigError("engine=plain has one lane: leave out threads")
 
-    def local(self, spec: SessionSpec, test_seed: int | None = None) -> PlainEngine:
+    def local(self, spec: SessionSpec) -> PlainEngine:
         own = spec.engine
         return PlainEngine(own.check_overflow, own.parties or (3 if own.like == "threepc" else 2), own.like)
 

@@ -126,23 +126,21 @@ class ThreeParty(Backend):
                 "engine=active, which is secure against a party that deviates"
             )
 
-    def local(self, spec: SessionSpec, test_seed: int | None = None) -> JointEngine:
+    def local(self, spec: SessionSpec) -> JointEngine:
         own = spec.engine
         return create(
-            **spec.shape, deadline=spec.deadline, truncation=own.truncation, test_seed=test_seed, device=own.device
+            **spec.shape, deadline=spec.deadline, truncation=own.truncation, test_seed=spec.test_seed, device=own.device
         )
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         return 2 if rank == 1 else 3  # party 0 gets from the dealer what is dealt ahead of time on one of its own
 
-    def open(
-        self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec, test_seed: int | None = None
-    ) -> ThreePartyEngine:
+    def open(self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec) -> ThreePartyEngine:
         others = [peer for peer in range(self.parties) if peer != rank]
         dealing = channels[2] if len(channels) > 2 else None
         own = spec.engine
         ends = dict(zip(others, channels, strict=False))
-        return established(ends, dealing, rank, own.truncation, test_seed, kernels_for(own.device))
+        return established(ends, dealing, rank, own.truncation, spec.test_seed, kernels_for(own.device))
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> ThreePartyEngine:
         return meter(rank, spec.engine.truncation, counts_only)

@@ -109,18 +109,16 @@ class TwoParty(Backend):
     def check(self, spec: SessionSpec) -> None:
         checked_threads(spec.threads)
 
-    def local(self, spec: SessionSpec, test_seed: int | None = None) -> JointEngine:
-        return create(spec.ot, **spec.shape, deadline=spec.deadline, threads=spec.threads, test_seed=test_seed)
+    def local(self, spec: SessionSpec) -> JointEngine:
+        return create(spec.ot, **spec.shape, deadline=spec.deadline, threads=spec.threads, test_seed=spec.test_seed)
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         return connections(spec.ot, spec.threads)
 
-    def open(
-        self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec, test_seed: int | None = None
-    ) -> TwoPartyEngine:
+    def open(self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec) -> TwoPartyEngine:
         if not spec.ot.decided:
             raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
-        return connected(channels, rank, spec.ot, spec.threads, test_seed)
+        return connected(channels, rank, spec.ot, spec.threads, spec.test_seed)
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> TwoPartyEngine:
         return meter(rank, spec.ot, spec.threads, counts_only)
