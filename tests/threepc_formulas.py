@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.party import packed_bytes
 from privml.engines.threepc.sign import prime_for
 
@@ -58,8 +59,12 @@ def product(n: int, bits: int) -> Cost:
     return dealt(n, bits) + opened(n, bits)
 
 
-def sign(n: int, bits: int, several: int = 1) -> Cost:
+def sign(n: int, bits: int, several: int = 1, comparison: str = "few_bytes") -> Cost:
     """A comparison with each of ``several`` thresholds."""
+    if (plan := chosen_plan(comparison, bits)) is not None:
+        plane = packed_bytes(n, 1)
+        online = several * sum(plan.opened) * plane
+        return Cost((plan.table_bits + several * sum(plan.product_bits)) * plane, online, online, plan.depth)
     width = prime_for(bits).bit_length()
     return Cost(
         n * packed_bytes(bits - 1, width),

@@ -4,9 +4,11 @@
 // The interpreter lock is released while a kernel runs.
 #include <array>
 #include <cstring>
+#include <numeric>
 
 #include "base/wipe.h"
 #include "bindings/arrays.h"
+#include "threepc/comparison.h"
 #include "threepc/kernels.h"
 
 namespace privml::bindings {
@@ -216,7 +218,84 @@ void define_sign(py::module_& m) {
       "The sign of m - r is msb(-r) ^ z ^ 1 ^ delta.");
 }
 
+// How many planes of `size` bytes an array holds, which must be so many.
+const u8* planes(const py::array& array, i64 count, i64 size, const char* name) {
+  return list(array, count * size, name);
+}
+
+i64 total(const std::vector<int>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), i64{0});
+}
+
+void define_comparison(py::module_& m) {
+  m.def(
+      "deal_comparison",
+      [](const std::vector<int>& blocks, const std::vector<std::vector<int>>& levels,
+         const py::array& r, const py::array& masks, i64 several, i64 size) {
+        expect(several >= 0 && size >= 0, "several and size must not be negative");
+        i64 products = 0, opened = 0;
+        for (const std::vector<int>& nodes : levels) {
+          products += product_planes(nodes);
+          opened += 2 * total(nodes) - 1;
+        }
+        const u8* from = planes(r, total(blocks) + 1, size, "r");
+        const u8* masked = planes(masks, opened, several * size, "masks");
+        auto out = fresh<u8>((table_planes(blocks) + products * several) * size);
+        unlocked([&] {
+          deal_comparison({blocks, levels}, from, masked, several, size, out.mutable_data());
+        });
+        return out;
+      },
+      "blocks"_a, "levels"_a, "r"_a, "masks"_a, "several"_a, "size"_a,
+      "Party 2: what a comparison is dealt, in clear; see threepc/comparison.h.");
+  m.def(
+      "compare_blocks",
+      [](int party, const std::vector<int>& blocks, const py::array& m_planes,
+         const py::array& table, i64 several, i64 size) {
+        expect(several >= 0 && size >= 0, "several and size must not be negative");
+        const i64 count = std::ssize(blocks);
+        const u8* known = view<u8>(m_planes, "m").data();
+        expect(m_planes.size() >= total(blocks) * several * size, "m: too few planes");
+        const u8* dealt = planes(table, table_planes(blocks), size, "table");
+        py::array_t<u8> out({2 * count - 1, several, size});
+        unlocked([&] {
+          compare_blocks(party, blocks, known, dealt, several, size, out.mutable_data());
+        });
+        return out;
+      },
+      "party"_a, "blocks"_a, "m"_a, "table"_a, "several"_a, "size"_a,
+      "uint8[2 k - 1, several, size]: shares of g of all k blocks and of p of all but the last.");
+  m.def(
+      "join_blocks",
+      [](int party, const std::vector<int>& nodes, const py::array& opened, const py::array& masks,
+         const py::array& products, i64 size) {
+        expect(size >= 0, "size must not be negative");
+        const i64 level = 2 * total(nodes) - 1, next = 2 * std::ssize(nodes) - 1;
+        const u8 *a = planes(opened, level, size, "opened"),
+                 *b = planes(masks, level, size, "masks"),
+                 *c = planes(products, product_planes(nodes), size, "products");
+        py::array_t<u8> out({next, size});
+        unlocked([&] { join_blocks(party, nodes, a, b, c, size, out.mutable_data()); });
+        return out;
+      },
+      "party"_a, "nodes"_a, "opened"_a, "masks"_a, "products"_a, "size"_a,
+      "uint8[2 n - 1, size]: shares of g of all n nodes and of p of all but the last.");
+}
+
 void define_ring_elements(py::module_& m) {
+  m.def(
+      "bit_planes",
+      [](const py::array& values, i64 rows, i64 count, int bits, int threads) {
+        expect(rows >= 0 && count >= 0, "rows and count must not be negative");
+        const u64* from = operand(values, rows * count, "words");
+        py::array_t<u8> out({i64{bits}, rows, ceil_div(count, 8)});
+        unlocked([&] { bit_planes(from, rows, count, bits, out.mutable_data(), threads); });
+        return out;
+      },
+      "words"_a, "rows"_a, "count"_a, "bits"_a, "threads"_a = 1,
+      "uint8[bits, rows, ceil(count / 8)]: the low bits of int64[rows * count], lowest first, "
+      "eight "
+      "elements to a byte.");
   m.def(
       "selection_shares",
       [](int party, const py::array& m_b, const py::array& m_a, const py::array& r_a,
@@ -268,6 +347,7 @@ void define_ring_elements(py::module_& m) {
 void define_three_party_kernels(py::module_& m) {
   define_fills(m);
   define_sign(m);
+  define_comparison(m);
   define_ring_elements(m);
 }
 

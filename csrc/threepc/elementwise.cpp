@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "base/parallel.h"
@@ -30,6 +33,37 @@ void lookup_loop(const u64* turned, i64 kinds, int size, const u64* m, const u64
     for (i64 kind = 0; kind < kinds; ++kind)
       out[kind * count + i] =
           lookup_share(turned + kind * 2 * size, size, m[i], dealt + i * size) & ring;
+}
+
+// Bit j of word i becomes bit i of word j (Warren, Hacker's Delight, 7-3).
+[[gnu::always_inline]] inline void transpose(u64 (&words)[64]) {
+  u64 mask = 0x00000000ffffffff;
+  for (int by = 32; by > 0; by /= 2, mask ^= mask << by) {
+    for (int begin = 0; begin < 64; begin += 2 * by) {
+      for (int i = begin; i < begin + by; ++i) {
+        const u64 swap = ((words[i] >> by) ^ words[i + by]) & mask;
+        words[i] ^= swap << by;
+        words[i + by] ^= swap;
+      }
+    }
+  }
+}
+
+// Groups [begin, end) of 64 elements of all rows.
+PRIVML_TARGET_CLONES
+void planes_loop(const u64* words, i64 rows, i64 count, int bits, i64 begin, i64 end,
+                 u8* __restrict out) {
+  const i64 size = ceil_div(count, 8), groups = ceil_div(count, 64);
+  for (i64 group = begin; group < end; ++group) {
+    const i64 row = group / groups, first = group % groups * 64;
+    u64 square[64] = {};
+    std::memcpy(square, words + row * count + first,
+                std::min<i64>(64, count - first) * sizeof(u64));
+    transpose(square);
+    u8* to = out + row * size + first / 8;
+    const i64 width = std::min<i64>(8, size - first / 8);
+    for (int bit = 0; bit < bits; ++bit) std::memcpy(to + bit * rows * size, &square[bit], width);
+  }
 }
 
 void check(int party, int bits, int threads) {
@@ -69,6 +103,13 @@ void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u
   divide(count, size, threads, [&](i64 begin, i64 end) {
     lookup_loop(turned, kinds, size, m, dealt, count, low_mask(bits), begin, end, out);
   });
+}
+
+void bit_planes(const u64* words, i64 rows, i64 count, int bits, u8* out, int threads) {
+  check(0, bits, threads);
+  expect(rows >= 0 && count >= 0, "rows and count must not be negative");
+  divide(rows * ceil_div(count, 64), 64, threads,
+         [&](i64 begin, i64 end) { planes_loop(words, rows, count, bits, begin, end, out); });
 }
 
 }  // namespace privml::threepc

@@ -49,4 +49,8 @@ void bit_shares(int party, const u8* m_b, const u64* r_bit, i64 count, int bits,
 void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u64* dealt,
                    i64 count, int bits, u64* out, int threads = 1);
 
+// The low `bits` bits of `rows` rows of `count` words, lowest first and eight elements to a byte:
+// out[(bit * rows + row) * ceil(count / 8) + i / 8], bit i % 8.
+void bit_planes(const u64* words, i64 rows, i64 count, int bits, u8* out, int threads = 1);
+
 }  // namespace privml::threepc

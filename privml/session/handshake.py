@@ -53,6 +53,7 @@ _HINTS = {
     "store": "give both parties their halves of one store as preprocessing=FOLDER, or neither",
     "when_empty": "start both parties with the same when_empty",
     "truncation": "start all parties with the same engine.truncation",
+    "comparison": "start all parties with the same engine.comparison",
     "ring": "start both parties with the same engine.ring",
 }
 
@@ -87,6 +88,7 @@ class Hello:
     store: str | None = None
     when_empty: str | None = None
     truncation: str | None = None
+    comparison: str | None = None
     ring: int | None = None
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))

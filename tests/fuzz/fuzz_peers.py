@@ -254,7 +254,7 @@ def party_of_three(rank: int, channels: dict[int, Any], dealing: Any) -> None:
 def set_up(rank: int, said: bytes) -> None:
     """The keys and their proofs, with peers that both say ``said``."""
     mine = {peer: Script(said) for peer in range(3) if peer != rank}
-    threepc.established(mine, None if rank == 1 else Script(said[32:]), rank, "exact")
+    threepc.established(mine, None if rank == 1 else Script(said[32:]), rank, threepc.Config("exact"))
 
 
 @functools.cache

@@ -10,8 +10,9 @@ from privml.engines.base import Operand
 from privml.engines.failures import TruncationsMayFail
 from privml.engines.shares import Promise, Window
 from privml.engines.threepc import backend as threepc
+from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.links import DEALER
-from privml.engines.threepc.party import packed_bytes
+from privml.engines.threepc.party import COMPARISONS, packed_bytes
 from privml.engines.threepc.sign import prime_for
 from privml.errors import ConfigError, ProtocolError
 
@@ -34,6 +35,13 @@ def edges(bits, room, count=60):
     top = 1 << min(bits - room, 62)
     random = torch.randint(-top, top, (count,))
     return torch.cat([random, torch.tensor([0, -1, top - 1, -top, min(1, top - 1)])])
+
+
+@pytest.fixture(scope="module", params=COMPARISONS)
+def comparing(request):
+    made = threepc.create(comparison=request.param, deadline=20.0)
+    yield made
+    made.close()
 
 
 def everything(bits):
@@ -112,24 +120,30 @@ def test_signs(engine, bits):
     assert torch.equal(engine.reveal_bits(positive), (x >= 0).to(torch.uint8))
 
 
+@pytest.mark.parametrize("bits", range(2, 65))
+def test_both_comparisons_in_every_ring(comparing, bits):
+    x = everything(bits)
+    a = share(comparing, x, bits)
+    assert torch.equal(comparing.reveal_bits(comparing.less_than_zero(a, bits)), (x < 0).to(torch.uint8))
+    assert torch.equal(comparing.reveal_bits(comparing.equal_zero(a, bits)), (x == 0).to(torch.uint8))
+
+
 @pytest.mark.parametrize("bits", [8, 32, 64])
-def test_one_against_many(engine, bits):
+def test_one_against_many(comparing, bits):
     x, thresholds = edges(bits, 2), [-5, 0, 3, 17]
-    below = engine.reveal_bits(engine.less_than_many(share(engine, x, bits), thresholds, bits))
+    below = comparing.reveal_bits(comparing.less_than_many(share(comparing, x, bits), thresholds, bits))
     assert torch.equal(below, torch.stack([(x < t).to(torch.uint8) for t in thresholds]))
 
 
-@pytest.mark.parametrize("bits", [4, 6])
-def test_every_mask_and_value_has_the_right_sign(bits):
-    """All (m, r) of a small ring, among them those where the protocol as printed fails: r = 0 mod 2^(bits-1)."""
-    made = threepc.create(deadline=20.0)
+@pytest.mark.parametrize("bits", [4, 6, 9])
+def test_every_mask_and_value_has_the_right_sign(comparing, bits):
+    """All (m, r) of a small ring, among them those where the published protocol fails: r = 0 mod 2^(bits-1)."""
     m, r = torch.meshgrid(torch.arange(1 << bits), torch.arange(1 << bits), indexing="ij")
     nothing, part = torch.zeros_like(m), torch.randint(0, 1 << bits, m.shape)
     shares = (m, part, m, r - part, nothing, r)
     for _ in range(4):
-        found = made.reveal_bits(made.less_than_zero(shares, bits))
+        found = comparing.reveal_bits(comparing.less_than_zero(shares, bits))
         assert torch.equal(found, (ring.wrap(m - r, bits) < 0).to(torch.uint8))
-    made.close()
 
 
 def test_bits(engine):
@@ -317,19 +331,19 @@ def spent(counters):
     return {name: (c["sent"], c["received"], c["depth"]) for name, c in list(counters.items())[:3]}
 
 
-@pytest.mark.parametrize("truncation", ["exact", "auto"])
+@pytest.mark.parametrize(("truncation", "comparison"), [("exact", "few_bytes"), ("auto", "few_rounds")])
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_the_meter_books_what_a_session_does(name, truncation):
-    real = threepc.create(truncation=truncation, deadline=20.0)
+def test_the_meter_books_what_a_session_does(name, truncation, comparison):
+    real = threepc.create(truncation=truncation, deadline=20.0, comparison=comparison)
     x = torch.ones(77, dtype=torch.int64)
     OPERATIONS[name](real, share(real, x, 37))
     real.reveal(share(real, x, 8), 8)  # waits for the dealer's answers
     for rank in range(2):
-        meter = threepc.meter(rank, truncation)
+        meter = threepc.meter(rank, truncation, comparison=comparison)
         OPERATIONS[name](meter, meter.input(x, x.shape, 1, 37))
         meter.reveal(meter.input(x, x.shape, 1, 8), 8)
         assert spent(meter.counters()) == spent(real.engines[rank].counters()), rank
-    meter = threepc.meter(DEALER, truncation)
+    meter = threepc.meter(DEALER, truncation, comparison=comparison)
     OPERATIONS[name](meter, meter.input(x, x.shape, 1, 37))
     meter.reveal(meter.input(x, x.shape, 1, 8), 8)
     mine, real_spent = spent(meter.counters()), spent(real.engines[DEALER].counters())
@@ -337,10 +351,24 @@ def test_the_meter_books_what_a_session_does(name, truncation):
     real.close()
 
 
-@pytest.mark.parametrize(("ell", "width"), [(64, 7), (32, 6), (60, 6), (30, 5)])
-def test_a_sign_costs_what_its_formula_says(ell, width):
-    assert prime_for(ell).bit_length() == width
+@pytest.mark.parametrize(("ell", "dealt", "opened", "depth"), [(64, 329, 39, 3), (32, 110, 29, 3), (14, 41, 11, 3)])
+def test_a_sign_from_tables_costs_what_is_documented(ell, dealt, opened, depth):
+    plan = chosen_plan("few_bytes", ell)
+    assert (plan.table_bits + sum(plan.product_bits), sum(plan.opened), plan.depth) == (dealt, opened, depth)
     real = threepc.create(deadline=20.0)
+    a = share(real, torch.arange(-40, 40), ell)
+    before = real.counters()
+    real.less_than_zero(a, ell)
+    after = real.counters()
+    assert after["preprocess"]["received"] - before["preprocess"]["received"] == 80 * dealt // 8
+    assert after["online"]["sent"] - before["online"]["sent"] == 80 * opened // 8
+    real.close()
+
+
+@pytest.mark.parametrize(("ell", "width"), [(64, 7), (60, 6), (40, 6)])
+def test_a_sign_by_the_dealer_costs_what_its_formula_says(ell, width):
+    assert prime_for(ell).bit_length() == width and chosen_plan("few_rounds", ell) is None
+    real = threepc.create(deadline=20.0, comparison="few_rounds")
     x = torch.arange(-40, 40)
     a = share(real, x, ell)
     before = [engine.counters() for engine in real.engines]

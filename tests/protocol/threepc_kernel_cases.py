@@ -10,6 +10,8 @@ import numpy as np
 import torch
 
 from privml import _core
+from privml.engines.threepc import kernels_cpu
+from privml.engines.threepc.comparison_plan import plan
 from privml.engines.threepc.kernels_cuda import CudaKernels
 
 KEY, OTHER = bytes(range(32)), bytes(range(100, 132))
@@ -105,7 +107,41 @@ def _lookups(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]) ->
     return got, expected
 
 
-CASES: dict[str, Case] = {"fills": _fills, "wire": _wire, "sign": _sign, "elements": _elements, "lookups": _lookups}
+def _comparisons(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]) -> tuple[Any, Any]:
+    """Every step of comparisons from dealt tables, of all plans."""
+    got, expected = [], []
+    for bits, depth in ((1, 1), (6, 1), (7, 2), (31, 2), (36, 2), (31, 3), (63, 3), (63, 4)):
+        chosen = plan(bits, depth)
+        for count, several in ((1, 1), (77, 1), (513, 3)):
+            size = -(-count // 8)
+            r, m = torch.from_numpy(_words(count, 3)), torch.from_numpy(_words(several * count, 4))
+            masks = torch.from_numpy(_words(sum(chosen.opened[:-1]) * several * size, 5).astype(np.uint8))
+            masks = masks.view(-1, several, size)
+            for side, to in ((kernels, lambda value: put(value.numpy())), (kernels_cpu, lambda value: value)):
+                out = got if side is kernels else expected
+                known = side.planes(to(m).view(several, count), bits + 1)
+                dealt = side.deal_comparison(chosen, side.planes(to(r).view(1, count), bits + 1)[:, 0], to(masks))
+                table = dealt[: chosen.table_bits * size].view(-1, 1, size)
+                blocks = side.compare_blocks(several % 2, chosen.blocks, known, table)
+                out += [known, dealt, blocks]
+                products = dealt[chosen.table_bits * size :].split([n * several * size for n in chosen.product_bits])
+                for nodes, mask, product in zip(
+                    chosen.levels, to(masks).split(chosen.opened[:-1]), products, strict=True
+                ):
+                    of_level = product.view(-1, several, size)
+                    blocks = side.join_blocks(several % 2, nodes, blocks, mask, of_level)
+                    out.append(blocks)
+    return got, expected
+
+
+CASES: dict[str, Case] = {
+    "comparisons": _comparisons,
+    "fills": _fills,
+    "wire": _wire,
+    "sign": _sign,
+    "elements": _elements,
+    "lookups": _lookups,
+}
 
 
 def assert_equal(got: list[Any], expected: list[Any]) -> None:

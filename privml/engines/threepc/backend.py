@@ -16,7 +16,7 @@ from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import TRUNCATIONS, ThreePartyEngine
 from privml.engines.threepc.keys import PAIRS, agree_on_keys, derived, meter_keys
 from privml.engines.threepc.links import DEALER, Links, Meter
-from privml.engines.threepc.party import Party
+from privml.engines.threepc.party import COMPARISONS, Party
 from privml.engines.threepc.randomness import Silence, Stream
 from privml.errors import ConfigError
 
@@ -28,29 +28,33 @@ def established(
     channels: Mapping[int, Any],
     dealing: Any,
     rank: int,
-    truncation: str = "auto",
+    config: Config | None = None,
     test_seed: int | None = None,
     kernels: Any = kernels_cpu,
 ) -> ThreePartyEngine:
     """An engine on connected channels (peer -> channel; ``dealing``: the one from party 2 to party 0): the pairwise
-    keys are agreed first, and all channels proved to belong to their owners. ``kernels``: see ``device.kernels_for``;
-    each party has its own. ``test_seed`` makes all keys deterministic (tests only)."""
+    keys are agreed first, and all channels proved to belong to their owners. ``config``: None for the default one;
+    ``kernels``: see ``device.kernels_for``; each party has its own. ``test_seed`` makes all keys deterministic (tests
+    only)."""
     links = Links(rank, channels, dealing)
     keys = agree_on_keys(links, test_seed)
     streams = {peer: Stream(key, kernels) for peer, key in keys.items()}
-    engine = ThreePartyEngine(Party(links, streams, kernels), truncation)
+    config = config or Config()
+    engine = ThreePartyEngine(Party(links, streams, kernels, config.comparison), config.truncation)
     engine.transcript_keys = {peer: derived(key, b"transcript") for peer, key in keys.items()}
     return engine
 
 
-def meter(rank: int = 0, truncation: str = "auto", counts_only: bool = True) -> ThreePartyEngine:
+def meter(
+    rank: int = 0, truncation: str = "auto", counts_only: bool = True, comparison: str = COMPARISONS[0]
+) -> ThreePartyEngine:
     """An engine that books what each protocol would cost, exactly; its shares have shapes alone (``counts_only``), or
     are zeros, with which it computes as a party does."""
     links = Meter(rank)
     meter_keys(links)
     kernels = kernels_shapes if counts_only else kernels_cpu
     silence = {peer: Silence(counts_only) for peer in range(3) if peer != rank}
-    return ThreePartyEngine(Party(links, silence, kernels), truncation)
+    return ThreePartyEngine(Party(links, silence, kernels, comparison), truncation)
 
 
 def create(
@@ -60,14 +64,16 @@ def create(
     truncation: str = "auto",
     test_seed: int | None = None,
     device: str | Sequence[Any] = "cpu",
+    comparison: str = COMPARISONS[0],
 ) -> JointEngine:
     """The engine of ``privml.local(engine="threepc")``: all three parties over channels in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape them; ``deadline``: the longest a party waits
-    for another, in seconds; ``truncation``: see ``ThreePartyEngine``; ``device``: "cpu", "cuda" or the kernels of each
-    party; ``test_seed``: tests only.
+    for another, in seconds; ``truncation``, ``comparison``: see ``Config``; ``device``: "cpu", "cuda" or the
+    kernels of each party; ``test_seed``: tests only.
     """
     kernels = [kernels_for(device) for _ in range(3)] if isinstance(device, str) else list(device)
+    config = Config(truncation, comparison=comparison)
     pairs = {pair: _core.memory_pair(delay_ms, bandwidth_mbps) for pair in PAIRS}
     dealing = _core.memory_pair(delay_ms, bandwidth_mbps)
     everything = [channel for pair in (*pairs.values(), dealing) for channel in pair]
@@ -85,23 +91,27 @@ def create(
                 side = pair.index(rank)
                 mine[pair[1 - side]] = ends[side]
         end = {0: dealing[0], DEALER: dealing[1]}.get(rank)
-        return established(mine, end, rank, truncation, test_seed, kernels[rank])
+        return established(mine, end, rank, config, test_seed, kernels[rank])
 
     return joined(3, party, close)
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """``truncation``: see ``ThreePartyEngine``, the same at all parties; ``device``: where this party computes,
+    """``truncation``: see ``ThreePartyEngine``; ``comparison``: "few_bytes", or "few_rounds", which takes two messages
+    in a row where the former may take three; both the same at all parties. ``device``: where this party computes,
     "cpu" or "cuda"."""
 
     engine: ClassVar[str] = "threepc"
     truncation: str = "auto"
     device: str = "cpu"
+    comparison: str = COMPARISONS[0]
 
     def __post_init__(self) -> None:
         if self.truncation not in TRUNCATIONS:
             raise ConfigError(f"truncation={self.truncation} must be one of {', '.join(TRUNCATIONS)}")
+        if self.comparison not in COMPARISONS:
+            raise ConfigError(f"comparison={self.comparison} must be one of {', '.join(COMPARISONS)}")
         kernels_for(self.device)  # says what is missing before a party waits
 
 
@@ -129,8 +139,9 @@ class ThreeParty(Backend):
     def local(self, spec: SessionSpec) -> JointEngine:
         own = spec.engine
         return create(
-            **spec.shape, deadline=spec.deadline, truncation=own.truncation, test_seed=spec.test_seed, device=own.device
-        )
+            **spec.shape, deadline=spec.deadline, truncation=own.truncation, test_seed=spec.test_seed,
+            device=own.device, comparison=own.comparison,
+        )  # fmt: skip
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         return 2 if rank == 1 else 3  # party 0 gets from the dealer what is dealt ahead of time on one of its own
@@ -140,13 +151,13 @@ class ThreeParty(Backend):
         dealing = channels[2] if len(channels) > 2 else None
         own = spec.engine
         ends = dict(zip(others, channels, strict=False))
-        return established(ends, dealing, rank, own.truncation, spec.test_seed, kernels_for(own.device))
+        return established(ends, dealing, rank, own, spec.test_seed, kernels_for(own.device))
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> ThreePartyEngine:
-        return meter(rank, spec.engine.truncation, counts_only)
+        return meter(rank, spec.engine.truncation, counts_only, spec.engine.comparison)
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
-        return {"ot": "none", "k": 0, "truncation": spec.engine.truncation}
+        return {"ot": "none", "k": 0, "truncation": spec.engine.truncation, "comparison": spec.engine.comparison}
 
 
 BACKEND = ThreeParty()

@@ -14,9 +14,9 @@ from privml.engines.composed import maxima
 from privml.engines.owned import SharedEngine
 from privml.engines.shares import NO_PROMISE, Promise, Share, Window, part
 from privml.engines.threepc import opening, products, width
+from privml.engines.threepc.comparison import equal_zero, sign
 from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.sign import equal_zero, sign
 from privml.errors import ConfigError
 from privml.formats import FixedPoint
 

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 import privml._core as _core
+from privml.engines.threepc.comparison_plan import ComparisonPlan
 
 _kernels = _core.threepc
 device = torch.device("cpu")
@@ -24,6 +25,10 @@ _WORTH_A_THREAD = 1 << 15
 
 def _threads(count: int) -> int:
     return min(torch.get_num_threads(), max(count // _WORTH_A_THREAD, 1))
+
+
+def _bytes(value: torch.Tensor) -> np.ndarray:
+    return value.contiguous().numpy().reshape(-1)
 
 
 def _words(value: torch.Tensor) -> np.ndarray:
@@ -73,6 +78,42 @@ def unpack(data: np.ndarray, shape: Sequence[int], bits: int) -> torch.Tensor:
 
 def unpack_bits(data: np.ndarray, shape: Sequence[int]) -> torch.Tensor:
     return torch.from_numpy(_core.unpack_bytes(data, math.prod(shape), 1)).view(tuple(shape))
+
+
+def to_wire(data: torch.Tensor) -> np.ndarray:
+    """uint8 elements as the connections take them."""
+    return _bytes(data)
+
+
+def from_wire(data: np.ndarray) -> torch.Tensor:
+    return torch.from_numpy(data)
+
+
+def planes(words: torch.Tensor, bits: int) -> torch.Tensor:
+    """The low ``bits`` bits of int64 [rows, n], lowest first: uint8 [bits, rows, ceil(n / 8)], eight elements to a
+    byte."""
+    rows, count = words.shape
+    return torch.from_numpy(_kernels.bit_planes(_words(words), rows, count, bits, _threads(words.numel())))
+
+
+# ---- comparisons from dealt tables; see comparison_planes and csrc/threepc/comparison.h
+def deal_comparison(plan: ComparisonPlan, r: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+    _, several, size = masks.shape
+    dealt = _kernels.deal_comparison(plan.blocks, plan.levels, _bytes(r), _bytes(masks), several, size)
+    return torch.from_numpy(dealt)
+
+
+def compare_blocks(rank: int, blocks: Sequence[int], m: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+    _, several, size = m.shape
+    return torch.from_numpy(_kernels.compare_blocks(rank, blocks, _bytes(m), _bytes(table), several, size))
+
+
+def join_blocks(
+    rank: int, nodes: Sequence[int], opened: torch.Tensor, masks: torch.Tensor, products: torch.Tensor
+) -> torch.Tensor:
+    each = opened[0].numel()
+    joined = _kernels.join_blocks(rank, nodes, *map(_bytes, (opened, masks, products)), each)
+    return torch.from_numpy(joined).view(-1, *opened.shape[1:])
 
 
 # ---- the sign bit; see csrc/threepc/sign.h

@@ -15,6 +15,8 @@ import numpy as np
 import torch
 
 import privml._core as _core
+from privml.engines.threepc import comparison_planes
+from privml.engines.threepc.comparison_plan import ComparisonPlan
 from privml.engines.threepc.cuda_source import CupyLauncher
 
 Key = Any  # bytes or a uint8 array of 32 bytes
@@ -117,6 +119,33 @@ class CudaKernels:
         _expect(data.size == -(-out.numel() * bits // 8), f"{data.size} bytes for {out.numel()} values of {bits} bits")
         self._launch(name, out.numel(), self._wire(data), np.int64(out.numel()), np.int32(bits), out)
         return out
+
+    def to_wire(self, data: torch.Tensor) -> np.ndarray:
+        """uint8 elements as the connections take them."""
+        return self._to_host(data.contiguous().reshape(-1))
+
+    def from_wire(self, data: np.ndarray) -> torch.Tensor:
+        return self._wire(data)
+
+    def planes(self, words: torch.Tensor, bits: int) -> torch.Tensor:
+        """The low ``bits`` bits of int64 [rows, n], lowest first: uint8 [bits, rows, ceil(n / 8)], eight elements to a
+        byte."""
+        rows, count = words.shape
+        padded = torch.nn.functional.pad(words, (0, -count % 8)).view(rows, -1, 8)
+        places = torch.arange(8, device=words.device)
+        return torch.stack([(((padded >> bit) & 1) << places).sum(-1).to(torch.uint8) for bit in range(bits)])
+
+    # ---- comparisons from dealt tables
+    def deal_comparison(self, plan: ComparisonPlan, r: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
+        return comparison_planes.deal_comparison(plan, r, masks)
+
+    def compare_blocks(self, rank: int, blocks: Sequence[int], m: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
+        return comparison_planes.compare_blocks(rank, blocks, m, table)
+
+    def join_blocks(
+        self, rank: int, nodes: Sequence[int], opened: torch.Tensor, masks: torch.Tensor, products: torch.Tensor
+    ) -> torch.Tensor:
+        return comparison_planes.join_blocks(rank, nodes, opened, masks, products)
 
     # ---- the sign bit; see csrc/threepc/sign.h
     def sign_deal(self, r: torch.Tensor, key: Key, start: int, ell: int, prime: int) -> np.ndarray:

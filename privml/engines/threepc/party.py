@@ -26,17 +26,26 @@ from privml.engines.threepc.randomness import Stream
 from privml.errors import PeerDisconnected
 
 Result = TypeVar("Result")
+# Comparisons send few bytes, in up to three messages in a row, or take two messages at most.
+COMPARISONS = ("few_bytes", "few_rounds")
 # How many messages of the dealer may wait for the others before its program does.
 _QUEUED = 4096
 
 
 class Party:
-    """``streams``: peer -> what is drawn alike with it; ``kernels``: where everything is computed. At the dealer,
-    everything that waits for the others runs on a thread of its own, in order, so that the dealing runs ahead of it."""
+    """``streams``: peer -> what is drawn alike with it; ``kernels``: where everything is computed; ``comparison``: one
+    of ``COMPARISONS``. At the dealer, everything that waits for the others runs on a thread of its own, in order, so
+    that the dealing runs ahead of it."""
 
-    def __init__(self, links: Links | Meter, streams: Mapping[int, Stream], kernels: Any = kernels_cpu) -> None:
+    def __init__(
+        self,
+        links: Links | Meter,
+        streams: Mapping[int, Stream],
+        kernels: Any = kernels_cpu,
+        comparison: str = COMPARISONS[0],
+    ) -> None:
         self.links, self.rank = links, links.rank
-        self.streams, self.kernels = dict(streams), kernels
+        self.streams, self.kernels, self.comparison = dict(streams), kernels, comparison
         self.device = kernels.device
         self.metering = isinstance(links, Meter)
         self.counts_only = kernels is kernels_shapes

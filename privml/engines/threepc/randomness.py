@@ -45,6 +45,10 @@ class Stream:
         """Uniform uint8 elements 0 and 1."""
         return self._kernels.bits(*self.region(self._kernels.bits_blocks(torch.Size(shape).numel())), shape)
 
+    def bytes(self, count: int) -> torch.Tensor:
+        """Uniform uint8 elements."""
+        return self.words((-(-count // 8),), 64).view(torch.uint8)[:count]
+
     def numbers(self, shape: Sequence[int], modulus: int) -> torch.Tensor:
         """Uniform uint8 elements below ``modulus`` <= 128."""
         blocks = self._kernels.field_blocks(torch.Size(shape).numel())

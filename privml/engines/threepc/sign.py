@@ -35,23 +35,14 @@ def prime_for(ell: int) -> int:
     return next(p for p in _PRIMES if p > ell)
 
 
-def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
+def sign_by_dealer(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     """[m - r < 0] in Z_2^ell, 2 <= ell <= 64; ``m`` may have a first dimension more than ``r``: several values of one
     mask."""
-    _check(ell)
-    if m.numel() == 0:
-        return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
     mask, flip = party.bit_masks(m.shape), _flip(party, m.shape)
     answer = _compare(party, m, r, ell, flip, mask)
     if answer is None:
         return party.masked(None, mask)
     return party.kernels.unpack_bits(answer, m.shape) ^ flip, mask
-
-
-def _check(ell: int) -> None:
-    """Refused by all alike before anything is drawn, so that their streams stay together."""
-    if not 2 <= ell <= 64:
-        raise ValueError(f"a comparison has 2 to 64 bits, got {ell}")
 
 
 def _flip(party: Party, shape: torch.Size) -> torch.Tensor | None:
@@ -130,10 +121,3 @@ def _deal_bits_of_mask(party: Party, r: torch.Tensor, ell: int, prime: int) -> D
         party.links.deal(dealt, party.kernels.deal_bytes(count, ell, prime))
         return None, None, 0
     return None, key, start
-
-
-def equal_zero(party: Party, a: Share, ell: int) -> tuple[Share, Share]:
-    """[a < 0] and [-a < 0] in one call; a is zero where neither holds (-2^(ell-1) has both)."""
-    m, r = torch.stack([a[0], -a[0]]), torch.stack([a[1], -a[1]])
-    below = sign(party, m, r, ell)
-    return tuple(c[0] for c in below), tuple(c[1] for c in below)

@@ -19,9 +19,9 @@ import torch
 
 from privml.engines.base import Share
 from privml.engines.ring import word
+from privml.engines.threepc.comparison import sign
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import Opening, opened, ring_parts
-from privml.engines.threepc.sign import sign
 
 MODES = ("probabilistic", "faithful", "exact")
 
