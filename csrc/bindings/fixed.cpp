@@ -42,6 +42,8 @@ constexpr FixedPointFunction kFunctions[] = {
      "1 / (1 + e^-x)"},
     {"tanh", smooth<F::tanh>, clear_smooth<F::tanh>, cost_smooth<F::tanh>, "hyperbolic tangent"},
     {"rsqrt", rsqrt, clear_rsqrt, cost_rsqrt, "1 / sqrt(x) for x > 0"},
+    {"rsqrt_significant", rsqrt_significant, clear_rsqrt_significant, cost_rsqrt_significant,
+     "1 / sqrt(x) for x > 0, 20 bits of it"},
     {"sqrt", sqrt, clear_sqrt, cost_sqrt, "sqrt(x) for x >= 0"},
     {"log", log, clear_log, cost_log, "ln x for x > 0"},
     {"erf", smooth<F::erf>, clear_smooth<F::erf>, cost_smooth<F::erf>, "erf x"},

@@ -22,8 +22,10 @@ struct Root {
   const char* name;
   Series series;
   bool is_reciprocal;
+  int significant = 64;  // bits of a result that count
 };
 constexpr Root kRsqrt{"rsqrt", Series::rsqrt, true};
+constexpr Root kSignificantRsqrt{"rsqrt_significant", Series::rsqrt, true, kSignificantBits};
 constexpr Root kSqrt{"sqrt", Series::sqrt, false};
 
 // The function at (1 + t) * 2^parity, t of scale 48, at scale 56.
@@ -101,25 +103,28 @@ Plan make_plan(const Root& root, FixedFormat in, FixedFormat out) {
     return p;
   }
   plan_powers(p);
-  const int fraction = in.bits - 2, spread = p.highest - p.lowest;
+  const int fraction = in.bits - 2;
+  // Places of the polynomial's value; no result has one that counts behind them.
+  const int places = std::min(p.highest, std::max(root.significant, p.lowest + 1));
   PiecewiseTask task{root.series,
                      fraction,
                      fraction,
-                     p.highest + kPolynomialPrecision,
-                     p.highest + kCoefficientGuard,
-                     out.bits + spread + kCoefficientGuard,
+                     places + kPolynomialPrecision,
+                     places + kCoefficientGuard,
+                     out.bits + places - p.lowest + kCoefficientGuard,
                      1};
   p.early = !has_piecewise(task);
-  p.value_bits = std::min(p.highest + kCoefficientGuard + 2, task.ring_bits);
+  p.value_bits = std::min(places + kCoefficientGuard + 2, task.ring_bits);
   if (p.early) task.ring_bits = p.value_bits;
   const PiecewiseShape shape = choose_piecewise(task);
   p.drop = (p.early ? shape.scale : result_scale(shape)) - p.lowest;
   p.sum_bits = out.bits + p.drop;
   // Only at the largest power of two can a result round to 2^(out.bits - 1).
-  const int below = result_scale(shape) - p.highest;
+  const int below = result_scale(shape) - places;
   const i64 largest =
       p.highest == largest_power(p)
-          ? static_cast<i64>((low_mask(out.bits - 1) << below) + (u64{1} << (below - 1)) - 1)
+          ? static_cast<i64>((low_mask(out.bits - 1 - (p.highest - places)) << below) +
+                             (u64{1} << (below - 1)) - 1)
           : INT64_MAX;
   const int length = kPlaceScale + shape.place_bits - fraction;
   const i64 cells = i64{1} << (shape.index_bits - 1);
@@ -136,7 +141,7 @@ Plan make_plan(const Root& root, FixedFormat in, FixedFormat out) {
 
 std::shared_ptr<const Plan> plan(const Root& root, FixedFormat in, FixedFormat out) {
   static PlanCache<Plan> plans;
-  return plans.get(static_cast<int>(root.series), in, out,
+  return plans.get(static_cast<int>(root.series) * 65 + root.significant, in, out,
                    [&] { return make_plan(root, in, out); });
 }
 
@@ -228,6 +233,18 @@ void clear_rsqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::s
 }
 void cost_rsqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
   cost(meter, count, kRsqrt, in, out);
+}
+
+void rsqrt_significant(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
+                       std::span<u64> y) {
+  run(party, kSignificantRsqrt, x, in, out, y);
+}
+void clear_rsqrt_significant(std::span<const i64> x, FixedFormat in, FixedFormat out,
+                             std::span<i64> y) {
+  clear(kSignificantRsqrt, x, in, out, y);
+}
+void cost_rsqrt_significant(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
+  cost(meter, count, kSignificantRsqrt, in, out);
 }
 
 void sqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {

@@ -15,7 +15,9 @@ using namespace privml::testing;
 
 constexpr FixedFunction kRsqrt{rsqrt, clear_rsqrt, cost_rsqrt};
 constexpr FixedFunction kSqrt{sqrt, clear_sqrt, cost_sqrt};
-constexpr FixedFunction kBoth[] = {kRsqrt, kSqrt};
+constexpr FixedFunction kSignificant{rsqrt_significant, clear_rsqrt_significant,
+                                     cost_rsqrt_significant};
+constexpr FixedFunction kAll[] = {kRsqrt, kSqrt, kSignificant};
 
 TEST(Normalization, AllSharesAtSmallWidths) {
   for (int bits : {2, 3, 6}) {
@@ -50,7 +52,7 @@ TEST(Sqrt, AllInputsOfSixteenBits) {
 }
 
 TEST(SquareRoots, EveryNarrowFormat) {
-  for (const FixedFunction& function : kBoth)
+  for (const FixedFunction& function : kAll)
     for (int bits : {2, 3, 9, 10})
       for (int scale = 0; scale <= bits - 2; scale += bits == 10 ? 3 : 1)
         for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 4}, FixedFormat{13, 11}})
@@ -58,7 +60,7 @@ TEST(SquareRoots, EveryNarrowFormat) {
 }
 
 TEST(SquareRoots, WideFormats) {
-  for (const FixedFunction& function : kBoth)
+  for (const FixedFunction& function : kAll)
     for (FixedFormat in : {FixedFormat{16, 0}, FixedFormat{16, 14}, FixedFormat{32, 12},
                            FixedFormat{32, 24}, FixedFormat{32, 30}, FixedFormat{32, 0}})
       for (FixedFormat out :
@@ -70,7 +72,7 @@ TEST(SquareRoots, WideFormats) {
 }
 
 TEST(SquareRoots, OverSoftSpokenAndAroundAChunk) {
-  for (const FixedFunction& function : kBoth) {
+  for (const FixedFunction& function : kAll) {
     expect_equals_twin(function, random_numbers(500, 0, (1 << 15) - 1), {{16, 12}, {16, 12}},
                        {false, 4});
     for (i64 n : {i64{0}, i64{1}, i64{2}, kFunctionChunk + 1})
@@ -125,7 +127,7 @@ TEST(Rsqrt, BeyondTheOutputFormatItIsPositiveAndLarge) {
 
 TEST(SquareRoots, RefuseOtherFormats) {
   Numbers x{1}, y(1), two(2);
-  for (const FixedFunction& function : kBoth) {
+  for (const FixedFunction& function : kAll) {
     EXPECT_THROW(function.twin(x, {33, 12}, {16, 12}, y), InvalidArgument);
     EXPECT_THROW(function.twin(x, {16, 12}, {16, 15}, y), InvalidArgument);
     EXPECT_THROW(function.twin(x, {16, 12}, {16, 12}, two), InvalidArgument);
