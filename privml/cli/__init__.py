@@ -7,7 +7,7 @@ import contextlib
 import importlib
 import sys
 
-from privml.cli import console
+from privml.cli.fields import did_you_mean
 from privml.cli.paths import config_directory
 
 VERBS = {
@@ -28,19 +28,21 @@ VERBS = {
 
 # Verbs whose first word says what to do.
 ACTION_VERBS = ("certs",)
+# Words that may stand behind a verb, as in `privml evaluate zoo`.
+_SUBJECTS = {"evaluate": "zoo"}
 
 
 def usage() -> str:
     lines = ["usage: privml <verb> [key=value ...]", ""]
     lines += [f"  {verb:<11} {what}" for verb, what in VERBS.items()]
-    lines += ["", "privml <verb> --help shows the settings; --multirun (-m) sweeps over comma-separated values."]
+    lines += ["", "privml <verb> --help shows what it does, an example and its settings."]
     return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs one verb; exits 0 on success, 1 on an error of privml (one line on stderr), 2 on a wrong call."""
     arguments = sys.argv[1:] if arguments is None else arguments
-    if not arguments or arguments[0] in ("-h", "--help", "help"):
+    if not arguments or arguments[0] in ("-h", "--help") or arguments == ["help"]:
         print(usage())
         sys.exit(0 if arguments else 2)
     if arguments[0] == "--version":
@@ -48,13 +50,22 @@ def main(arguments: list[str] | None = None) -> None:
 
         print(f"privml {privml.__version__}")
         return
+    if arguments[0] == "help":
+        arguments = [*arguments[1:], "--help"]
     verb, *rest = arguments
+    if verb not in VERBS:
+        hint = did_you_mean(verb, VERBS)
+        print(f"privml: unknown verb '{verb}'{hint}\n\n{usage()}", file=sys.stderr)
+        sys.exit(2)
     if verb in ACTION_VERBS and rest and "=" not in rest[0] and not rest[0].startswith("-"):
         rest[0] = f"action={rest[0]}"
-    if verb not in VERBS:
-        print(f"privml: unknown verb '{verb}'\n\n{usage()}", file=sys.stderr)
-        sys.exit(2)
-    run_verb(verb, rest[1:] if verb == "evaluate" and rest[:1] == ["zoo"] else rest)
+    rest = rest[1:] if rest[:1] == [_SUBJECTS.get(verb)] else rest
+    if "--help" in rest or "-h" in rest:
+        from privml.cli import help
+
+        print(help.text(verb, [word for word in rest if "=" in word]))
+        return
+    run_verb(verb, rest)
 
 
 def without_core_dumps() -> None:
@@ -72,17 +83,17 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     import hydra
     from omegaconf import DictConfig
 
+    from privml.cli import console, schemas
     from privml.cli import overrides as written
-    from privml.cli import schemas
 
-    with console.clean_errors():
-        written.check(verb, overrides)
+    with console.clean_errors(verb):
+        overrides = written.checked(verb, overrides)
     schemas.register(verb)
     schemas.register_engines(overrides)
 
     def application(config: DictConfig) -> None:
         without_core_dumps()
-        with console.clean_errors():
+        with console.clean_errors(verb):
             importlib.import_module(f"privml.cli.{verb}").run(schemas.checked(verb, config))
 
     application.__module__ = "privml.cli"

@@ -12,6 +12,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
+from privml.cli.fields import WrongCall, did_you_mean
 from privml.cli.measuring import spec_of
 from privml.cli.paths import shipped_models
 from privml.engines.interface import DEFAULT
@@ -33,7 +34,8 @@ def run(config: DictConfig) -> None:
         chosen = str(config.op).split("+")
         unknown = [op for op in chosen if op not in rows]
         if unknown:
-            raise ConfigError(f"suite {config.suite.name} has no operator {unknown[0]}; it has: {', '.join(rows)}")
+            near = did_you_mean(unknown[0], rows)
+            raise WrongCall(f"suite {config.suite.name} has no operator {unknown[0]}{near} (it has {', '.join(rows)})")
         rows = {op: rows[op] for op in chosen}
     refuse_ignored(config)
     tasks, records = [task_of(config, name, row) for name, row in rows.items()], []

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 
@@ -13,14 +14,20 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from privml.cli.fields import WrongCall
 from privml.errors import PrivmlError
 
 WIDTH_WITHOUT_TERMINAL = 120
+# Where nobody looks on, progress is told this often at most.
+SECONDS_BETWEEN_LINES = 5.0
 
 
 def make_console(stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
-    return console if console.is_terminal else Console(stderr=stderr, highlight=False, width=WIDTH_WITHOUT_TERMINAL)
+    """Without markup: what stands in brackets is shown as it is."""
+    console = Console(stderr=stderr, highlight=False, markup=False)
+    if console.is_terminal:
+        return console
+    return Console(stderr=stderr, highlight=False, markup=False, width=WIDTH_WITHOUT_TERMINAL)
 
 
 out = make_console(stderr=False)
@@ -28,39 +35,61 @@ err = make_console(stderr=True)
 
 
 @contextlib.contextmanager
-def clean_errors() -> Iterator[None]:
-    """Expected errors end the command with one readable message; PRIVML_TRACEBACK=1 shows where they came from."""
+def clean_errors(verb: str = "") -> Iterator[None]:
+    """Expected errors end the command with one readable message, wrong calls with exit status 2, others with 1;
+    PRIVML_TRACEBACK=1 shows where they came from."""
     try:
         yield
     except (PrivmlError, ValueError, OSError) as error:
         if os.environ.get("PRIVML_TRACEBACK"):
             traceback.print_exc()
-        err.print(f"[bold red]{type(error).__name__}[/]: ", end="")
-        err.print(str(error), markup=False, soft_wrap=True)  # one line, however long: for those who search logs
-        sys.exit(1)
+        wrong = isinstance(error, WrongCall)
+        err.print(f"privml {verb}" if wrong and verb else type(error).__name__, style="bold red", end=": ")
+        err.print(message_of(error), soft_wrap=True)  # one line, however long: for those who search logs
+        sys.exit(2 if wrong else 1)
     except KeyboardInterrupt:
         err.print("interrupted")
         sys.exit(130)
 
 
+def message_of(error: BaseException) -> str:
+    """What is told of an error; a file that cannot be read or written comes first, its reason after it."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fsdecode(error.filename)}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    return str(error)
+
+
 @contextlib.contextmanager
 def progress(title: str, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """A function ``(done, total, label)``: a bar on a terminal, plain lines elsewhere, nothing when quiet."""
+    """A function ``(done, total, label)``: a bar on a terminal, now and then a line elsewhere, nothing when quiet."""
     if quiet:
         yield lambda done, total, label: None
     elif not err.is_terminal:
-        yield lambda done, total, label: print(f"{title}: {done}/{total} {label}", file=sys.stderr, flush=True)
+        yield Lines(title)
     else:
         columns = (
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[label]}"),
+            TextColumn("{task.fields[label]}", markup=False),
         )
         with Progress(*columns, console=err, transient=True) as bar:
             task = bar.add_task(title, total=None, label="")
             yield lambda done, total, label: bar.update(task, completed=done, total=total, label=label)
+
+
+class Lines:
+    """Progress as lines of text, one every ``SECONDS_BETWEEN_LINES`` at most, and none for what is done sooner."""
+
+    def __init__(self, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title, self._clock = title, clock
+        self._last = clock()
+
+    def __call__(self, done: int, total: int, label: str) -> None:
+        if self._clock() - self._last >= SECONDS_BETWEEN_LINES:
+            self._last = self._clock()
+            print(f"{self._title}: {done}/{total} {label}", file=sys.stderr, flush=True)
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

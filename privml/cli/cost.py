@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from privml.cli import console
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.measuring import calibration_of, spec_of
+from privml.cli.paths import load_program
 from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
@@ -28,7 +29,7 @@ def run(config: DictConfig) -> None:
     if config.engine.get("device", "cpu") != "cpu":
         raise ConfigError(f"engine.device={config.engine.device}: costs and times are those of the CPU; leave it out")
     calibration = calibration_of(config)
-    program = Program.load(config.program) if config.program is not None else program_of(config)[0]
+    program = load_program(config.program) if config.program is not None else program_of(config)[0]
     spec = spec_of(config)
     backend, drawn, how = spec.backend, DEALT, f"{spec.backend.parties} parties"
     if backend.transfers:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli.engines import spec_of
+from privml.cli.paths import load_program
 from privml.cli.serving import capacity_of, logging_of, until_stopped
-from privml.program import Program
 from privml.service.dealer import deal, refuse_without_dealer
 from privml.service.options import Hooks
 
@@ -15,7 +15,7 @@ from privml.service.options import Hooks
 def run(config: DictConfig) -> None:
     capacity, logging, spec = capacity_of(config), logging_of(config), spec_of(config, dealt=True)
     refuse_without_dealer(spec)
-    program = Program.load(config.program)
+    program = load_program(config.program)
     with until_stopped() as stop:
         deal(
             program,

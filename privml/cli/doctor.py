@@ -8,6 +8,7 @@ import sys
 
 from omegaconf import DictConfig
 from rich.table import Table
+from rich.text import Text
 
 from privml.cli import console
 from privml.cli.settings import identity_of
@@ -21,7 +22,7 @@ def run(config: DictConfig) -> None:
     findings = examine() if tls is None else [*examine_identity(tls), *examine()]
     table = Table("", "", "found", "what to do", title="privml doctor", title_justify="left")
     for finding in findings:
-        table.add_row(finding.subject, f"[{_COLOURS[finding.state]}]{finding.state}[/]", finding.found, finding.advice)
+        table.add_row(finding.subject, Text(finding.state, _COLOURS[finding.state]), finding.found, finding.advice)
     console.out.print(table)
     broken = [f.subject for f in findings if f.state == BROKEN]
     if broken:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``privml experiment +experiment=lenet_engines``: one task over engines, networks, numerics, transfers and models.
+"""``privml experiment experiment=lenet_engines``: one task over engines, networks, numerics, transfers and models.
 
 Every run leaves a JSON line, also one that fails; see ``privml.measure.records``.
 """

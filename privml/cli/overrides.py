@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings as they are written on the command line: those that a verb would not read are refused before it starts."""
+"""Settings as they are written on the command line: what a verb does not know is refused before it starts, with what
+was probably meant."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from privml.cli.schemas import SCHEMAS, names
-from privml.errors import ConfigError
+from privml.cli import groups, schemas
+from privml.cli.fields import WrongCall, did_you_mean
+from privml.cli.paths import model_names
 
-# What may be added to a verb's settings, by Hydra's sign +.
-_ADDED = {"experiment": ("experiment",)}
+# Verb -> a folder of configs whose files change several of its settings.
+BESIDE = {"experiment": "experiment"}
 # Former name -> name.
 _RENAMED = {
     "network.tls": "identity.tls",
@@ -18,31 +21,199 @@ _RENAMED = {
     "identity@network": "identity",
     "network": "link",
 }
+# Hydra's options that a verb takes, and whether a value follows.
+_OPTIONS = {
+    "-m": False, "--multirun": False, "--resolve": False, "--hydra-help": False, "-c": True, "--cfg": True,
+    "-p": True, "--package": True, "-i": False, "--info": False,
+}  # fmt: skip
+_NOTHING = ("null", "none", "")
 
 
-def check(verb: str, overrides: Sequence[str]) -> None:
-    """ConfigError for the first of ``overrides`` that ``verb`` would ignore, which says where it belongs."""
-    for override in overrides:
-        if override.startswith("-") or "=" not in override:
-            continue
-        written = override.split("=", 1)[0]
-        key = written.lstrip("+~")
-        if key.startswith("hydra"):
-            continue
-        _refuse_former(verb, key)
-        top = key.partition("@")[2] or key
-        top = top.partition(".")[0]
-        if top not in names(verb) and top not in _ADDED.get(verb, ()):
-            where = [f"`privml {each}`" for each in SCHEMAS if top in names(each)]
-            hint = f"; it is one of {', '.join(where)}" if where else ""
-            raise ConfigError(f"{override}: `privml {verb}` has no setting {key}{hint}; --help shows its own")
-        if written.startswith("+") and top not in _ADDED.get(verb, ()):
-            raise ConfigError(f"{override}: to change a setting, write {key}=... without +")
+def checked(verb: str, arguments: Sequence[str]) -> list[str]:
+    """``arguments`` as Hydra takes them. WrongCall for the first one that ``verb`` would not read, which says what was
+    probably meant and where it belongs."""
+    found, follows = [], False
+    for argument in arguments:
+        if follows or argument.startswith("-"):
+            if not follows:
+                _refuse_option(verb, argument)
+            follows = not follows and _OPTIONS.get(argument, False)
+            found.append(argument)
+        else:
+            found.append(_checked(verb, argument, arguments))
+    _refuse_two_models(verb, arguments)
+    _refuse_grammar(found)
+    return found
+
+
+def chosen(verb: str, arguments: Sequence[str]) -> dict[str, str | None]:
+    """The choice of each of the verb's groups by where it is read into; the first one of several."""
+    places = schemas.places(verb)
+    result = dict(zip(places, schemas.SCHEMAS[verb].GROUPS.values(), strict=True))
+    for argument in arguments:
+        key, _, value = argument.lstrip("+").partition("=")
+        place = _place(places, key)
+        if place is not None:
+            result[place] = None if value in _NOTHING else value.split(",")[0]
+    return result
+
+
+def _place(places: dict[str, str], key: str) -> str | None:
+    """Where the group is read into that ``key`` chooses of; None if it is no group."""
+    name, _, at = key.partition("@")
+    place = at or name
+    return place if places.get(place) == name else None
+
+
+def _checked(verb: str, argument: str, arguments: Sequence[str]) -> str:
+    written, equals, value = argument.partition("=")
+    key = written.lstrip("+~")
+    if key.startswith("hydra"):
+        return argument
+    if not equals:
+        raise WrongCall(_without_equals(verb, argument))
+    _refuse_former(verb, key)
+    if key == BESIDE.get(verb):
+        _refuse_unknown(f"{key}={value}", value, groups.choices(key))
+        return f"+{key}={value}"
+    _refuse_key(verb, key)
+    if written.startswith("~"):
+        raise WrongCall(f"{argument}: to leave a group out, write {key}=null")
+    place = _place(schemas.places(verb), key)
+    if place is not None:
+        for choice in _values(value):
+            _refuse_unknown(f"{key}={choice}", choice, groups.choices(key.partition("@")[0]))
+    elif key in ("model", "model.name"):
+        for name in _values(value):
+            for each in name.split("+"):
+                _refuse_model(verb, key, each, arguments)
+        return f"model.name={value}"
+    elif "." in key:
+        return _checked_below(verb, key, value, arguments)
+    return f"{key}={value}"
+
+
+def _checked_below(verb: str, key: str, value: str, arguments: Sequence[str]) -> str:
+    """A setting of a group, ``model.`` or ``training.``; one that the chosen file does not name is added."""
+    place = next((each for each in sorted(schemas.places(verb), reverse=True) if key.startswith(f"{each}.")), None)
+    if place is None:
+        top, _, name = key.partition(".")
+        own = {"model": groups.Model, "training": schemas.Training}.get(top)
+        if own is None:
+            raise WrongCall(f"{key}={value}: {top} has no settings of its own")
+        _refuse_unknown(f"{key}={value}", name, groups.abouts(own), top)
+        return f"{key}={value}"
+    group, choice, name = schemas.places(verb)[place], chosen(verb, arguments)[place], key[len(place) + 1 :]
+    if choice is None:
+        return f"{key}={value}"
+    known = groups.settings(group, choice)
+    if name in known or any(each.startswith(f"{name}.") for each in known):
+        return f"{key}={value}"
+    own = {each.partition(".")[0] for each in known} | set(groups.own_names(group))
+    if name.partition(".")[0] in groups.open_names(group) or name in own:
+        return f"++{key}={value}"  # which Hydra adds where it is missing
+    having = [each for each in groups.choices(group) if name in groups.settings(group, each)]
+    if having:
+        words = ", ".join(f"{place}={each}" for each in having)
+        raise WrongCall(f"{key}={value}: {place}={choice} has no setting {name}; {words} {_has(having)}")
+    raise WrongCall(f"{key}={value}: there is no setting {key}{did_you_mean(name, {*known, *own}, f'{place}.')}")
+
+
+def _has(names: Sequence[str]) -> str:
+    return "has it" if len(names) == 1 else "have it"
+
+
+def _values(value: str) -> list[str]:
+    """What a sweep chooses from; nothing where Hydra works the values out."""
+    if value in _NOTHING or not re.fullmatch(r"[\w.+,-]+", value):
+        return []
+    return [each for each in value.split(",") if each not in _NOTHING]
+
+
+def _refuse_unknown(argument: str, word: str, known: Sequence[str] | dict[str, str], of: str = "") -> None:
+    if word not in known:
+        what = f"there is no {f'setting {of}.' if of else argument.partition('=')[0] + ' '}{word}"
+        raise WrongCall(f"{argument}: {what}{did_you_mean(word, known, f'{of}.' if of else '')}")
+
+
+def _refuse_model(verb: str, key: str, name: str, arguments: Sequence[str]) -> None:
+    known = model_names()
+    unused = verb == "cost" and any(each.startswith("program=") for each in arguments)
+    if known and not unused and name not in known and not (verb == "evaluate" and name == "all"):
+        file = re.search(r"\.(onnx|py|pt|pth|safetensors)\b", name)
+        own = f"; a file of your own is {'model.onnx' if file[1] == 'onnx' else 'model.torch'}={name}" if file else ""
+        raise WrongCall(f"{key}={name}: there is no shipped model {name}{own or did_you_mean(name, known)}")
+
+
+def _refuse_two_models(verb: str, arguments: Sequence[str]) -> None:
+    """ConfigError for a shipped model beside one of the user's."""
+    if "model" not in schemas.names(verb):
+        return
+    sources = ("model", "model.name", "model.onnx", "model.torch")
+    given = [each for each in arguments if each.partition("=")[0] in sources and each.partition("=")[2] not in _NOTHING]
+    if len(given) > 1:
+        raise WrongCall(f"{' and '.join(given)}: choose one model")
+
+
+def _refuse_key(verb: str, key: str) -> None:
+    top = (key.partition("@")[2] or key).partition(".")[0]
+    known = schemas.names(verb)
+    if top in known:
+        return
+    other = [f"`privml {each}`" for each in schemas.SCHEMAS if top in schemas.names(each)]
+    hint = f"; {', '.join(other)} {_has(other)}" if other else did_you_mean(top, [*_written(verb)])
+    raise WrongCall(f"there is no setting {key}{hint} (privml {verb} --help lists all)")
+
+
+def _written(verb: str) -> list[str]:
+    """All keys of a verb, those of its groups by their full names."""
+    found = sorted(schemas.names(verb))
+    for place, group in schemas.places(verb).items():
+        for choice in groups.choices(group) if group != "suite" else ():
+            found += [f"{place}.{name}" for name in groups.settings(group, choice)]
+    return found + ([f"model.{name}" for name in groups.abouts(groups.Model)] if "model" in found else [])
+
+
+def _without_equals(verb: str, word: str) -> str:
+    how = f"{word}: a setting is written KEY=VALUE"
+    if "model" in schemas.names(verb) and word in model_names():
+        return f"{how}; did you mean model={word}?"
+    if word in schemas.names(verb):
+        return f"{how}; did you mean {word}=...?"
+    return f"{how} (privml {verb} --help lists all settings)"
+
+
+def _refuse_option(verb: str, option: str) -> None:
+    name = option.partition("=")[0]
+    if name in _OPTIONS:
+        return
+    key = name.lstrip("-").replace("-", "_")
+    hint = f"; did you mean {key}=...?" if key in schemas.names(verb) else did_you_mean(name, [*_OPTIONS, "--help"])
+    raise WrongCall(f"there is no option {name}{hint} (privml {verb} --help lists the settings)")
 
 
 def _refuse_former(verb: str, key: str) -> None:
-    if key in ("truncation", "device", "ring") and "engine" in names(verb) and key not in names(verb):
-        raise ConfigError(f"{key} is a setting of the engine: write engine.{key}=...")
+    if key in ("truncation", "device", "ring") and "engine" in schemas.names(verb) and key not in schemas.names(verb):
+        raise WrongCall(f"{key} is a setting of the engine: write engine.{key}=...")
     for former, name in _RENAMED.items():
         if key == former or key.startswith(f"{former}."):
-            raise ConfigError(f"{key} is called {name}{key.removeprefix(former)} now")
+            raise WrongCall(f"{key} is called {name}{key.removeprefix(former)} now")
+
+
+def _refuse_grammar(arguments: Sequence[str]) -> None:
+    """WrongCall for values that Hydra cannot read."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
+    for argument in arguments:
+        if "=" not in argument or argument.startswith("-"):
+            continue
+        try:
+            parser.parse_override(argument)
+        except HydraException as error:
+            first = str(error.__cause__ or error).splitlines()[0]
+            raise WrongCall(
+                f"{argument.lstrip('+')}: the value cannot be read ({first}); put text with special characters between "
+                "quotes, as in 'key=\"a, b\"'"
+            ) from None

@@ -7,8 +7,12 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from privml.errors import ConfigError
+
+if TYPE_CHECKING:
+    from privml.program import Program
 
 PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -21,6 +25,28 @@ def config_directory() -> Path:
 def in_checkout() -> bool:
     """Whether the shipped models are a checkout's, to be worked on."""
     return not (PACKAGE / "models").is_dir() and (PACKAGE.parent / "models").is_dir()
+
+
+def load_program(program: str, weights: str | None = None) -> Program:
+    """The converted model of a file, with the server's weights. ConfigError for a file that is missing; else as
+    ``Program.load``."""
+    from privml.program import Program
+
+    for key, path in (("program", program), ("weights", weights)):
+        if path is not None and not Path(path).is_file():
+            what = (
+                "a folder; its file is called" if Path(path).is_dir() else "no such file; `privml convert` writes it as"
+            )
+            name = {"program": "program", "weights": "weights.safetensors"}[key]
+            raise ConfigError(f"{key}={path}: {what} {name}")
+    return Program.load(program, weights)
+
+
+def model_names() -> list[str]:
+    """Of the shipped models, without loading any; none where they are not installed."""
+    inside = PACKAGE / "models"
+    folder = inside if inside.is_dir() else PACKAGE.parent / "models"
+    return sorted(card.parent.name for card in folder.glob("*/README.md") if (card.parent / "__init__.py").exists())
 
 
 def shipped_models() -> ModuleType:

@@ -10,8 +10,8 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.engines import spec_of
+from privml.cli.paths import load_program
 from privml.cli.query import Waiting
-from privml.program import Program
 from privml.service.preprocess import Made, Order, preprocess, refuse_without_stores
 from privml.store.key import default_key_file
 
@@ -22,7 +22,7 @@ def run(config: DictConfig) -> None:
         spec = replace(spec, on_wait=Waiting(config.server, config.quiet))
     refuse_without_stores(spec)
     key_file = config.store_key or default_key_file()
-    program = Program.load(config.program)
+    program = load_program(config.program)
     order = Order(program, config.store, config.count, config.batch, spec, key_file)
 
     def on_listening(port: int) -> None:

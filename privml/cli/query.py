@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 from privml.cli import console
 from privml.cli.engines import spec_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
+from privml.cli.paths import load_program
 from privml.cli.serving import place_of
 from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of, refuse_without_store
@@ -29,7 +30,7 @@ def run(config: DictConfig) -> None:
     spec = replace(spec_of(config), on_wait=Waiting(config.server, config.quiet))
     server = place_of(config, spec)
     refuse_without_store(config)
-    program = Program.load(config.program)
+    program = load_program(config.program)
     value = read_array(config.input)
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
     with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet) as step:

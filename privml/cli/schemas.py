@@ -6,79 +6,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from hydra.core.config_store import ConfigStore
-from omegaconf import MISSING, DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
-
+from privml.cli.fields import WrongCall, setting, typed
+from privml.cli.groups import Model, SuiteRow, schema_of
 from privml.engines.interface import BUILT_IN, DEFAULT, backend
 from privml.engines.interface import names as engine_names
-from privml.errors import ConfigError
 
+if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
+# What OmegaConf takes for a value that must be given.
+MISSING = "???"
 _QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}]
-
-
-def setting(default: Any, about: str, least: int | None = None, positive: bool = False, of: tuple = ()) -> Any:
-    """A field. ``least``: the smallest number; ``positive``: a number above 0; ``of``: the values that there are. All
-    of them allow null where the type does."""
-    extra = {"about": about, "least": least, "positive": positive, "of": of}
-    if isinstance(default, dict):
-        return field(default_factory=lambda: dict(default), metadata=extra)
-    return field(default=default, metadata=extra)
-
-
-@dataclass
-class Model:
-    """``name``: a shipped model; or one of your own: ``onnx``, or ``torch`` as PACKAGE.MODULE:FUNCTION, which returns
-    the trained module, with ``input_shape`` for random inputs."""
-
-    name: str | None = None
-    onnx: str | None = None
-    torch: str | None = None
-    input_shape: list[int] | None = None
-
-
-@dataclass
-class Files:
-    """This party's proof of its name, as PEM files: all three or none."""
-
-    authority: str | None = None
-    certificate: str | None = None
-    key: str | None = None
-    names: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass
-class Identity:
-    tls: Files = field(default_factory=Files)
-    insecure: bool = False
 
 
 @dataclass
 class Training:
-    steps: int = 4
-    rate: float = 0.05
-    bits: int = 64
-    scale: int = 16
+    """What task=training does."""
+
+    steps: int = setting(4, "steps of gradient descent", least=1)
+    rate: float = setting(0.05, "learning rate", positive=True)
+    bits: int = setting(64, "bits of the ring", least=8)
+    scale: int = setting(16, "fractional bits", least=0)
 
 
 # What verbs have in common.
 _MODEL = {each.name: None for each in fields(Model)}
 _MODEL_ABOUT = (
-    "the model: model=NAME takes a shipped one; one of your own is model.onnx=FILE.onnx, or "
-    "model.torch=PACKAGE.MODULE:FUNCTION, which returns the trained module"
+    "the model: model=NAME takes a shipped one; one of your own is model.onnx=FILE.onnx, or model.torch=MODULE:FUNCTION"
 )
+ARRAYS = ".npy, .csv or .parquet"
 
 
-def _model(name: str | None, about: str = _MODEL_ABOUT) -> Any:
-    return setting({**_MODEL, "name": name}, about)
+def _model(name: str | None, about: str = _MODEL_ABOUT, required: bool = False) -> Any:
+    return setting({**_MODEL, "name": name}, about, required=required)
 
 
 def _calibration() -> Any:
-    return setting(None, "inputs (.npy) that ranges are measured on; null: the shipped model's own")
+    return setting(None, f"inputs ({ARRAYS}) that ranges are measured on; null: the shipped model's own")
 
 
 def _tree_structure() -> Any:
@@ -152,8 +120,9 @@ class Stored:
 class Convert(Common):
     """Turns a trained model into a program (architecture and formats) and the server's weights."""
 
+    EXAMPLE: ClassVar = "privml convert model.torch=hospital.py:trained calibration=patients.csv out=hospital"
     GROUPS: ClassVar = {"numerics": "fixed32"}
-    model: Any = _model(None)
+    model: Any = _model(None, required=True)
     out: str = setting(MISSING, "folder of the program and the weights")
     calibration: str | None = _calibration()
     tree_structure: str = _tree_structure()
@@ -163,6 +132,7 @@ class Convert(Common):
 class Serve(Limits, Stored, Common):
     """Party 0: owns the weights and answers queries until it is interrupted."""
 
+    EXAMPLE: ClassVar = "privml serve program=lenet/program weights=lenet/weights.safetensors listen=127.0.0.1:9000"
     GROUPS: ClassVar = {"engine": "auto", "ot": "softspoken", "link": "lan", "identity": "default"}
     program: str = _program()
     weights: str | None = setting(MISSING, "file of the weights")
@@ -196,6 +166,7 @@ class Serve(Limits, Stored, Common):
 class Deal(Limits, Common):
     """Party 2 of three: deals for a server and its clients until it is interrupted."""
 
+    EXAMPLE: ClassVar = "privml deal program=lenet/program listen=127.0.0.1:9002"
     GROUPS: ClassVar = {"engine": "auto", "identity": "default"}
     program: str = _program()
     listen: str = setting("127.0.0.1:9002", "host:port to listen on")
@@ -208,10 +179,11 @@ class Deal(Limits, Common):
 class Query(Stored, Common):
     """Party 1: owns the input and learns the scores."""
 
+    EXAMPLE: ClassVar = "privml query program=lenet/program server=127.0.0.1:9000 input=digits.npy out=scores.npy"
     GROUPS: ClassVar = {"engine": "auto", "ot": "softspoken", "identity": "default"}
     program: str = _program()
     server: str = setting(MISSING, "host:port of the server")
-    input: str = setting(MISSING, "the inputs (.npy)")
+    input: str = setting(MISSING, f"the inputs ({ARRAYS})")
     out: str | None = setting(None, "file of the results (.npy); null: none")
     deadline: float = setting(
         60, "seconds to wait for the server to accept the connection, and for each of its messages", positive=True
@@ -227,6 +199,7 @@ class Query(Stored, Common):
 class Preprocess(Common):
     """Makes the correlations of `count` queries ahead of time: one party listens, the other one names it as server."""
 
+    EXAMPLE: ClassVar = "privml preprocess program=lenet/program count=100 listen=127.0.0.1:9000 store=store"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "link": "lan", "identity": "default"}
     program: str = _program()
     count: int = setting(100, "queries", least=1)
@@ -246,6 +219,7 @@ class Certs(Common):
     """Certificates of the parties: `privml certs init`, `privml certs issue name=hospital-a`, `privml certs show
     file=...`."""
 
+    EXAMPLE: ClassVar = "privml certs issue name=hospital-a"
     GROUPS: ClassVar = {}
     action: str = setting(MISSING, "init, issue or show", of=("init", "issue", "show"))
     folder: str = setting(
@@ -264,6 +238,7 @@ class Doctor(Common):
     """What this machine offers privml; with identity.tls... also this party's certificate and the names that it
     demands."""
 
+    EXAMPLE: ClassVar = "privml doctor"
     GROUPS: ClassVar = {"identity": "default"}
 
 
@@ -271,9 +246,10 @@ class Doctor(Common):
 class Run(Common):
     """All parties on this machine, each in its own process, for trials."""
 
+    EXAMPLE: ClassVar = "privml run model=lenet count=3"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
-    model: Any = _model(None)
-    input: str | None = setting(None, "the inputs (.npy); null: the shipped model's samples")
+    model: Any = _model(None, required=True)
+    input: str | None = setting(None, f"the inputs ({ARRAYS}); null: the shipped model's samples")
     count: int = setting(10, "the largest number of inputs", least=1)
     out: str | None = setting(None, "file of the results (.npy); null: none")
     calibration: str | None = _calibration()
@@ -287,6 +263,7 @@ class Cost(Common):
     """Bytes, rounds and correlations of one query, predicted from the graph alone; and its time, from how long calls
     take on this machine."""
 
+    EXAMPLE: ClassVar = "privml cost model=lenet link=wan"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     model: Any = _model(None)
     program: str | None = setting(None, "file of the converted model; null: `model` is converted first")
@@ -301,11 +278,12 @@ class Cost(Common):
 class Advise(Common):
     """Which engine, number format and transfers to choose for a model, a link and a threat."""
 
+    EXAMPLE: ClassVar = "privml advise model=lenet link=wan threat=semi_honest"
     GROUPS: ClassVar = {
         "link": "wan",
         **{f"numerics@formats.{name}": name for name in ("fixed32", "fixed64", "float32", "bfloat16", "mixed")},
     }
-    model: Any = _model(None)
+    model: Any = _model(None, required=True)
     threat: str = setting(
         "semi_honest",
         "semi_honest: parties follow the protocol and try to learn; malicious: they may deviate",
@@ -319,7 +297,7 @@ class Advise(Common):
     )
     truncation: str = setting("auto", "how three parties truncate")
     input: str | None = setting(
-        None, "inputs (.npy) that accuracy is measured on; null: the shipped model's own, at most `count` of them"
+        None, f"inputs ({ARRAYS}) that accuracy is measured on; null: the shipped model's own, at most `count` of them"
     )
     count: int = setting(32, "see input", least=1)
     calibration: str | None = _calibration()
@@ -328,9 +306,10 @@ class Advise(Common):
 
 @dataclass
 class Experiment(Common):
-    """One run, or with +experiment=NAME the sweep that configs/experiment/NAME.yaml describes: a JSON line each, and a
+    """One run, or with experiment=NAME the sweep that configs/experiment/NAME.yaml describes: a JSON line each, and a
     table."""
 
+    EXAMPLE: ClassVar = "privml experiment experiment=lenet_engines"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     HYDRA: ClassVar = {"callbacks": {"table": {"_target_": "privml.cli.sweep.Table"}}}
     model: Any = _model("lenet")
@@ -346,10 +325,7 @@ class Experiment(Common):
     deadline: float = setting(120, "seconds that a read may wait", positive=True)
     threads: int = _threads()
     seed: int = setting(0, "seed of weights and batches", least=0)
-    training: Training = field(
-        default_factory=Training,
-        metadata={"about": "steps of gradient descent, learning rate, ring and fractional bits of task=training"},
-    )
+    training: Training = field(default_factory=Training, metadata={"about": "settings of task=training"})
     results: str = setting("experiments", "folder of <name>.jsonl")
     tracking: str | None = setting(
         "sqlite:///${results}/mlflow.db", "MLflow tracking address, used if MLflow is installed; null: none"
@@ -360,6 +336,7 @@ class Experiment(Common):
 class Bench(Common):
     """Throughput and bytes of a suite of operators: JSON lines in `results`, and a table."""
 
+    EXAMPLE: ClassVar = "privml bench suite=ot op=cot link=lan"
     GROUPS: ClassVar = {"suite": DEFAULT, "engine": DEFAULT, "ot": "softspoken", "link": "loopback"}
     op: str | None = setting(None, "one operator of the suite; null: all")
     n: int | None = setting(None, "size of a batch, which `batch` also sets; null: the suite's", least=1)
@@ -382,6 +359,7 @@ class Evaluate(Common):
     """Compares secure with clear inference of the shipped models: records, cards, docs/zoo.md and one page of HTML."""
 
     # Every model's own number formats, or those of numerics=NAME for all.
+    EXAMPLE: ClassVar = "privml evaluate zoo model=lenet link=lan"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": None, "link": "loopback"}
     model: Any = _model("all", "the shipped models: all, or model=NAME, or several as model=lenet+mlp")
     count: int = setting(
@@ -432,6 +410,9 @@ def names(verb: str) -> set[str]:
 
 def register(verb: str) -> None:
     """Makes a verb's settings known to Hydra, as the configuration of this name."""
+    from hydra.core.config_store import ConfigStore
+    from omegaconf import OmegaConf
+
     schema = SCHEMAS[verb]
     defaults = [*({name: choice} for name, choice in schema.GROUPS.items()), "common", *_QUIET, "_self_"]
     values: Any = OmegaConf.to_container(OmegaConf.structured(schema))
@@ -443,6 +424,9 @@ def register(verb: str) -> None:
 def register_engines(overrides: Sequence[str]) -> None:
     """Makes the settings of engines from outside privml that ``overrides`` choose known to Hydra; those of privml's own
     are in configs/engine."""
+    from hydra.core.config_store import ConfigStore
+    from omegaconf import OmegaConf
+
     chosen = {name for each in overrides if each.startswith("engine=") for name in each[len("engine=") :].split(",")}
     for name in chosen & set(engine_names()) - set(BUILT_IN):
         defaults = OmegaConf.to_container(OmegaConf.structured(backend(name).Config()))
@@ -450,11 +434,13 @@ def register_engines(overrides: Sequence[str]) -> None:
 
 
 def checked(verb: str, config: DictConfig) -> DictConfig:
-    """``config`` with every value of its type. Raises ConfigError that names the first setting that is missing, of
+    """``config`` with every value of its type. Raises WrongCall that names the first setting that is missing, of
     another type than its verb reads, or out of range."""
-    for name in config:
-        if OmegaConf.is_missing(config, name):
-            raise ConfigError(f"{name} is missing: add {name}=...")
+    from omegaconf import OmegaConf
+
+    missing = [name for name in config if OmegaConf.is_missing(config, name)]
+    if missing:
+        raise WrongCall(missing_text(verb, missing))
     values: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
     if isinstance(values.get("model"), str):
         values["model"] = {**_MODEL, "name": values["model"]}
@@ -462,67 +448,26 @@ def checked(verb: str, config: DictConfig) -> DictConfig:
     values |= typed(SCHEMAS[verb], {name: values[name] for name in own})
     if "model" in values:
         values["model"] = typed(Model, values["model"], "model.")
+    if "training" in values:
+        values["training"] = typed(Training, values["training"], "training.")
     result = OmegaConf.create(values)
     for place, group in places(verb).items():
         chosen, schema = OmegaConf.select(result, place), schema_of(group)
         if chosen is not None and schema is not None:
             given = {name: value for name, value in chosen.items() if name != "name"}
             OmegaConf.update(result, place, typed(schema, given, f"{place}."))
+            for name, row in given.get("operators", {}).items() if group == "suite" else ():
+                typed(SuiteRow, row, f"{place}.operators.{name}.")
     OmegaConf.set_struct(result, True)
     return result
 
 
-def schema_of(group: str) -> Any:
-    """What a group holds besides its name; None: its readers know. Loaded here, since some need torch."""
-    if group == "ot":
-        from privml.engines.correlations import OtChoice as schema
-    elif group == "link":
-        from privml.spec import LinkProfile as schema
-    elif group == "numerics":
-        from privml.graph.passes.choose_formats import Precision as schema
-    else:
-        return Identity if group == "identity" else None
-    return schema
-
-
-def typed(schema: Any, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """``values``, converted to the types of the dataclass's fields. ConfigError, which names the setting with
-    ``prefix``, for one that there is not or that does not fit."""
-    node = OmegaConf.structured(schema)
-    OmegaConf.set_readonly(node, False)  # which frozen ones are
-    known = {each.name: each for each in fields(schema)}
-    for name, value in values.items():
-        if name not in known:
-            has = f"there are {', '.join(known)}" if known else "there are none"
-            raise ConfigError(f"there is no setting {prefix}{name}: {has}")
-        try:
-            OmegaConf.update(node, name, value)
-            fits = _in_range(known[name].metadata, value)
-        except (OmegaConfBaseException, TypeError):
-            fits = False
-        if not fits:
-            raise ConfigError(f"{prefix}{name}={value} must be {_kind(known[name])}")
-    converted: Any = OmegaConf.to_container(node)
-    return {name: converted[name] for name in values}
-
-
-def _in_range(limits: Mapping[str, Any], value: Any) -> bool:
-    if value is None:
-        return True
-    if limits.get("of"):
-        return value in limits["of"]
-    if limits.get("positive"):
-        return 0 < value < float("inf")
-    return limits.get("least") is None or limits["least"] <= value < float("inf")
-
-
-def _kind(each: Field) -> str:
-    """What a setting must be, in words."""
-    limits = each.metadata
-    if limits.get("of"):
-        return f"one of {', '.join(str(value) for value in limits['of'])}"
-    if limits.get("positive"):
-        return "a positive number"
-    name = str(each.type).partition(" ")[0]
-    kind = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text"}.get(name, name)
-    return kind if limits.get("least") is None else f"{kind}, at least {limits['least']}"
+def missing_text(verb: str, missing: Sequence[str]) -> str:
+    """What to add to a call that lacks settings, with an example."""
+    if verb == "certs":
+        return "say what to do: privml certs init, privml certs issue name=NAME, or privml certs show file=FILE"
+    words = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
+    verb_is = "is" if len(missing) == 1 else "are"
+    return (
+        f"{words} {verb_is} missing: add {' '.join(f'{name}=...' for name in missing)}, as in {SCHEMAS[verb].EXAMPLE}"
+    )

@@ -10,9 +10,10 @@ from omegaconf import DictConfig
 from privml.cli import console
 from privml.cli.clusters import check_cluster, run_cluster
 from privml.cli.engines import spec_of
+from privml.cli.paths import load_program
 from privml.cli.serving import limits_of, logging_of, place_of, until_stopped
 from privml.cli.stores import preprocessing_of, refuse_without_store
-from privml.program import WEIGHTS_OWNER, Program
+from privml.program import WEIGHTS_OWNER
 from privml.service.options import Hooks
 from privml.service.server import serve
 
@@ -22,7 +23,7 @@ def run(config: DictConfig) -> None:
     listen = place_of(config, spec)
     check_cluster(config)
     refuse_without_store(config)
-    program = Program.load(config.program, config.weights)
+    program = load_program(config.program, config.weights)
     if config.cluster is not None:
         run_cluster(config, program)
         return

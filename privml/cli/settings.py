@@ -7,6 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from privml.cli.fields import WrongCall
 from privml.engines.correlations import OtChoice
 from privml.engines.interface import Backend
 from privml.errors import ConfigError
@@ -34,6 +35,9 @@ def link_of(config: DictConfig) -> LinkProfile:
 
 
 def ot_of(config: DictConfig, engine: Backend) -> OtChoice:
-    """The choice of the ``ot`` group, with the security that ``engine`` needs."""
+    """The choice of the ``ot`` group, with the security that ``engine`` needs. WrongCall."""
     security = config.ot.security if engine.security is None else engine.security
-    return OtChoice(config.ot.provider, config.ot.k, security, config.ot.refill)
+    try:
+        return OtChoice(config.ot.provider, config.ot.k, security, config.ot.refill)
+    except ConfigError as error:
+        raise WrongCall(f"ot.{error}") from None

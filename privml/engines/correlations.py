@@ -29,15 +29,15 @@ class OtChoice:
 
     def __post_init__(self) -> None:
         if self.provider not in (*PROVIDERS, AUTO):
-            raise ConfigError(f"unknown OT provider {self.provider!r}; choose from {', '.join((*PROVIDERS, AUTO))}")
+            raise ConfigError(f"provider={self.provider} must be one of {', '.join((*PROVIDERS, AUTO))}")
         if self.security not in SECURITIES:
-            raise ConfigError(f"ot.security must be one of {', '.join(SECURITIES)}, got {self.security!r}")
+            raise ConfigError(f"security={self.security} must be one of {', '.join(SECURITIES)}")
         if self.refill not in REFILLS:
-            raise ConfigError(f"ot.refill must be one of {', '.join(REFILLS)}, got {self.refill!r}")
+            raise ConfigError(f"refill={self.refill} must be one of {', '.join(REFILLS)}")
         if self.provider != "softspoken":
             object.__setattr__(self, "k", 0)
         elif self.k not in SOFTSPOKEN_DEGREES:
-            raise ConfigError(f"k must lie in 1..10, got {self.k!r}")
+            raise ConfigError(f"k={self.k} must be a whole number from 1 to 10")
 
     @property
     def in_background(self) -> bool:

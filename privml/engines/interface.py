@@ -27,6 +27,8 @@ GROUP = "privml.engines"
 BUILT_IN = ("plain", "twopc", "threepc", "active")
 # Of sessions between processes.
 DEFAULT = "twopc"
+# Of training.
+TRAINING = "threepc"
 SEMI_HONEST, MALICIOUS = "semi_honest", "malicious"
 THREATS = (SEMI_HONEST, MALICIOUS)
 

@@ -80,7 +80,6 @@ def test_convert_serve_query(converted: Path) -> None:
     ledger = json.loads((converted / "ledger.json").read_text())
     assert sum(node["online"]["sent"] for node in ledger["nodes"]) > 0
     assert "conv1" in done.stdout and "online" in done.stdout
-    assert "query: " in done.stderr, "plain progress lines where there is no terminal"
 
 
 def test_serve_is_watched_and_ends_on_a_signal(converted: Path) -> None:
@@ -153,33 +152,55 @@ def test_multirun_sweeps(converted: Path) -> None:
             ["query", "program=lenet/program", "server=127.0.0.1:1", "input=x.npy", "out=no/y.npy"],
             ["no/y.npy", "folder"],
         ),
-        (
-            ["convert", "model=lenet", "numerics.bits=many", "out=x"],
-            ["ConfigError", "numerics.bits=many", "whole number"],
-        ),
         (["query", "program=lenet/weights.safetensors", "server=127.0.0.1:1", "input=x.npy"], ["CorruptFile"]),
-        (["query", "program=lenet/program", "server=127.0.0.1:1"], ["ConfigError", "input is missing"]),
-        (["query", "program=p", "server=127.0.0.1:1", "input=x.npy", "deadline=soon"], ["deadline=soon", "number"]),
         (
             ["query", "program=lenet/program", "server=127.0.0.1:1", "input=digits.npy", "preprocessing=void"],
             ["ConfigError", "void", "no store there", "privml preprocess"],
         ),
         (["preprocess", "program=lenet/program", "store=s"], ["ConfigError", "listen=host:port"]),
-        (["serve", "program=lenet/program", "weights=w", "log=xml"], ["ConfigError", "log=xml", "text, json"]),
-        (["serve", "program=lenet/program", "weights=w", "workers=0"], ["ConfigError", "workers=0"]),
         (
             ["serve", "program=lenet/program", "weights=lenet/weights.safetensors", "monitor=0.0.0.0:9100"],
             ["ConfigError", "this machine alone"],
         ),
-        (["bench", "op=nothing"], ["nothing", "relu32"]),
+        (
+            ["query", "program=lenet/progam", "server=127.0.0.1:1", "input=x.npy"],
+            ["program=lenet/progam: no such file; `privml convert` writes it"],
+        ),
         (["cost", "model=lenet", "engine=plain"], ["ConfigError", "plain"]),
-        (["cost", "model=lenet", "calibrate=often"], ["ConfigError", "calibrate=often", "missing"]),
     ],
 )
 def test_errors_are_one_clear_line(converted: Path, arguments: list[str], words: list[str]) -> None:
     done = privml(*arguments, cwd=converted, check=False)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr
+    for word in words:
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["dance"], ["unknown verb"]),
+        (["convert", "model=lenet", "numerics.bits=many", "out=x"], ["numerics.bits=many", "whole number"]),
+        (["query", "program=lenet/program", "server=127.0.0.1:1"], ["input is missing"]),
+        (["query", "program=p", "server=127.0.0.1:1", "input=x.npy", "deadline=soon"], ["deadline=soon", "number"]),
+        (["query", "progam=p"], ["did you mean program?"]),
+        (["serve", "program=lenet/program", "weights=w", "log=xml"], ["log=xml", "text, json"]),
+        (["serve", "program=lenet/program", "weights=w", "workers=0"], ["workers=0"]),
+        (["run", "model=lenett"], ["did you mean lenet?"]),
+        (["run", "model=lenet", "engine=twopcc"], ["did you mean twopc?"]),
+        (["run", "model=lenet", "ot.k=11"], ["ot.k=11 must be a whole number from 1 to 10"]),
+        (["bench", "op=nothing"], ["nothing", "relu32"]),
+        (["cost", "model=lenet", "calibrate=often"], ["calibrate=often", "missing"]),
+    ],
+)
+def test_wrong_calls_are_one_clear_line_and_exit_with_two(
+    converted: Path, arguments: list[str], words: list[str]
+) -> None:
+    done = privml(*arguments, cwd=converted, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr and "+" not in done.stderr
+    assert f"privml {arguments[0]}: " in done.stderr or arguments == ["dance"]
     for word in words:
         assert word in done.stderr
 
@@ -199,10 +220,11 @@ def test_nobody_serves(converted: Path) -> None:
     assert "waiting for a server" in done.stderr and "127.0.0.1:1" in done.stderr
 
 
-def test_wrong_calls_exit_with_two(tmp_path: Path) -> None:
-    done = privml("dance", cwd=tmp_path, check=False)
-    assert done.returncode == 2 and "unknown verb" in done.stderr
+def test_help_is_for_the_command_and_for_each_verb(tmp_path: Path) -> None:
     assert "convert" in privml("--help", cwd=tmp_path).stdout
+    done = privml("query", "--help", cwd=tmp_path)
+    assert done.stdout.startswith("usage: privml query KEY=VALUE")
+    assert privml("help", "query", cwd=tmp_path).stdout == done.stdout
 
 
 def test_bench_prints_json_lines(tmp_path: Path) -> None:

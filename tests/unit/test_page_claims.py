@@ -14,7 +14,8 @@ import pytest
 
 import models
 import privml
-from privml.cli import schemas
+from privml.cli import groups, schemas
+from privml.cli.overrides import BESIDE
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts")]
@@ -94,14 +95,14 @@ def commands(text):
 @cache
 def known(verb):
     """Names that a verb's command line takes."""
-    names = schemas.names(verb) | {f"training.{each.name}" for each in fields(schemas.Training)}
+    names = schemas.names(verb) | {BESIDE.get(verb)} | {f"training.{each.name}" for each in fields(schemas.Training)}
     for place, group in schemas.places(verb).items():
         names |= {group, f"{group}@{place}"}
-        for choice in (options.CONFIGS / group).glob("*.yaml"):
-            names |= {f"{place}.{setting}" for setting in options.settings(choice)}
+        for choice in groups.choices(group):
+            names |= {f"{place}.{setting}" for setting in groups.settings(group, choice)}
         if group == "numerics":
             names |= {f"{place}.layers", f"{place}.floating"}
-    return names | {f"model.{each.name}" for each in fields(schemas.Model)}
+    return names | {f"model.{each.name}" for each in fields(groups.Model)}
 
 
 def test_the_page_of_settings_says_what_each_is():
@@ -114,7 +115,7 @@ def check_argument(verb, argument):
     if not equals or key.startswith(("+", "~", "-", "hydra")) or "..." in argument:
         return
     name = key.split("@")[0]
-    assert key in known(verb) or any(key.startswith(f"{k}.") for k in known(verb) if "." not in k), (
+    assert key in known(verb) or any(key.startswith(f"{k}.") for k in known(verb) if "." not in str(k)), (
         f"{verb} has no {key}"
     )
     if name == "model" and value != "all":
