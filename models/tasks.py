@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``scripts/train.py`` trains: a model, data with a fixed split, a loss and what counts as right."""
+"""What ``privml train`` trains: a model, data with a fixed split, a loss and what counts as right."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from models.lenet.model import LeNet, preprocess
+from .lenet.model import LeNet, preprocess
 
 
 class Task(NamedTuple):
@@ -51,7 +51,7 @@ def small(hidden: Sequence[int] = (8,)) -> Task:
 
 def lenet() -> Task:
     """5,000 MNIST digits by a LeNet-5, 4,000 of them for training."""
-    from models.lenet.data import split
+    from .lenet.data import split
 
     def pixels(images: torch.Tensor) -> torch.Tensor:
         return (preprocess(images) - 0.125) * 3  # centred and stretched, by numbers that fixed point holds exactly
@@ -65,8 +65,8 @@ def lenet() -> Task:
 
 def gru() -> Task:
     """40 + 40 recordings of a smart watch, four motions."""
-    from models.motions.model import Motions, preprocess
-    from models.motions.train import split
+    from .motions.model import Motions, preprocess
+    from .motions.train import split
 
     training, test = split()
     return Task(
@@ -77,7 +77,7 @@ def gru() -> Task:
 
 def relevance(hidden: Sequence[int] = (300, 200, 100), features: int = 874) -> Task:
     """Made-up cases of relevance, features standardized."""
-    from models.relevance.data import CLASSES, cases, units
+    from .relevance.data import CLASSES, cases, units
 
     scale = units(features)
     training, test = cases(4096, features, seed=1), cases(1024, features, seed=0)

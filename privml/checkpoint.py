@@ -15,6 +15,7 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -30,12 +31,13 @@ from privml.store.durable import FOLDER_MODE, replace, sync_folder
 from privml.tensor import SHARED, SecretTensor
 
 _FILE = re.compile(r"step-(\d{9})\.safetensors\Z")
-_VERSION = "1"
+_VERSION = "2"
 # What a file that is not as it was written can lead to.
 _NO_SHARES = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
 # Steps that a party tells the others about, the newest; a file older than the last common one is removed.
 _TOLD = 4
 _LARGEST_RUN = 1 << 30
+NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
 
 def new_run(session: Session) -> int:
@@ -47,11 +49,16 @@ def new_run(session: Session) -> int:
 
 
 def save_shares(
-    folder: str | Path, session: Session, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str = ""
+    folder: str | Path,
+    session: Session,
+    step: int,
+    run: int,
+    tensors: Mapping[str, torch.Tensor],
+    settings: Mapping[str, Any] = NO_SETTINGS,
 ) -> None:
     """Writes this party's file (in one process, every party's), waits until all have theirs, and removes the older ones
     but one, and later ones, which a run that was given up has left. ``run``: see ``new_run``; ``settings``: what a run
-    that goes on from here must have in common with this one.
+    that goes on from here must have in common with this one, values that JSON knows by their names.
 
     Raises StoreError when the disk is full, OSError for other troubles of the file system, ConfigError for an engine
     whose shares are authenticated under keys of their session, which no other session has.
@@ -89,20 +96,20 @@ def newest_common(folder: str | Path, session: Session) -> tuple[int, int] | Non
 
 
 def load_shares(
-    folder: str | Path, session: Session, step: int, run: int, settings: str = ""
+    folder: str | Path, session: Session, step: int, run: int, settings: Mapping[str, Any] = NO_SETTINGS
 ) -> dict[str, torch.Tensor]:
     """What ``save_shares`` wrote at ``step``, as secrets of ``session``; the others load theirs.
 
-    Raises CorruptFile for a broken file, ConfigError for one of another engine, run or settings.
+    Raises CorruptFile for a broken file, ConfigError for one of another engine or run, or with other settings, which
+    it names.
     """
     parts = []
     for rank in _ranks(session):
         path = _folder(folder, rank) / f"step-{step:09d}.safetensors"
         about = _metadata(path)
-        expected = {"engine": session.engine.name, "run": run, "step": step, "rank": rank, "settings": settings}
-        for key, value in expected.items():
-            if about[key] != value:
-                raise ConfigError(f"{path} was written with {key}={about[key]!r}, this run has {value!r}; start afresh")
+        expected = {"engine": session.engine.name, "run": run, "step": step, "rank": rank}
+        _refuse_others(path, expected, {key: about[key] for key in expected})
+        _refuse_others(path, json.loads(json.dumps(dict(settings))), about["settings"])
         parts.append((path, about["tensors"]))
     try:
         tensors = _tensors(session, [safe_open(path, "pt") for path, _ in parts], [about for _, about in parts])
@@ -112,6 +119,14 @@ def load_shares(
     session.step("load shares", step, run, [(name, tuple(x.shape), repr(x.format)) for name, x in secret.items()])
     session.name(list(secret.values()))
     return tensors
+
+
+def _refuse_others(path: Path, mine: Mapping[str, Any], written: Mapping[str, Any]) -> None:
+    """ConfigError for what is different, or only on one side."""
+    names = [name for name in (*mine, *(written.keys() - mine)) if mine.get(name) != written.get(name)]
+    if names:
+        told = "; ".join(f"{name}={written.get(name)}, now {mine.get(name)}" for name in names)
+        raise ConfigError(f"{path} was saved with {told}: set it as it was, or start afresh")
 
 
 def _tensors(session: Session, files: Sequence[Any], notes: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
@@ -162,7 +177,7 @@ def _files(place: Path) -> list[tuple[int, Path]]:
 
 
 def _encoded(
-    session: Session, rank: int, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: str
+    session: Session, rank: int, step: int, run: int, tensors: Mapping[str, torch.Tensor], settings: Mapping[str, Any]
 ) -> bytes:
     engine, stored, about = session.engine, {}, {}
     width = engine.components if session.rank is not None else engine.components // len(_writers(session))
@@ -181,7 +196,8 @@ def _encoded(
             "owner": getattr(tensor.placement, "party", None),
             "dtype": str(tensor.dtype).removeprefix("torch."),
         }
-    notes = {"engine": engine.name, "run": run, "step": step, "rank": rank, "settings": settings, "tensors": about}
+    notes = {"engine": engine.name, "run": run, "step": step, "rank": rank, "settings": dict(settings)}
+    notes["tensors"] = about
     return save(stored, {"privml_shares": _VERSION, "about": json.dumps(notes)})
 
 
@@ -197,7 +213,8 @@ def _metadata(path: Path) -> dict[str, Any]:
         about = json.loads(notes["about"])
         numbers = [about[name] for name in ("run", "step", "rank")]
         whole = all(type(number) is int and 0 <= number < 2**62 for number in numbers)
-        if not whole or not isinstance(about["tensors"], dict) or not {"engine", "settings"} <= about.keys():
+        named = all(isinstance(about[name], dict) for name in ("tensors", "settings"))
+        if not whole or not named or "engine" not in about:
             raise ValueError("what it says of itself is incomplete")
     except _NO_SHARES as error:
         raise CorruptFile(f"{path} holds no shares of this release of privml: {error}") from None

@@ -21,6 +21,7 @@ VERBS = {
     "run": "all parties on this machine, for trying things out",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "advise": "which engine, number format and transfers to choose",
+    "train": "a model with everything secret, beside the same training in the clear",
     "experiment": "sweeps over engines, networks, numbers and models, kept as JSON lines",
     "bench": "throughput and bytes of a suite of operators",
     "evaluate": "the zoo: secure inference beside the clear, as records, cards and a page",

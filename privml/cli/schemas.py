@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from privml.cli.fields import WrongCall, setting, typed
 from privml.cli.groups import Model, SuiteRow, schema_of
-from privml.engines.interface import BUILT_IN, DEFAULT, backend
+from privml.engines.interface import BUILT_IN, DEFAULT, TRAINING, backend
 from privml.engines.interface import names as engine_names
 
 if TYPE_CHECKING:
@@ -384,10 +384,59 @@ class Evaluate(Common):
     calibrate: Any = _calibrate("none")
 
 
+@dataclass
+class Train(Common):
+    """Trains a model with everything secret, and beside it in the clear from the same start: an ordinary loop of
+    PyTorch on secret tensors. Losses are revealed for the curve, and the weights at the end."""
+
+    EXAMPLE: ClassVar = "privml train train=logistic split=vertical train.epochs=2"
+    GROUPS: ClassVar = {"train": "lenet", "engine": TRAINING, "identity": "default"}
+    way: str = setting(
+        "eager",
+        "eager: loss.backward() and torch.optim on secret tensors; traced: privml.compile_step, less depth, sgd alone",
+        of=("eager", "traced"),
+    )
+    bits: int = setting(64, "bits of the ring of every number", least=8)
+    scale: int = setting(16, "fractional bits of every number", least=0)
+    floating: str | None = setting(None, "a floating-point format instead, float32 or bfloat16; null: fixed point")
+    steps: int = setting(0, "batches at most; 0: all of every epoch", least=0)
+    seed: int = setting(3, "seed of first weights and of the order of rows", least=0)
+    split: str = setting(
+        "owner",
+        "who has the data: owner (party 1 has all), horizontal (parties 0 and 1 have half of the rows each), vertical "
+        "(party 0 has the first half of the columns, party 1 the rest and the labels); the first weights are party 0's",
+        of=("owner", "horizontal", "vertical"),
+    )
+    show_loss: int = setting(1, "reveal the loss every so many steps (0: never)", least=0)
+    show_accuracy: int = setting(
+        0, "reveal the accuracy on `accuracy_rows` test rows every so many steps (0: never)", least=0
+    )
+    accuracy_rows: int = setting(64, "see show_accuracy", least=1)
+    save_every: int = setting(0, "save the parties' shares every so many steps (0: never)", least=0)
+    resume: bool = setting(
+        False,
+        "true: go on from the newest step that all parties have saved; steps, train.epochs and train.rate may differ "
+        "from the run that saved",
+    )
+    compare: bool = setting(True, "whether to train in the clear, too, for comparison")
+    processes: bool = setting(False, "true: each party in a process of its own on this machine")
+    rank: int | None = setting(
+        None,
+        "one party of a run between machines: 0 with listen (and dealer), 1 with connect (and dealer), 2, the dealer, "
+        "with listen; null: all parties on this machine",
+        of=(0, 1, 2),
+    )
+    listen: str | None = setting(None, "host:port to listen on, with rank=0 or rank=2")
+    connect: str | None = setting(None, "host:port of party 0, with rank=1")
+    dealer: str | None = setting(None, "host:port of party 2, with rank=0 or rank=1")
+    deadline: float = setting(60, "seconds that a party may wait for another", positive=True)
+    out: str = setting("training", "folder of losses.jsonl, losses.png, weights.safetensors and the parties' shares")
+
+
 SCHEMAS: dict[str, Any] = {
     each.__name__.lower(): each
     for each in (
-        Convert, Serve, Deal, Query, Preprocess, Certs, Doctor, Run, Cost, Advise, Experiment, Bench, Evaluate,
+        Convert, Serve, Deal, Query, Preprocess, Certs, Doctor, Run, Cost, Advise, Train, Experiment, Bench, Evaluate,
     )
 }  # fmt: skip
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/train.py between three processes with a relay in every connection."""
+"""``privml train`` between three processes with a relay in every connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from fault_parties import ROOT, Party, Spawner
+from fault_parties import Party, Spawner
 from fault_proxy import Proxy
 
 RECIPE = [
@@ -40,7 +40,7 @@ class Training:
             [f"connect={self.link}", f"dealer={self.dealer}"],
             [f"listen={dealing}"],
         ]
-        common = [str(ROOT / "scripts/train.py"), *RECIPE, f"out={self.folder / 'run'}", f"deadline={deadline}", *more]
+        common = ["train", *RECIPE, f"out={self.folder / 'run'}", f"deadline={deadline}", *more]
         started = {}
         # Who listens comes first: the relay refuses those who come before there is anybody to talk to.
         for rank, waited in ((DEALER, dealing), (0, listening), (1, None)):

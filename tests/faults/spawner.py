@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOADED = (
     "hydra", "torch.distributed.tensor", "privml.cli.serve", "privml.cli.query", "privml.cli.deal",
     "privml.cli.preprocess", "rich.progress", "matplotlib", "safetensors.torch", "models.tasks",
-    "sklearn.datasets", "torch._dynamo", "privml.checkpoint", "privml.step",
+    "sklearn.datasets", "torch._dynamo", "privml.checkpoint", "privml.step", "privml.cli.train",
 )  # fmt: skip
 _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1

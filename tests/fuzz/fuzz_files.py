@@ -153,7 +153,7 @@ def checkpoint() -> Path:
             "whole": privml.share(torch.tensor([3]), owner=0),
             "public": torch.ones(1),
         }
-        save_shares(folder, session, STEP, RUN, tensors, "settings")
+        save_shares(folder, session, STEP, RUN, tensors, {"seed": 3})
     return folder
 
 
@@ -162,7 +162,7 @@ def resume(data: bytes) -> None:
         (copy / "party-0" / f"step-{STEP:09d}.safetensors").write_bytes(data)
         newest = newest_common(copy, session)
         assert newest is None or len(newest) == 2
-        for tensor in load_shares(copy, session, STEP, RUN, "settings").values():
+        for tensor in load_shares(copy, session, STEP, RUN, {"seed": 3}).values():
             if isinstance(tensor, privml.SecretTensor):
                 privml.reveal(tensor)
 

@@ -38,10 +38,10 @@ def test_saved_shares_come_back_in_a_new_session(open_engine, tmp_path):
         tensors = some_tensors()
         expected = {n: privml.reveal(t) if isinstance(t, privml.SecretTensor) else t for n, t in tensors.items()}
         run = new_run(session)
-        save_shares(tmp_path, session, 7, run, tensors, "these settings")
+        save_shares(tmp_path, session, 7, run, tensors, {"batch": 3})
     with open_engine() as session:
         assert newest_common(tmp_path, session) == (7, run)
-        loaded = load_shares(tmp_path, session, 7, run, "these settings")
+        loaded = load_shares(tmp_path, session, 7, run, {"batch": 3})
         assert loaded.keys() == expected.keys()
         for name, value in expected.items():
             mine = loaded[name]
@@ -102,15 +102,15 @@ def test_shares_of_different_runs_are_never_mixed(tmp_path):
 def test_other_settings_other_engines_and_broken_files_are_refused(tmp_path):
     with privml.local("twopc", ot="ideal") as session:
         run = new_run(session)
-        save_shares(tmp_path, session, 5, run, some_tensors(), "rate 1")
-        with pytest.raises(privml.errors.ConfigError, match="settings='rate 1'"):
-            load_shares(tmp_path, session, 5, run, "rate 2")
+        save_shares(tmp_path, session, 5, run, some_tensors(), {"seed": 1, "rows": [2, 3]})
+        with pytest.raises(privml.errors.ConfigError, match="seed=1, now 2; way=None, now traced: set"):
+            load_shares(tmp_path, session, 5, run, {"seed": 2, "rows": [2, 3], "way": "traced"})
     with privml.local("threepc") as session, pytest.raises(privml.errors.ConfigError, match="engine="):
-        load_shares(tmp_path, session, 5, run, "rate 1")
+        load_shares(tmp_path, session, 5, run, {"seed": 1, "rows": [2, 3]})
     path = tmp_path / "party-1" / "step-000000005.safetensors"
     path.write_bytes(path.read_bytes()[:50])
     with privml.local("twopc", ot="ideal") as session, pytest.raises(privml.errors.CorruptFile, match="truncated"):
-        load_shares(tmp_path, session, 5, run, "rate 1")
+        load_shares(tmp_path, session, 5, run, {"seed": 1, "rows": [2, 3]})
 
 
 def test_shares_that_only_their_session_can_check_are_not_saved(tmp_path):

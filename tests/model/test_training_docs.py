@@ -39,4 +39,4 @@ def test_the_example_of_the_readme():
 def test_there_is_an_example_for_each_way():
     text = DOCUMENT.read_text()
     assert len(EXAMPLES) == 3 and "loss.backward()" in EXAMPLES[0] and "compile_step" in EXAMPLES[1]
-    assert "python scripts/train.py" in text
+    assert "privml train" in text

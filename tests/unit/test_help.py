@@ -70,7 +70,7 @@ def test_schemas_of_groups_agree_with_what_reads_them():
 @pytest.mark.parametrize(
     "call, words",
     [
-        ("query progam=x", "progam; did you mean program?"),
+        ("query progran=x", "progran; did you mean program?"),
         ("run model=lenett", "did you mean lenet?"),
         ("run model=lenet engine=twopcc", "engine=twopcc: there is no engine twopcc; did you mean twopc?"),
         ("run link=wam", "did you mean wan?"),
@@ -85,6 +85,8 @@ def test_schemas_of_groups_agree_with_what_reads_them():
         ("query --program=x", "did you mean program=...?"),
         ("bench suite=twopcx", "did you mean twopc?"),
         ("bench suite.operator.relu32.n=3", "did you mean suite.operators.relu32.n"),
+        ("train train=logistc", "did you mean logistic?"),
+        ("train train.epoch=3", "did you mean train.epochs?"),
         ("evaluate model=lenet+mpl", "did you mean mlp?"),
         ("experiment experiment=lenet_engine", "did you mean lenet_engines?"),
         ("experiment training.step=3", "did you mean training.steps?"),
@@ -107,6 +109,8 @@ def test_a_wrong_call_says_what_was_probably_meant(call, words):
     [
         ("run", "model=lenet", "model.name=lenet"),
         ("run", "+count=3", "count=3"),
+        ("train", "train.eps=1e-8", "++train.eps=1e-8"),
+        ("train", "train.settings.hidden=[8]", "++train.settings.hidden=[8]"),
         ("convert", "numerics.layers={a:float32}", "++numerics.layers={a:float32}"),
         ("experiment", "experiment=lenet_engines", "+experiment=lenet_engines"),
         ("cost", "ot.k=1,8", "ot.k=1,8"),
