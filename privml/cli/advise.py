@@ -9,9 +9,10 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
+from privml.cli.arrays import read_array
 from privml.cli.measuring import calibration_of
 from privml.cli.settings import link_of
-from privml.cli.sources import Source, read_array, source_of
+from privml.cli.sources import Source, source_of
 from privml.errors import ConfigError
 from privml.measure.advise import Advice, Choice, Subject, Wish, advise
 from privml.measure.answers import clear_outputs

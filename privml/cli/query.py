@@ -13,11 +13,11 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.arrays import read_array
 from privml.cli.engines import spec_of
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.paths import load_program
 from privml.cli.serving import place_of
-from privml.cli.sources import read_array
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError
 from privml.program import INPUT_OWNER, Program

@@ -7,10 +7,11 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
+from privml.cli.arrays import read_array
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.measuring import spec_of
 from privml.cli.query import check_writable, save
-from privml.cli.sources import Source, program_of, read_array
+from privml.cli.sources import Source, program_of
 from privml.errors import ConfigError
 from privml.measure.answers import plain_outputs
 from privml.measure.launch import launch
@@ -38,7 +39,7 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
     if config.input is not None:
         return read_array(config.input)
     if source.samples is None:
-        raise ConfigError("pass the inputs as input=FILE.npy; only shipped models bring their own")
+        raise ConfigError("give the inputs as input=FILE; only shipped models bring their own")
     return source.samples[: config.count]
 
 

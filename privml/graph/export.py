@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import inspect
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -183,14 +184,18 @@ def _refuse_unknown(graph: fx.Graph) -> None:
         more = f" and {len(nodes) - 1} more" if len(nodes) > 1 else ""
         lines.append(f"  {target} (node {nodes[0]!r}{more}; {where})")
         packet = target.removeprefix("aten.").split(".")[0]
-        if packet in HINTS:
-            lines.append(f"    {HINTS[packet]}")
+        lines.append(f"    {HINTS.get(packet) or _nearest(packet)}")
+    count = f"{len(unknown)} nodes of the model have" if len(unknown) > 1 else "a node of the model has"
+    raise UnsupportedOperator(f"{count} no secure implementation:\n" + "\n".join(lines))
+
+
+def _nearest(packet: str) -> str:
+    """What there is instead of an operator that nobody has a hint for."""
     names = sorted({name.removeprefix("aten.").split(".")[0] for name in operators()})
     names = [name for name in names if not name.startswith("_")]
-    raise UnsupportedOperator(
-        f"{len(unknown)} node(s) of the model have no secure implementation:\n" + "\n".join(lines)
-        + "\nsupported are: " + ", ".join(names)
-    )  # fmt: skip
+    near = difflib.get_close_matches(packet, names, n=4, cutoff=0.5)
+    listed = "privml.dispatch.supported_operators() lists what there is"
+    return f"the nearest that are supported: {', '.join(near)}; {listed}" if near else listed
 
 
 def _name_layers(graph: fx.Graph) -> None:

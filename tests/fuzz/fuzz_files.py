@@ -21,7 +21,7 @@ from safetensors.torch import load, save
 
 import privml
 from privml.checkpoint import load_shares, newest_common, save_shares
-from privml.cli.sources import read_array
+from privml.cli.arrays import read_array
 from privml.graph.body import digest
 from privml.graph.file import _digest as digest_of_weights
 from privml.measure.calibration import Calibration

@@ -144,9 +144,11 @@ def test_multirun_sweeps(converted: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["convert", "out=x"], ["ConfigError", "model=lenet"]),
         (["convert", "model.onnx=missing.onnx", "calibration=missing.npy", "out=x"], ["missing.npy", "no such file"]),
-        (["convert", "model.torch=nowhere", "model.input_shape=[1,2]", "out=x"], ["PACKAGE.MODULE:FUNCTION"]),
+        (
+            ["convert", "model.torch=nowhere", "model.input_shape=[1,2]", "out=x"],
+            ["MODULE:FUNCTION or FILE.py:FUNCTION"],
+        ),
         (["query", "program=lenet/program", "server=127.0.0.1:1", "input=absent.npy"], ["InvalidInput", "absent.npy"]),
         (
             ["query", "program=lenet/program", "server=127.0.0.1:1", "input=x.npy", "out=no/y.npy"],
@@ -181,6 +183,7 @@ def test_errors_are_one_clear_line(converted: Path, arguments: list[str], words:
     ("arguments", "words"),
     [
         (["dance"], ["unknown verb"]),
+        (["convert", "out=x"], ["say which model", "model=lenet"]),
         (["convert", "model=lenet", "numerics.bits=many", "out=x"], ["numerics.bits=many", "whole number"]),
         (["query", "program=lenet/program", "server=127.0.0.1:1"], ["input is missing"]),
         (["query", "program=p", "server=127.0.0.1:1", "input=x.npy", "deadline=soon"], ["deadline=soon", "number"]),
@@ -264,3 +267,22 @@ def test_preprocess_serve_query(converted: Path) -> None:
     assert "from store" in answered and "0 queries left" in answered
     line = next(line for line in answered.splitlines() if "│ preprocess" in line)
     assert [cell.strip() for cell in line.split("│")[2:5]] == ["0 B", "0 B", "0"]
+
+
+def test_convert_and_run_with_own_weights_and_tables(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    torch.manual_seed(0)
+    (tmp_path / "net.py").write_text("import torch\ndef Net():\n    return torch.nn.Linear(3, 2)\n")
+    module = torch.nn.Linear(3, 2)
+    torch.save(module.state_dict(), tmp_path / "net.pt")
+    rows = torch.randn(12, 3)
+    lines = [",".join(str(value) for value in row) for row in rows.tolist()]
+    (tmp_path / "patients.csv").write_text("\n".join(["age,weight,height", *lines]) + "\n")
+    own = ["model.torch=net.pt", "model.factory=net.py:Net", "calibration=patients.csv"]
+    done = privml("run", *own, "input=patients.csv", "engine=plain", "out=scores.npy", cwd=tmp_path)
+    assert "same label as the clear model for 12 of 12" in done.stdout
+    scores = torch.from_numpy(np.load(tmp_path / "scores.npy"))
+    assert (scores - module(rows).detach()).abs().max() < 0.05
+    privml("convert", *own, "out=net", cwd=tmp_path)
+    done = privml("query", "program=net/program", "server=127.0.0.1:1", "input=net.py", cwd=tmp_path, check=False)
+    assert done.returncode == 1 and "net.py: not a .npy file; inputs are .npy, .csv or .parquet" in done.stderr

@@ -15,7 +15,7 @@ from privml.errors import UnsupportedOperator
 from privml.graph.onnx import control
 from privml.graph.onnx.load import Loaded, needed_values, opset_of
 from privml.graph.onnx.static import RANDOM, Growth, folder, shape_array
-from privml.graph.onnx.table import ML, REASONS, TABLE, Node, Refusal, Rule, Run, nearest, supported_operators
+from privml.graph.onnx.table import ML, REASONS, TABLE, Node, Refusal, Rule, Run, nearest
 from privml.graph.onnx.values import (
     FLOATING,
     TORCH_TYPES,
@@ -86,19 +86,15 @@ def make_plan(loaded: Loaded, public: Iterable[str], tree_structure: str = "publ
             plan.outputs.append(planner.operand(scope[output.name]))
             plan.labels.append(scope[output.name].labels)
     if plan.problems:
-        raise UnsupportedOperator(_report(plan.problems, loaded.model))
+        raise UnsupportedOperator(_report(plan.problems))
     return plan
 
 
-def _report(problems: list[str], model: onnx.ModelProto) -> str:
+def _report(problems: list[str]) -> str:
     count = f"{len(problems)} nodes" if len(problems) > 1 else "a node"
     lines = [f"the ONNX model has {count} that cannot be computed securely:"]
     lines += [f"  - {problem}" for problem in problems]
-    used = {n.domain for n in model.graph.node} | {""}
-    for domain, names in supported_operators().items():
-        if domain in used:
-            lines.append(f"supported in {domain or 'the ONNX domain'}: {', '.join(names)}")
-    return "\n".join(lines)
+    return "\n".join([*lines, "privml.graph.onnx.table.supported_operators() lists what can be"])
 
 
 def _declared(info: onnx.ValueInfoProto) -> Value:
