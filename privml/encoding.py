@@ -45,7 +45,7 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         scaled = value.detach().double() * 2.0**fmt.scale
         bad = ~torch.isfinite(scaled)
         if bool(bad.any()):
-            raise InvalidInput(f"{_where(bad)} NaN or infinite; clean the input before sharing it")
+            raise InvalidInput(f"{_where(bad)} NaN or infinite; clean the input first")
         scaled = scaled.round()
         limit = 2.0 ** (fmt.bits - 1)
         bad = (scaled >= limit) | (scaled < -limit)
@@ -65,8 +65,8 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         high = most * 2.0**-fmt.scale
         low = 0.0 if getattr(fmt, "nonnegative", False) else -high
         raise InvalidInput(
-            f"{_where(bad)} outside [{low:g}, {high:g}), the range of {fmt}; "
-            "rescale the input or choose a format with more bits or a smaller scale"
+            f"values must lie in [{low:g}, {high:g}), and {_where(bad)} not; rescale the input, or choose a format of "
+            "more bits or a smaller scale (of a program: convert it with a calibration as large)"
         )
     return ring
 

@@ -3,7 +3,12 @@
 
 
 class PrivmlError(Exception):
-    """Base of all errors raised by privml."""
+    """Base of all errors raised by privml. ``command_line``: the message with the keys of the command line in place of
+    Python's names, where they differ."""
+
+    def __init__(self, *args: object, command_line: str | None = None) -> None:
+        super().__init__(*args)
+        self.command_line = command_line
 
 
 class ConfigError(PrivmlError, ValueError):
@@ -11,7 +16,7 @@ class ConfigError(PrivmlError, ValueError):
 
 
 class UnsupportedOperator(PrivmlError, NotImplementedError):
-    """A model uses an operator that has no secure implementation; names operator, node and what is supported."""
+    """A model uses an operator that has no secure implementation; names operator, node and what is near it."""
 
 
 class SecretLeakError(PrivmlError, RuntimeError):

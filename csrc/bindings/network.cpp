@@ -7,6 +7,7 @@
 
 #include "bindings/arrays.h"
 #include "bindings/bytes.h"
+#include "net/framed.h"
 #include "net/memory.h"
 #include "net/sealed.h"
 #include "net/shaped.h"
@@ -97,6 +98,13 @@ void define_channel(py::module_& m) {
       .def_property_readonly("peer_name", &Channel::peer_name,
                              "The name that the peer has proved by a certificate, once something "
                              "was read or sent; empty without TLS.")
+      .def_property_readonly(
+          "peer_address",
+          [](const Channel& channel) {
+            const auto* framed = dynamic_cast<const FramedChannel*>(&channel);
+            return framed == nullptr ? std::string() : framed->peer_address();
+          },
+          "\"host:port\" of the peer's end; empty where there is no network.")
       .def_property_readonly(
           "names",
           [](const Channel& channel) {

@@ -38,6 +38,8 @@ class Transport {
   virtual std::string peer_name() const { return {}; }
   virtual CertifiedNames names() const { return {}; }
   virtual bool peer_closed() const { return false; }
+  // "host:port" of the peer's end; empty where there is no network.
+  virtual std::string peer_address() const { return {}; }
 };
 
 class FramedChannel final : public Channel, public Tagged {
@@ -55,6 +57,7 @@ class FramedChannel final : public Channel, public Tagged {
   std::string peer_name() const override { return transport_->peer_name(); }
   CertifiedNames names() const override { return transport_->names(); }
   bool peer_closed() const override { return transport_->peer_closed(); }
+  std::string peer_address() const { return transport_->peer_address(); }
 
   void set_account(std::shared_ptr<const Account> account, bool peer_reads) override;
   void set_tag(u64 tag) override;

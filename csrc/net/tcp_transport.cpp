@@ -25,7 +25,7 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr size_t kReadAhead = size_t{8} << 10;
 constexpr size_t kDrain = size_t{256} << 10;
 
-std::string peer_address(int socket) {
+std::string address_of_peer(int socket) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   char host[NI_MAXHOST] = "?";
@@ -61,7 +61,7 @@ TcpTransport::TcpTransport(int socket, const TlsIdentity* identity, TlsRole role
                            size_t most_buffered)
     : socket_(socket),
       stream_(identity == nullptr ? make_plain_stream(socket) : identity->stream(socket, role)),
-      peer_(peer_address(socket)),
+      peer_(address_of_peer(socket)),
       most_buffered_(most_buffered) {
   const int on = 1;
   setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);

@@ -30,6 +30,7 @@ class TcpTransport final : public Transport {
   std::string peer_name() const override { return stream_->peer_name(); }
   CertifiedNames names() const override { return stream_->names(); }
   bool peer_closed() const override;
+  std::string peer_address() const override { return peer_; }
 
  private:
   using TimePoint = std::chrono::steady_clock::time_point;

@@ -94,6 +94,7 @@ def run_verb(verb: str, overrides: list[str]) -> None:
 
     def application(config: DictConfig) -> None:
         without_core_dumps()
+        console.plain_warnings()
         with console.clean_errors(verb):
             importlib.import_module(f"privml.cli.{verb}").run(schemas.checked(verb, config))
 

@@ -8,10 +8,11 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from privml.cli.fields import WrongCall
@@ -50,33 +51,60 @@ def clean_errors(verb: str = "") -> Iterator[None]:
     except KeyboardInterrupt:
         err.print("interrupted")
         sys.exit(130)
+    except Exception as error:
+        if os.environ.get("PRIVML_TRACEBACK"):
+            traceback.print_exc()
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        err.print(f"{type(error).__name__}", style="bold red", end=": ")
+        err.print(f"{error} ({last.filename}, line {last.lineno})", soft_wrap=True)
+        err.print("This is unexpected: PRIVML_TRACEBACK=1 shows where it came from; please report it.")
+        sys.exit(1)
+
+
+def plain_warnings() -> None:
+    """Warnings are told in one line, without the source that they came from."""
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        err.print("warning", style="yellow", end=": ")
+        err.print(" ".join(str(message).split()), soft_wrap=True)
+
+    warnings.showwarning = show
 
 
 def message_of(error: BaseException) -> str:
-    """What is told of an error; a file that cannot be read or written comes first, its reason after it."""
+    """What is told of an error, with the keys of the command line; a file that cannot be read or written comes first,
+    its reason after it."""
+    if getattr(error, "command_line", None):
+        return error.command_line  # type: ignore[attr-defined]
     if isinstance(error, OSError) and error.filename is not None and error.strerror:
         return f"{os.fsdecode(error.filename)}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
 
 
 @contextlib.contextmanager
-def progress(title: str, quiet: bool) -> Iterator[Callable[[int, int, str], None]]:
-    """A function ``(done, total, label)``: a bar on a terminal, now and then a line elsewhere, nothing when quiet."""
+def progress(title: str, quiet: bool, first: str = "") -> Iterator[Callable[[int, int, str], None]]:
+    """A function ``(done, total, label)``: a bar on a terminal, now and then a line elsewhere, nothing when quiet.
+    ``first``: the label before it is called; until then nobody knows how much there is to do, and the bar pulses."""
     if quiet:
         yield lambda done, total, label: None
     elif not err.is_terminal:
         yield Lines(title)
     else:
         columns = (
+            SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            TextColumn("{task.fields[count]}", markup=False),
             TimeElapsedColumn(),
             TextColumn("{task.fields[label]}", markup=False),
         )
         with Progress(*columns, console=err, transient=True) as bar:
-            task = bar.add_task(title, total=None, label="")
-            yield lambda done, total, label: bar.update(task, completed=done, total=total, label=label)
+            task = bar.add_task(title, total=None, label=first, count="")
+
+            def step(done: int, total: int, label: str) -> None:
+                bar.update(task, completed=done, total=total, count=f"{done}/{total}", label=label, refresh=True)
+
+            yield step
 
 
 class Lines:
@@ -95,6 +123,12 @@ class Lines:
 def teller(quiet: bool) -> Callable[[str], None]:
     """Prints lines at once, also where nobody looks on; nothing when quiet."""
     return (lambda text: None) if quiet else (lambda text: print(text, flush=True))
+
+
+def log_lines(quiet: bool) -> Callable[[str], None]:
+    """As ``teller``, with the local time before each line."""
+    tell = teller(quiet)
+    return lambda text: tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}")
 
 
 def size(count: float) -> str:

@@ -12,9 +12,9 @@ from rich.text import Text
 
 from privml.cli import console
 from privml.cli.settings import identity_of
-from privml.service.doctor import BROKEN, GOOD, LACKING, examine, examine_identity
+from privml.service.doctor import BROKEN, GOOD, LACKING, PARTLY, examine, examine_identity
 
-_COLOURS = {GOOD: "green", LACKING: "yellow", BROKEN: "red"}
+_COLOURS = {GOOD: "green", PARTLY: "yellow", LACKING: "yellow", BROKEN: "red"}
 
 
 def run(config: DictConfig) -> None:

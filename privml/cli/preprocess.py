@@ -29,7 +29,7 @@ def run(config: DictConfig) -> None:
         if not config.quiet:
             print(f"listening on port {port}, program {program.hash[:12]}", flush=True)
 
-    with console.progress("preprocess", config.quiet) as step:
+    with console.progress("preprocess", config.quiet, "agreeing on keys") as step:
         made = preprocess(
             order,
             listen=config.listen,

@@ -24,6 +24,9 @@ from privml.program import INPUT_OWNER, Program
 from privml.service.client import Answer, query
 from privml.service.options import Retries
 
+# What happens before a query's first layer.
+FIRST = "agreeing on keys, making correlations"
+
 
 def run(config: DictConfig) -> None:
     check_writable(config.out, config.ledger)
@@ -33,7 +36,7 @@ def run(config: DictConfig) -> None:
     program = load_program(config.program)
     value = read_array(config.input)
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
-    with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet) as step:
+    with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet, FIRST) as step:
         answer = query(
             program,
             server,

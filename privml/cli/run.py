@@ -10,7 +10,7 @@ from privml.cli import console
 from privml.cli.arrays import read_array
 from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
 from privml.cli.measuring import spec_of
-from privml.cli.query import check_writable, save
+from privml.cli.query import FIRST, check_writable, save
 from privml.cli.sources import Source, program_of
 from privml.errors import ConfigError
 from privml.measure.answers import plain_outputs
@@ -46,7 +46,7 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
 def run_processes(
     config: DictConfig, spec: SessionSpec, program: Program, inputs: torch.Tensor
 ) -> tuple[torch.Tensor, ...]:
-    with console.progress("run", config.quiet) as step:
+    with console.progress("run", config.quiet, f"starting the parties, {FIRST}") as step:
         result = launch(program, inputs, spec, progress=step)
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers

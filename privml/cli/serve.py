@@ -32,7 +32,7 @@ def run(config: DictConfig) -> None:
     with (
         until_stopped() as stop,
         preprocessing or contextlib.nullcontext(),
-        console.progress("answer", config.quiet or not one_bar) as step,
+        console.progress("answer", config.quiet or not one_bar, "waiting for a client") as step,
     ):
         serve(
             program,

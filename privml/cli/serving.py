@@ -39,7 +39,7 @@ def logging_of(config: DictConfig) -> dict[str, Any]:
     if config.log == "json":
         silent: Callable[[str], None] = console.teller(True)
         return {"log": silent, "on_event": json_lines(sys.stdout)}
-    return {"log": console.teller(config.quiet)}
+    return {"log": console.log_lines(config.quiet)}
 
 
 @contextlib.contextmanager

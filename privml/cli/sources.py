@@ -67,7 +67,7 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
     """The converted model, with a progress display."""
     source = source_of(config)
     numerics: dict[str, Any] = dict(config.numerics)
-    with console.progress("convert", config.quiet) as step:
+    with console.progress("convert", config.quiet, "reading the model") as step:
         program = convert(
             source.model,
             calibration=source.calibration,

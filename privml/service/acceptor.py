@@ -35,14 +35,15 @@ class _HalfOpen:
 
 class Acceptor:
     """Accepts connections at ``listener``, made with ``link`` (see ``link_to``). ``refused`` gets the error that ends a
-    connection before it was taken over, and the name that its peer has proved; it is called on any thread."""
+    connection before it was taken over, the name that its peer has proved and its address; it is called on any
+    thread."""
 
     def __init__(
         self,
         listener: _core.TcpListener,
         link: Mapping[str, Any],
         receive: Receive,
-        refused: Callable[[Exception, str], None],
+        refused: Callable[[Exception, str, str], None],
         capacity: Capacity,
     ) -> None:
         self._listener, self._link, self._receive, self._refused = listener, link, receive, refused
@@ -57,7 +58,7 @@ class Acceptor:
         except PeerDisconnected:
             channel = None
         except RuntimeError as error:  # the system has no descriptor or memory
-            self._refused(error, "")
+            self._refused(error, "", "")
             self._close_oldest(self.half_open - 1)
             time.sleep(_PAUSE_SECONDS)
             channel = None
@@ -91,7 +92,7 @@ class Acceptor:
         except RuntimeError as error:  # the system has no thread for it
             self._remove(connection)
             channel.close()
-            self._refused(error, "")
+            self._refused(error, "", channel.peer_address)
 
     def _close_oldest(self, most: int) -> None:
         with self._lock:
@@ -118,7 +119,7 @@ class Acceptor:
             take_over()
         except Exception as error:  # whatever one peer does, others are served
             channel.close()
-            self._refused(error if in_time else _too_late(), channel.peer_name)
+            self._refused(error if in_time else _too_late(), channel.peer_name, channel.peer_address)
 
     def _remove(self, connection: _HalfOpen) -> bool:
         """Takes a connection off the list of half-open ones; False if it was closed before."""

@@ -422,7 +422,9 @@ def checked_input(value: object, shape: Sequence[int | None], number: Format, na
         raise InvalidInput(f"{name}: dtype {array.dtype}, but the program expects integers")
     fits = len(array.shape) == len(shape)
     fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=False))
-    if not fits or 0 in array.shape:
+    if fits and 0 in array.shape:
+        raise InvalidInput(f"{name}: shape {tuple(array.shape)} has no elements; give at least one row")
+    if not fits:
         wanted = ", ".join("any" if size is None else str(size) for size in shape)
         raise InvalidInput(f"{name}: shape {tuple(array.shape)}, but the program expects ({wanted})")
     if array.dtype.kind == "u":

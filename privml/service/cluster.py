@@ -125,10 +125,10 @@ class ClusterServer(SessionServer[ClientRequest]):
                 answer_moved(client.link.channels[0], address)
         client.close()
         if address is None:
-            self.refuse(ServiceBusy("no worker has room", _BUSY_SECONDS), client.peer)
+            self.refuse(ServiceBusy("no worker has room", _BUSY_SECONDS), client.peer, client.address)
         else:
             self._moved += 1
-            self.events.emit("moved", client.name, peer=client.peer, to=address)
+            self.events.emit("moved", client.name, peer=client.peer, address=client.address, to=address)
 
     def run_session(self, request: ClientRequest) -> None:
         raise AssertionError("sessions are the workers'")

@@ -157,18 +157,19 @@ class Dealer(SessionServer[SessionConnections]):
         name, start = session_name(request.token), time.monotonic()
         with self._counting:
             self._begun += 1
-        self.events.emit("started", name, peer=request.peer, waited=start - request.since)
+        whose = {"peer": request.peer, "address": request.address}
+        self.events.emit("started", name, **whose, waited=start - request.since)
         try:
             dealt = deal_session(request, self._service)
         except Exception as error:  # whatever the parties do, others are served
             error, result = self.cause(request, error)
             text = f"a session ended before its answer: {one_line(error)}"
-            self.events.emit("failed", name, text, peer=request.peer, result=result, **error_fields(error))
+            self.events.emit("failed", name, text, **whose, result=result, **error_fields(error))
             return
         finally:
             self._forget(request)
         phases = phases_of(dealt.ledger.snapshot())
-        self.events.emit("ended", name, str(dealt), peer=request.peer, result="answered", phases=phases)
+        self.events.emit("ended", name, str(dealt), **whose, result="answered", phases=phases)
         self.events.call(self._finish, dealt)
 
     def _finish(self, dealt: Dealt) -> None:

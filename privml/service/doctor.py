@@ -21,7 +21,8 @@ from privml.errors import ConfigError
 from privml.service.certificates import describe
 from privml.session.identity import ROLES, Tls
 
-GOOD, LACKING, BROKEN = "ok", "missing", "broken"
+# "partly": it works, and would be faster or more complete with what is not there.
+GOOD, PARTLY, LACKING, BROKEN = "ok", "partly", "missing", "broken"
 _RELEASED = 2026
 
 # Instruction sets by /proc/cpuinfo's names, and what is slower without them.
@@ -142,7 +143,11 @@ def _processor() -> Iterator[Finding]:
     missing = {name: what for name, what in _FEATURES.items() if name not in flags}
     there = [name for name in _FEATURES if name in flags]
     slower = "; slower without: " + ", ".join(f"{what} ({name})" for name, what in missing.items()) if missing else ""
-    yield Finding("instruction sets", LACKING if missing else GOOD, (", ".join(there) or "none known") + slower)
+    yield Finding(
+        "instruction sets",
+        (PARTLY if there else LACKING) if missing else GOOD,
+        (", ".join(there) or "none known") + slower,
+    )
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     enough = memory >= _LEAST_MEMORY_GIB
     advice = "" if enough else "large models need more; small batches help"

@@ -57,7 +57,8 @@ class Event:
     """``kind``: "listening"; of a connection "refused"; of a session "queued", "started", "ended" or "failed"; of a
     query "answered"; "draining"; "stopped". ``session``: the name of the session it belongs to, which both parties know
     it by; "" if there is none yet.
-    ``fields``: numbers, printable text, and lists and dictionaries of these."""
+    ``fields``: numbers, printable text, and lists and dictionaries of these; ``peer`` is the name that the peer has
+    proved, ``address`` where it connects from."""
 
     kind: str
     session: str = ""
@@ -120,13 +121,19 @@ def one_line(error: BaseException) -> str:
 
 
 def text_lines(log: Callable[[str], None]) -> Watch:
-    """Hands ``log`` a line for every event that people should know of."""
+    """Hands ``log`` a line for every event that people should know of, which ends with the peer's name and address."""
 
     def watch(event: Event) -> None:
         if event.text:
-            log(event.text)
+            log(event.text + whose(event))
 
     return watch
+
+
+def whose(event: Event) -> str:
+    """Who an event is about: the name in the peer's certificate, and its address."""
+    known = [str(event.fields[name]) for name in ("peer", "address") if event.fields.get(name)]
+    return f" ({' at '.join(known)})" if known else ""
 
 
 def json_lines(stream: TextIO) -> Watch:

@@ -76,9 +76,8 @@ def addresses_of(given: str | Addresses, spec: SessionSpec) -> Addresses:
     addresses = Addresses(given) if isinstance(given, str) else given
     engine = spec.backend
     if engine.dealt and addresses.dealer is None:
-        raise ConfigError(
-            f"engine={engine.name} has a dealer: give its address, Addresses(server, dealer) or dealer=host:port"
-        )
+        why = f"engine={engine.name} has a dealer: give its address, "
+        raise ConfigError(f"{why}Addresses(server, dealer)", command_line=f"{why}dealer=host:port")
     if addresses.dealer is not None and not engine.dealt:
         raise ConfigError(
             f"engine={engine.name} has no dealer: leave out the address {addresses.dealer}, or choose an engine of "

@@ -125,6 +125,10 @@ class ClientRequest:
         return session_name(self.token)
 
     @property
+    def address(self) -> str:
+        return self.link.channels[0].peer_address
+
+    @property
     def gone(self) -> bool:
         return self.link.channels[0].peer_closed
 
@@ -212,7 +216,8 @@ class Server(SessionServer[ClientRequest]):
     # ---- sessions
     def run_session(self, request: ClientRequest) -> None:
         start, opened = time.monotonic(), []
-        self.events.emit("started", request.name, peer=request.peer, waited=round(start - request.since, 6))
+        whose = {"peer": request.peer, "address": request.address}
+        self.events.emit("started", request.name, **whose, waited=round(start - request.since, 6))
         spec = self._service.settings.spec
         further = spec.backend.connections(spec, 0) - 1
         if self._join is None and further > 0:
@@ -289,6 +294,7 @@ class Server(SessionServer[ClientRequest]):
             request.name,
             str(done),
             peer=request.peer,
+            address=request.address,
             number=done.number,
             turn=done.turn,
             shapes=done.shapes,
@@ -342,7 +348,8 @@ class _SessionLimits:
 def _end_fields(request: ClientRequest, start: float, opened: list[Session]) -> dict[str, Any]:
     """The fields of the event at a session's end."""
     cost = Snapshot.of(opened[0].engines.whole.counters()) if opened else Snapshot()
-    return {"peer": request.peer, "seconds": round(time.monotonic() - start, 6), "phases": phases_of(cost)}
+    seconds = round(time.monotonic() - start, 6)
+    return {"peer": request.peer, "address": request.address, "seconds": seconds, "phases": phases_of(cost)}
 
 
 def phases_of(cost: Snapshot) -> dict[str, dict[str, float]]:

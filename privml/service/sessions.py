@@ -33,11 +33,14 @@ _SLICE_SECONDS = 0.1
 
 
 class Request(Protocol):
-    """A request for a session; ``peer``: the name that its sender has proved; ``gone``: whether its connection has
-    ended."""
+    """A request for a session; ``peer``: the name that its sender has proved; ``address``: where it connects from;
+    ``gone``: whether its connection has ended."""
 
     @property
     def peer(self) -> str: ...
+
+    @property
+    def address(self) -> str: ...
 
     @property
     def gone(self) -> bool: ...
@@ -313,7 +316,7 @@ class SessionServer(Generic[RequestType]):
         left = self._cut_at - time.monotonic()
         seconds = self.dispatcher.retry_after() if left == math.inf else float(max(round(left), 1))
         self.refuse_busy(request, seconds)
-        self.refuse(ServiceBusy(f"asked to come again in {seconds:g} seconds", seconds), request.peer)
+        self.refuse(ServiceBusy(f"asked to come again in {seconds:g} seconds", seconds), request.peer, request.address)
 
     @property
     def too_long(self) -> str:
@@ -328,10 +331,11 @@ class SessionServer(Generic[RequestType]):
             return PeerDisconnected(self.too_long), "late"
         return error, "failed"
 
-    def refuse(self, error: Exception, peer: str) -> None:
+    def refuse(self, error: Exception, peer: str, address: str) -> None:
         """Reports a connection that got no session."""
         text = f"{self.refused_text}: {one_line(error)}"
-        self.events.emit("refused", text=text, reason=reason_of(error), peer=peer, **error_fields(error))
+        fields = {"reason": reason_of(error), "peer": peer, "address": address, **error_fields(error)}
+        self.events.emit("refused", text=text, **fields)
 
     # ---- state
     @property

@@ -81,6 +81,11 @@ class SessionConnections:
         return " and ".join(filter(None, (self.channels[place].peer_name for place in PLACES[1:])))
 
     @property
+    def address(self) -> str:
+        """Where its parties connect from."""
+        return " and ".join(filter(None, (self.channels[place].peer_address for place in PLACES[1:])))
+
+    @property
     def gone(self) -> bool:
         """Whether one of its connections has ended."""
         return any(channel.peer_closed for channel in self.channels.values())

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Protocol
 
 import privml._core as _core
-from privml.errors import ConfigError, HandshakeMismatch, ProtocolError, ServiceBusy, ServiceMoved
+from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, ProtocolError, ServiceBusy, ServiceMoved
 from privml.session.identity import parse_address
 
 MAGIC = b"privml\x00\x01"
@@ -111,7 +111,13 @@ def shake_hands(channel: ByteChannel, ours: Hello, peer: int | None = None) -> H
     PeerDisconnected.
     """
     _write(channel, message_of(ours))
-    theirs = _read(channel)
+    try:
+        theirs = _read(channel)
+    except PeerDisconnected as error:
+        if getattr(channel, "peer_closed", False) and not any(getattr(channel, "names", ())):
+            hint = "without a hello; if it demands certificates, give this party one"
+            raise PeerDisconnected(f"{error}, {hint}") from None
+        raise
     if len(theirs) == 1 and ours.role in _RETRYING:
         _raise_if_busy(theirs)
     if len(theirs) == 1 and ours.role in _MOVABLE:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import warnings
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,14 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _reach(host: str) -> str:
+    """Who reaches an address that is not for this machine alone."""
+    with contextlib.suppress(ValueError):
+        if ipaddress.ip_address(host).is_unspecified:
+            return f"{host} is every address of this machine, also those that other machines reach"
+    return f"{host} is an address that other machines reach"
+
+
 @dataclass(frozen=True)
 class Tls:
     """This party's certificate, and the names that it requires of the others.
@@ -72,10 +81,13 @@ class Tls:
         ANY_NAME."""
         names, role = self._listed(rank), ROLES[rank]
         if not names:
-            raise ConfigError(
+            why = (
                 f"this party connects to party {rank}, the {role}, and requires no name of it: any party of the "
-                f"authority could pose as it. Add its name, names={{{rank}: '...'}} or identity.tls.names.{role}=... "
-                f"(`privml certs show file=...` prints the names of a certificate); {ANY_NAME} accepts all"
+                "authority could pose as it. Add its name, "
+            )
+            how = f" (`privml certs show file=...` prints the names of a certificate); {ANY_NAME} accepts all"
+            raise ConfigError(
+                f"{why}names={{{rank}: '...'}}{how}", command_line=f"{why}identity.tls.names.{role}=...{how}"
             )
         if ANY_NAME in names:
             warnings.warn(
@@ -149,10 +161,13 @@ def check_addresses(spec: SessionSpec, *addresses: str | None) -> None:
         if spec.identity.tls is not None:
             continue
         if not spec.identity.insecure:
+            why = f"{_reach(host)}, and without TLS anybody between the parties can pose as one of them: "
+            where = "in a network that you trust"
             raise ConfigError(
-                f"{host} is not this machine, and without TLS anybody between the parties can pose as one of them: "
-                "give the parties certificates (tls=privml.Tls(...), or identity.tls.authority=... and so on; `privml "
-                "certs` makes them), or allow it with insecure=true in a network that you trust"
+                f"{why}give the parties certificates, SessionSpec.of(tls=privml.Tls(...)) (`privml certs` makes them), "
+                f"or allow it with SessionSpec.of(insecure=True) {where}",
+                command_line=f"{why}give identity.tls.authority=, identity.tls.certificate= and identity.tls.key= "
+                f"(`privml certs` makes them), or allow it with identity.insecure=true {where}",
             )
         warnings.warn(
             f"no TLS to {host}: whoever controls the network between the parties can read and change what they send",

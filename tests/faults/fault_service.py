@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +28,8 @@ ENDED = {
     SERVER: r"a connection ended without an answer: ",
     DEALER: r"a session ended before its answer: |a session was given up|a connection was refused: ",
 }
-ANSWERED = {SERVER: r"^query \d+: ", DEALER: r"^a session for input "}
+# Behind the time.
+ANSWERED = {SERVER: r"^[-\d]+ [:\d]+ query \d+: ", DEALER: r"^[-\d]+ [:\d]+ a session for input "}
 
 
 @dataclass(frozen=True)
@@ -231,6 +233,7 @@ class Deployment:
             return
         line = party.line(f"{ENDED[side]}|{ANSWERED[side]}")
         outcome.seconds[side] = time.monotonic() - since
+        line = re.sub(r" \(\S+:\d+\)$", "", line.split(" ", 2)[-1])  # between time and address
         # A last message that had left already is an answer; only the other side knows better.
         words = line.split(": ", 1)[-1] if not line.startswith(("query", "a session for")) else "answered"
         outcome.said[side] = words

@@ -165,11 +165,11 @@ def test_a_monitor_whose_port_is_in_use(free_address):
 FIELDS = {
     "listening": {"port", "program"},
     "queued": {"session", "waiting"},
-    "started": {"session", "peer", "waited"},
-    "answered": {"session", "peer", "number", "turn", "shapes", "seconds", "source", "phases"},
-    "ended": {"session", "peer", "seconds", "result", "why", "phases"},
-    "failed": {"session", "peer", "seconds", "result", "phases", "error", "message"},
-    "refused": {"reason", "peer", "error", "message"},
+    "started": {"session", "peer", "address", "waited"},
+    "answered": {"session", "peer", "address", "number", "turn", "shapes", "seconds", "source", "phases"},
+    "ended": {"session", "peer", "address", "seconds", "result", "why", "phases"},
+    "failed": {"session", "peer", "address", "seconds", "result", "phases", "error", "message"},
+    "refused": {"reason", "peer", "address", "error", "message"},
     "draining": {"running", "waiting"},
     "stopped": {"count", "cut"},
 }
