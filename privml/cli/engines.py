@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from privml.cli.schemas import typed
+from privml.cli.fields import WrongCall, typed
 from privml.cli.settings import identity_of, link_of, ot_of
 from privml.engines.interface import Backend, backend, backends
 from privml.errors import ConfigError
@@ -44,7 +44,7 @@ def engine_of(config: DictConfig, dealt: bool | None = None) -> Any:
         return chosen.config(**typed(chosen.Config, given, "engine."))
     except ConfigError as error:
         wrong = next((name for name in given if str(error).startswith(name)), None)
-        raise ConfigError(f"engine.{wrong}={given[wrong]}: {error}" if wrong else str(error)) from None
+        raise WrongCall(f"engine.{wrong}={given[wrong]}: {error}" if wrong else str(error)) from None
 
 
 def spec_of(config: DictConfig, dealt: bool | None = None) -> SessionSpec:

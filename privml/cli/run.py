@@ -21,9 +21,9 @@ from privml.spec import SessionSpec
 
 def run(config: DictConfig) -> None:
     check_writable(config.out)
+    spec = spec_of(config)
     program, source = program_of(config)
     inputs = inputs_of(config, source)
-    spec = spec_of(config)
     if not spec.backend.remote:
         outputs = plain_outputs(program, inputs)
         if program.calibrated_layers and not config.quiet:

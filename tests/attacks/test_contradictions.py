@@ -55,7 +55,7 @@ REFUSED = {
     "a network where all is here": (["run", "model=mlp", "network.delay_ms=40"], "link.delay_ms"),
     "certificates by their former name": ([*QUERY, "network.tls.key=key.pem"], "is called identity.tls.key now"),
     "without TLS by its former name": ([*DEAL, "network.insecure=true"], "is called identity.insecure now"),
-    "a link of a client": ([*QUERY, "+link=wan"], "`privml query` has no setting link; it is one of `privml serve`"),
+    "a link of a client": ([*QUERY, "+link=wan"], "there is no setting link; `privml serve`"),
     "certificates where all is here": (
         ["run", "model=mlp", "+identity.tls.key=key.pem"],
         "no setting identity.tls.key",
@@ -69,8 +69,8 @@ REFUSED = {
     ),
     "no such format": (["run", "model=mlp", "numerics.narrow=much"], "numerics.narrow=much must be true or false"),
     "no such threat": (["advise", "model=mlp", "threat=some"], "threat=some must be one of semi_honest, malicious"),
-    "a foreign setting": (["run", "model=mlp", "+dealer=127.0.0.1:2"], "+dealer=127.0.0.1:2"),
-    "a misspelt one, forced": (["run", "model=mlp", "++cuont=2"], "++cuont=2"),
+    "a foreign setting": (["run", "model=mlp", "+dealer=127.0.0.1:2"], "there is no setting dealer; `privml serve`"),
+    "a misspelt one, forced": (["run", "model=mlp", "++cuont=2"], "no setting cuont; did you mean count?"),
     "a device that is not predicted": (["cost", "model=mlp", "engine=threepc", "engine.device=cuda"], "engine.device"),
     "an engine that a suite does not read": (["bench", "suite=twopc", "engine=threepc"], "engine=threepc"),
     "a ring that a suite does not read": (["bench", "suite=twopc", "bits=32"], "bits=32"),
@@ -84,7 +84,8 @@ def test_the_command_line(case, capsys, tmp_path, monkeypatch):
     with pytest.raises(SystemExit) as ended:
         main(command)
     told = capsys.readouterr().err
-    assert ended.value.code == 1 and "ConfigError" in told and named in told, told
+    beginning = {1: "ConfigError: ", 2: f"privml {command[0]}: "}[ended.value.code]
+    assert told.startswith(beginning) and named in told and len(told.splitlines()) == 1, told
 
 
 def test_what_does_not_contradict_itself_is_read(capsys, tmp_path, monkeypatch):
@@ -100,7 +101,7 @@ def test_what_does_not_contradict_itself_is_read(capsys, tmp_path, monkeypatch):
     ):
         with pytest.raises(SystemExit):
             main(command)
-        assert "FileNotFoundError" in (told := capsys.readouterr().err), told
+        assert "program=program: no such file" in (told := capsys.readouterr().err), told
 
 
 @pytest.mark.parametrize("insecure", [False, True])
