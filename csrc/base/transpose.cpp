@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/transpose.h"
 
+#include "base/cpu.h"
 #include "base/transpose_square.h"
 
 namespace privml {
@@ -25,16 +26,31 @@ struct Portable {
   }
 };
 
+struct Choice {
+  const char* name;
+  void (*transpose)(const u64* rows, i64 stride, i64 blocks, u64* out);
+};
+
+const Choice& choice() {
+  static const Choice chosen = [] {
+#if defined(__x86_64__)
+    if (cpu_allows(CpuLevel::avx512) && transpose_gfni_supported())
+      return Choice{"gfni512", transpose_128_rows_gfni};
+    if (cpu_allows(CpuLevel::avx2) && __builtin_cpu_supports("avx2"))
+      return Choice{"avx2", transpose_128_rows_avx2};
+#endif
+    return Choice{"portable", transpose_128_rows_portable};
+  }();
+  return chosen;
+}
+
 }  // namespace
 
 void transpose_128_rows(const u64* rows, i64 stride, i64 blocks, u64* out) {
-#if defined(__x86_64__)
-  static const bool gfni = transpose_gfni_supported();
-  if (gfni) return transpose_128_rows_gfni(rows, stride, blocks, out);
-  if (__builtin_cpu_supports("avx2")) return transpose_128_rows_avx2(rows, stride, blocks, out);
-#endif
-  transpose_128_rows_portable(rows, stride, blocks, out);
+  choice().transpose(rows, stride, blocks, out);
 }
+
+const char* transpose_kernel() { return choice().name; }
 
 void transpose_128_rows_portable(const u64* rows, i64 stride, i64 blocks, u64* out) {
   transpose_all<Portable>(rows, stride, blocks, out);

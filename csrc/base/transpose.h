@@ -11,6 +11,9 @@ namespace privml {
 // bit r is bit c of row r. `rows` and `out` must not overlap.
 void transpose_128_rows(const u64* rows, i64 stride, i64 blocks, u64* out);
 
+// The instruction set that transpose_128_rows() uses.
+const char* transpose_kernel();
+
 // The same with each instruction set; all but the portable one exist on x86-64 only.
 void transpose_128_rows_portable(const u64* rows, i64 stride, i64 blocks, u64* out);
 void transpose_128_rows_avx2(const u64* rows, i64 stride, i64 blocks, u64* out);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/wipe.h"
 #include "crypto/aes_kernels.h"
@@ -19,6 +20,12 @@ constexpr bool kHardware = true;
 #else
 constexpr bool kHardware = false;
 #endif
+
+CpuLevel level_of(AesBackend backend) {
+  constexpr CpuLevel kLevels[] = {CpuLevel::portable, CpuLevel::aesni, CpuLevel::vaes,
+                                  CpuLevel::avx512};
+  return kLevels[static_cast<int>(backend)];
+}
 
 void encrypt_with(AesBackend backend, const Block* keys, const Block* in, Block* out, i64 count,
                   bool feedforward) {
@@ -87,10 +94,15 @@ bool aes_backend_supported(AesBackend backend) {
 #endif
 }
 
+const char* aes_backend_name(AesBackend backend) {
+  constexpr const char* kNames[] = {"portable", "aesni", "vaes256", "vaes512"};
+  return kNames[static_cast<int>(backend)];
+}
+
 AesBackend best_aes_backend() {
   static const AesBackend best = [] {
     for (AesBackend b : {AesBackend::vaes512, AesBackend::vaes256, AesBackend::aesni})
-      if (aes_backend_supported(b)) return b;
+      if (cpu_allows(level_of(b)) && aes_backend_supported(b)) return b;
     return AesBackend::portable;
   }();
   return best;

@@ -10,9 +10,11 @@ namespace privml {
 
 enum class AesBackend { portable, aesni, vaes256, vaes512 };
 
-// The fastest backend this machine supports, and whether it supports a given one.
+// The fastest backend this machine supports within cpu_limit(), and whether it supports a given
+// one.
 AesBackend best_aes_backend();
 bool aes_backend_supported(AesBackend backend);
+const char* aes_backend_name(AesBackend backend);
 
 class Aes128 {
  public:
@@ -31,6 +33,7 @@ class Aes128 {
   void encrypt_feedforward(const Block* in, Block* out, i64 count) const;
   // The 11 round keys of FIPS 197 in order, whatever the backend; for kernels of several keys.
   const Block* round_keys() const { return round_keys_.data(); }
+  AesBackend backend() const { return backend_; }
 
  private:
   std::array<Block, 11> round_keys_;

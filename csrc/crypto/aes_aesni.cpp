@@ -4,23 +4,10 @@
 
 #include "crypto/aes_kernels.h"
 #include "crypto/aes_wide.h"
+#include "crypto/wide.h"
 
 namespace privml::aes {
 namespace {
-
-struct Wide128 {
-  using Register = __m128i;
-  static constexpr int kBlocks = 1;
-  static Register load(const void* from) {
-    return _mm_loadu_si128(static_cast<const __m128i*>(from));
-  }
-  static Register broadcast(const void* from) { return load(from); }
-  static void store(Block* to, Register x) { _mm_storeu_si128(reinterpret_cast<__m128i*>(to), x); }
-  static Register exclusive_or(Register a, Register b) { return _mm_xor_si128(a, b); }
-  static Register add(Register a, Register b) { return _mm_add_epi64(a, b); }
-  static Register round(Register s, Register key) { return _mm_aesenc_si128(s, key); }
-  static Register last_round(Register s, Register key) { return _mm_aesenclast_si128(s, key); }
-};
 
 // The next round key from the last one (FIPS 197, section 5.2).
 template <int RoundConstant>

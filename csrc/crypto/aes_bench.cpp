@@ -29,13 +29,12 @@ void report(const char* name, const char* detail, i64 blocks, double budget, con
 }
 
 void run(double budget) {
-  const char* names[] = {"portable", "aesni", "vaes256", "vaes512"};
   for (const i64 count : {1, 8, 64, 1024}) {
     std::vector<Block> in(static_cast<size_t>(count)), out(in.size());
     for (const AesBackend backend :
          {AesBackend::portable, AesBackend::aesni, AesBackend::vaes256, AesBackend::vaes512}) {
       if (!aes_backend_supported(backend)) continue;
-      const char* name = names[static_cast<int>(backend)];
+      const char* name = aes_backend_name(backend);
       const Aes128 aes(Block{1, 2}, backend);
       report("encrypt", name, count, budget, [&] { aes.encrypt(in.data(), out.data(), count); });
       report("counter", name, count, budget,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AES-128 over registers of one or more blocks, for files that are compiled for one instruction
-// set each. Such a file may use only what is inlined or in its unnamed namespace: a shared inline
-// function compiled here could be the one that the linker keeps for machines without these
-// instructions.
+// AES-128 over registers of one or more blocks (wide.h), for files that are compiled for one
+// instruction set each.
 #pragma once
 
 #include "crypto/block.h"
@@ -13,7 +11,6 @@ namespace {
 // Independent registers in flight, enough to hide the latency of one AES round.
 constexpr int kInterleaved = 8;
 
-// `Wide` names the register type and its instructions; see the kernels.
 template <class Wide>
 struct Schedule {
   typename Wide::Register keys[11];

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/multiversion.h"
 #include "base/wipe.h"
 #include "ot/half_tree.h"
 #include "ot/silent_check.h"
@@ -17,14 +16,6 @@ namespace {
 // Trees per write, so that the receiver works while the sender goes on.
 constexpr i64 kBatch = 64;
 constexpr u64 kNowhere = ~u64{0};
-
-// Clears the lowest bits but that of leaf `hole`, which is set; touches all leaves alike.
-PRIVML_TARGET_CLONES
-void set_low_bits(Block* leaves, i64 count, u64 hole) {
-  for (i64 j = 0; j < count; ++j) {
-    leaves[j].lo = (leaves[j].lo & ~u64{1}) | (static_cast<u64>(j) == hole);
-  }
-}
 
 // What both sides share: the correlations of the next iteration, where outputs go, the order of
 // steps.
@@ -97,8 +88,7 @@ class Silent : public Rcot {
   }
   // From the leaves of a tree to outputs.
   void encode(i64 tree, Block* nodes, u64 hole) {
-    set_low_bits(nodes, lpn_.leaves(), hole);
-    code_.add(matrix_, tree * lpn_.leaves(), bases_.data(), nodes, lpn_.leaves());
+    code_.encode(matrix_, tree * lpn_.leaves(), bases_.data(), hole, nodes, lpn_.leaves());
   }
 
   Channel& channel_;

@@ -32,8 +32,9 @@ std::vector<OffsetElement> offset_elements(int k) {
   return elements;
 }
 
-SoftSpokenRows::SoftSpokenRows(int k)
+SoftSpokenRows::SoftSpokenRows(int k, AesBackend backend)
     : elements_(offset_elements(k)),
+      backend_(backend),
 
       // One vector more than the columns need: rows a power of two apart would fall into the same
       // few sets of the cache.
@@ -47,7 +48,7 @@ SoftSpokenRows::SoftSpokenRows(int k)
 }
 
 void SoftSpokenRows::add_seeds(const WipedVector<Block>& leaves) {
-  for (Block leaf : leaves) seeds_.emplace_back(leaf);
+  for (Block leaf : leaves) seeds_.emplace_back(leaf, backend_);
 }
 
 void SoftSpokenRows::expand_element(i64 i, const Aes128* seeds, i64 blocks) {

@@ -24,7 +24,7 @@ std::vector<OffsetElement> offset_elements(int k);
 
 class SoftSpokenRows {
  public:
-  explicit SoftSpokenRows(int k);
+  explicit SoftSpokenRows(int k, AesBackend backend = best_aes_backend());
   SoftSpokenRows(const SoftSpokenRows&) = delete;
 
   const std::vector<OffsetElement>& elements() const { return elements_; }
@@ -59,6 +59,7 @@ class SoftSpokenRows {
   void expand_element(i64 i, const Aes128* seeds, i64 blocks);
 
   std::vector<OffsetElement> elements_;
+  AesBackend backend_;
   i64 stride_;
   std::vector<Aes128> seeds_;
   u64 position_ = 0;  // in blocks of 128 columns

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/multiversion.h"
+#include "ot/kernels.h"
 
 namespace privml {
 namespace {
@@ -83,13 +84,11 @@ void vole_fold(const Block* rows, int digit, i64 blocks, Block* total, const Fol
 void vole_expand(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
                  Block* total, const FoldPlanes& planes) {
   check(digit, blocks);
-#if defined(__x86_64__)
-  if (digit > 0 && best_aes_backend() == AesBackend::vaes512) {
+  if (const OtKernels* kernels = ot_kernels(seeds->backend()); kernels && digit > 0) {
     static_assert(sizeof(Aes128) % sizeof(Block) == 0);
-    return vole_expand_vaes512(seeds->round_keys(), sizeof(Aes128) / sizeof(Block), digit, position,
-                               blocks, total, planes);
+    return kernels->expand(seeds->round_keys(), sizeof(Aes128) / sizeof(Block), digit, position,
+                           blocks, total, planes);
   }
-#endif
   vole_expand_portable(seeds, digit, position, blocks, scratch, total, planes);
 }
 

@@ -23,15 +23,12 @@ struct FoldPlanes {
 void vole_fold(const Block* rows, int digit, i64 blocks, Block* total, const FoldPlanes& planes);
 
 // The same with r_x = AES_{seeds[x]}(position + i), i = 0 .. blocks - 1, position + blocks < 2^64;
-// `scratch` holds 2^digit rows.
+// `scratch` holds 2^digit rows. All seeds have one backend, whose kernels it uses.
 void vole_expand(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
                  Block* total, const FoldPlanes& planes);
 
-// The kernels of vole_expand(): any machine, and x86-64 with VAES and AVX-512. There the round keys
-// of seed x stand `key_stride` blocks after those of seed x - 1, and digit >= 1.
+// vole_expand() on any machine.
 void vole_expand_portable(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
                           Block* total, const FoldPlanes& planes);
-void vole_expand_vaes512(const Block* round_keys, i64 key_stride, int digit, u64 position,
-                         i64 blocks, Block* total, const FoldPlanes& planes);
 
 }  // namespace privml

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// How wide the instructions may be that the core's kernels use: a limit below the processor's own,
+// for tests and measurements of what smaller processors run.
+#pragma once
+
+#include <string_view>
+
+namespace privml {
+
+// Each includes those before it: x86-64 alone; AES-NI, PCLMULQDQ and SSE4.1; AVX2; VAES, VPCLMULQDQ
+// and GFNI on 256 bits; AVX-512.
+enum class CpuLevel { portable, aesni, avx2, vaes, avx512 };
+
+// The level of that name, as enumerated. Throws InvalidArgument for any other.
+CpuLevel cpu_level_of(std::string_view name);
+
+// The limit: PRIVML_CPU of the environment as it is at the first call, else none. Throws
+// InvalidArgument if that is no level's name.
+CpuLevel cpu_limit();
+
+// Whether kernels of `level` may be used; the processor may lack its instructions all the same.
+inline bool cpu_allows(CpuLevel level) { return level <= cpu_limit(); }
+
+}  // namespace privml

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/cpu.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "base/error.h"
+
+namespace privml {
+namespace {
+
+TEST(CpuLimit, HasAName) {
+  EXPECT_EQ(cpu_level_of("portable"), CpuLevel::portable);
+  EXPECT_EQ(cpu_level_of("vaes"), CpuLevel::vaes);
+  EXPECT_EQ(cpu_level_of("avx512"), CpuLevel::avx512);
+  for (const char* name : {"", "avx", "AVX2", "avx512 "})
+    EXPECT_THROW(cpu_level_of(name), InvalidArgument) << name;
+}
+
+TEST(CpuLimit, IsThatOfTheEnvironment) {
+  const char* name = std::getenv("PRIVML_CPU");
+  const CpuLevel limit = name == nullptr ? CpuLevel::avx512 : cpu_level_of(name);
+  EXPECT_EQ(cpu_limit(), limit);
+  EXPECT_TRUE(cpu_allows(CpuLevel::portable));
+  EXPECT_EQ(cpu_allows(CpuLevel::avx2), limit >= CpuLevel::avx2);
+}
+
+}  // namespace
+}  // namespace privml

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include "crypto/wide.h"
+#include "ot/half_tree_wide.h"
+#include "ot/lpn_wide.h"
+#include "ot/vole_wide.h"
+
+namespace privml {
+
+constexpr int kStates = 8;
+const OtKernels kOtKernelsAesni{grow_wide<Wide128>, patch_wide<Wide128>, add_rows_wide<Wide128>,
+                                expand_wide<Wide128, kStates>};
+
+}  // namespace privml
+#endif
