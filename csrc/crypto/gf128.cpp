@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/gf128.h"
 
+#include "base/cpu.h"
+
 namespace privml {
 namespace {
 
@@ -30,7 +32,31 @@ WideProduct wide_product(Block a, Block b) {
   return {{low.lo, low.hi ^ middle.lo}, {high.lo ^ middle.hi, high.hi}};
 }
 
+struct Choice {
+  const char* name;
+  bool narrow;  // whether PCLMULQDQ does what `wide` leaves
+  i64 (*wide)(const Block* rows, i64 row_count, i64 stride, const Block* coefficients, i64 count,
+              WideProduct* sums);
+};
+
+const Choice& choice() {
+  static const Choice chosen = [] {
+#if defined(__x86_64__)
+    if (cpu_allows(CpuLevel::avx512) && gf128::vpclmul512_supported())
+      return Choice{"vpclmul512", true, gf128::products_vpclmul512};
+    if (cpu_allows(CpuLevel::vaes) && gf128::vpclmul256_supported())
+      return Choice{"vpclmul256", true, gf128::products_vpclmul256};
+    if (cpu_allows(CpuLevel::aesni) && gf128::pclmul_supported())
+      return Choice{"pclmul", true, nullptr};
+#endif
+    return Choice{"portable", false, nullptr};
+  }();
+  return chosen;
+}
+
 }  // namespace
+
+const char* gf128_kernel() { return choice().name; }
 
 Block gf128_reduce(const WideProduct& product) {
   // X^128 = X^7 + X^2 + X + 1; what that pushes past bit 127 is folded once more.
@@ -51,10 +77,10 @@ Block gf128_multiply(Block a, Block b) {
 void gf128_inner_products(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                           i64 count, WideProduct* sums) {
 #if defined(__x86_64__)
-  static const bool narrow = gf128::pclmul_supported(), wide = gf128::vpclmul512_supported();
-  if (narrow) {
+  const Choice& chosen = choice();
+  if (chosen.narrow) {
     const i64 done =
-        wide ? gf128::products_vpclmul512(rows, row_count, stride, coefficients, count, sums) : 0;
+        chosen.wide ? chosen.wide(rows, row_count, stride, coefficients, count, sums) : 0;
     if (done < count) {
       gf128::products_pclmul(rows + done, row_count, stride, coefficients + done, count - done,
                              sums);
@@ -79,6 +105,15 @@ void products_portable(const Block* rows, i64 row_count, i64 stride, const Block
 bool pclmul_supported() {
 #if defined(__x86_64__)
   return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+#else
+  return false;
+#endif
+}
+
+bool vpclmul256_supported() {
+#if defined(__x86_64__)
+  return pclmul_supported() && __builtin_cpu_supports("vpclmulqdq") &&
+         __builtin_cpu_supports("avx2");
 #else
   return false;
 #endif

@@ -80,6 +80,23 @@ TEST(Gf128, InnerProductsWithPclmulToo) {
   if (!gf128::pclmul_supported()) GTEST_SKIP() << "this processor has no PCLMULQDQ";
   check_products(gf128::products_pclmul);
 }
+
+// What a wide kernel leaves, the narrow one does.
+template <auto wide>
+void products_with(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
+                   i64 count, WideProduct* sums) {
+  const i64 done = wide(rows, row_count, stride, coefficients, count, sums);
+  gf128::products_portable(rows + done, row_count, stride, coefficients + done, count - done, sums);
+}
+
+TEST(Gf128, InnerProductsWithVpclmulToo) {
+  if (!gf128::vpclmul256_supported()) GTEST_SKIP() << "this processor has no VPCLMULQDQ";
+  check_products(products_with<gf128::products_vpclmul256>);
+}
+TEST(Gf128, InnerProductsWithVpclmulOf512BitsToo) {
+  if (!gf128::vpclmul512_supported()) GTEST_SKIP() << "this processor has no AVX-512";
+  check_products(products_with<gf128::products_vpclmul512>);
+}
 #endif
 
 }  // namespace

@@ -6,90 +6,78 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/multiversion.h"
+#include "base/cpu.h"
+#include "crypto/lane_digest_wide.h"
 
 namespace privml {
+namespace lanes {
 namespace {
 
-constexpr int kLanes = 8;
-constexpr i64 kLaneBlock = 128;  // what one compression takes from each lane
-constexpr i64 kGroup = kLanes * kLaneBlock;
+struct Portable {
+  typedef u64 Words __attribute__((vector_size(16)));
+  static constexpr int kTogether = 1;
+  static Words all(u64 x) { return Words{} + x; }
+  template <int bits>
+  static Words rotate(Words x) {
+    return x >> bits | x << (64 - bits);
+  }
+};
+
+}  // namespace
+
+void compress_portable(u64* state, const u8* message, i64 groups, u64 counter, bool last) {
+  compress_all<Portable>(state, message, groups, counter, last);
+}
+
+bool avx2_supported() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2");
+#else
+  return false;
+#endif
+}
+
+bool avx512_supported() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+}  // namespace lanes
+
+namespace {
+
+using lanes::kGroup, lanes::kLaneBlock, lanes::kLanes, lanes::kStart;
 constexpr int kDigestWords = 4;
-
-typedef u64 Lanes __attribute__((vector_size(8 * kLanes), aligned(8), may_alias));
-
-constexpr u64 kStart[8] = {0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b,
-                           0xa54ff53a5f1d36f1, 0x510e527fade682d1, 0x9b05688c2b3e6c1f,
-                           0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
 // Digest of 32 bytes, no key, sequential mode.
 constexpr u64 kParameters = 0x01010000 ^ 32;
 
-constexpr u8 kSchedule[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-                                  {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-                                  {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
-                                  {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
-                                  {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
-                                  {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
-                                  {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
-                                  {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
-                                  {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
-                                  {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
+struct Choice {
+  const char* name;
+  lanes::Compress* compress;
+};
 
-template <int bits>
-[[gnu::always_inline]] inline void rotate_right(Lanes& x) {
-  x = x >> bits | x << (64 - bits);
-}
-
-[[gnu::always_inline]] inline void mix(Lanes& a, Lanes& b, Lanes& c, Lanes& d, const Lanes& x,
-                                       const Lanes& y) {
-  a += b + x;
-  d ^= a;
-  rotate_right<32>(d);
-  c += d;
-  b ^= c;
-  rotate_right<24>(b);
-  a += b + y;
-  d ^= a;
-  rotate_right<16>(d);
-  c += d;
-  b ^= c;
-  rotate_right<63>(b);
-}
-
-// Takes `groups` times 128 bytes into every lane; `counter` bytes were there before, `last` marks
-// the end of the message.
-PRIVML_TARGET_CLONES void compress(u64* state, const u8* message, i64 groups, u64 counter,
-                                   bool last) {
-  auto* chain = reinterpret_cast<Lanes*>(state);
-  for (i64 group = 0; group < groups; ++group) {
-    const auto* words = reinterpret_cast<const Lanes*>(message + group * kGroup);
-    counter += kLaneBlock;
-    Lanes v[16];
-    for (int i = 0; i < 8; ++i) {
-      v[i] = chain[i];
-      v[i + 8] = Lanes{} + kStart[i];
-    }
-    v[12] ^= counter;
-    v[14] ^= last && group == groups - 1 ? ~u64{0} : 0;
-#pragma GCC unroll 12
-    for (int round = 0; round < 12; ++round) {
-      const u8* s = kSchedule[round % 10];
-      mix(v[0], v[4], v[8], v[12], words[s[0]], words[s[1]]);
-      mix(v[1], v[5], v[9], v[13], words[s[2]], words[s[3]]);
-      mix(v[2], v[6], v[10], v[14], words[s[4]], words[s[5]]);
-      mix(v[3], v[7], v[11], v[15], words[s[6]], words[s[7]]);
-      mix(v[0], v[5], v[10], v[15], words[s[8]], words[s[9]]);
-      mix(v[1], v[6], v[11], v[12], words[s[10]], words[s[11]]);
-      mix(v[2], v[7], v[8], v[13], words[s[12]], words[s[13]]);
-      mix(v[3], v[4], v[9], v[14], words[s[14]], words[s[15]]);
-    }
-    for (int i = 0; i < 8; ++i) chain[i] ^= v[i] ^ v[i + 8];
-  }
+const Choice& choice() {
+  static const Choice chosen = [] {
+#if defined(__x86_64__)
+    if (cpu_allows(CpuLevel::avx512) && lanes::avx512_supported())
+      return Choice{"avx512", lanes::compress_avx512};
+    if (cpu_allows(CpuLevel::avx2) && lanes::avx2_supported())
+      return Choice{"avx2", lanes::compress_avx2};
+#endif
+    return Choice{"portable", lanes::compress_portable};
+  }();
+  return chosen;
 }
 
 }  // namespace
 
+const char* lane_digest_kernel() { return choice().name; }
+
 LaneDigest lane_digest(Bytes message) {
+  lanes::Compress* const compress = choice().compress;
   u64 state[8 * kLanes];
   for (int i = 0; i < 8 * kLanes; ++i)
     state[i] = kStart[i / kLanes] ^ (i < kLanes ? kParameters : 0);

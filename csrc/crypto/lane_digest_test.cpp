@@ -39,6 +39,32 @@ TEST(LaneDigest, IsBlake2bOfTheLanes) {
   }
 }
 
+void compare_compression(lanes::Compress* compress) {
+  for (const i64 groups : {0, 1, 2, 7}) {
+    for (const bool last : {false, true}) {
+      std::vector<u8> message(groups * lanes::kGroup);
+      Prg({1, 2}).fill_bytes(message);
+      std::vector<u64> expected(8 * lanes::kLanes);
+      Prg({3, 4}).fill_ring(expected, 64);
+      auto state = expected;
+      lanes::compress_portable(expected.data(), message.data(), groups, 77 * 128, last);
+      compress(state.data(), message.data(), groups, 77 * 128, last);
+      EXPECT_EQ(state, expected) << groups << " " << last;
+    }
+  }
+}
+
+#if defined(__x86_64__)
+TEST(LaneDigest, CompressesTheSameWithAvx2) {
+  if (!lanes::avx2_supported()) GTEST_SKIP() << "this processor has no AVX2";
+  compare_compression(lanes::compress_avx2);
+}
+TEST(LaneDigest, CompressesTheSameWithAvx512) {
+  if (!lanes::avx512_supported()) GTEST_SKIP() << "this processor has no AVX-512";
+  compare_compression(lanes::compress_avx512);
+}
+#endif
+
 TEST(LaneDigest, EveryBitAndTheLengthCount) {
   std::vector<u8> message(1100);
   std::set<LaneDigest> seen{lane_digest(message)};
