@@ -41,9 +41,14 @@ void CotPool::deposit(i64 count) {
 void CotPool::take(Block* out, i64 count) {
   expect(count >= 0 && count <= available(),
          "CotPool::take: fewer correlations in stock than asked for; call reserve() first");
-  Block* stock = store_.data() + first_;
-  std::copy(stock, stock + count, out);
-  std::fill(stock, stock + count, kZeroBlock);
+  // Wiped in pieces, while they are still in the nearest cache.
+  constexpr i64 kPiece = 256;
+  for (i64 done = 0; done < count; done += kPiece) {
+    Block* stock = store_.data() + first_ + done;
+    const i64 n = std::min(kPiece, count - done);
+    std::copy(stock, stock + n, out + done);
+    std::fill(stock, stock + n, kZeroBlock);
+  }
   first_ += count;
   if (first_ == last_) first_ = last_ = 0;
 }
