@@ -13,6 +13,7 @@ void define_linear(py::module_& m);
 void define_network(py::module_& m);
 void define_packing(py::module_& m);
 void define_key_agreement(py::module_& m);
+void define_kernels(py::module_& m);
 void define_session(py::module_& m);
 void define_correlations(py::module_& m);
 void define_comparison_family(py::module_& m);
@@ -67,6 +68,7 @@ PYBIND11_MODULE(_core, m) {
   privml::bindings::define_network(m);
   privml::bindings::define_packing(m);
   privml::bindings::define_key_agreement(m);
+  privml::bindings::define_kernels(m);
   privml::bindings::define_session(m);
   privml::bindings::define_correlations(m);
   py::module_ linear = m.def_submodule("linear", "Local products of ring elements.");

@@ -3,7 +3,7 @@
 
 namespace privml {
 
-const OtKernels* ot_kernels(AesBackend backend) {
+const OtKernels* ot_kernels([[maybe_unused]] AesBackend backend) {
 #if defined(__x86_64__)
   switch (backend) {
     case AesBackend::portable:

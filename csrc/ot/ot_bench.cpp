@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Throughput of the OT layer, two threads on this machine: operations per second by the slower
-// party's wall clock, and each party's own CPU time. Usage: ot_bench [seconds per line]
+// party's wall clock, and each party's own CPU time. Set-up is the quickest of the sessions of a
+// line. Usage: ot_bench [seconds per line [extensions]]
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 
+#include "base/transpose.h"
+#include "crypto/gf128.h"
+#include "crypto/lane_digest.h"
 #include "net/tcp.h"
 #include "ot/derive.h"
 #include "ot/testing/parties.h"
@@ -45,8 +49,7 @@ struct Bench {
   std::function<std::function<void()>(Party&)> prepare;
 };
 
-void run_bench(const Bench& bench, int k, bool tcp, double budget,
-               const std::string& security = "semi_honest") {
+void run_bench(const Bench& bench, const OtConfig& config, bool tcp, double budget) {
   auto [first, second] = open_channels(tcp);
   const std::array<Channel*, 2> channels{first.get(), second.get()};
   std::array<double, 2> best{1e9, 1e9}, cpu{1e9, 1e9}, setup{};
@@ -54,7 +57,7 @@ void run_bench(const Bench& bench, int k, bool tcp, double budget,
   run_pair(
       [&](int rank) {
         Channel& channel = *channels[rank];
-        const auto resources = make_party_resources(channel, rank, {"softspoken", k, security, {}});
+        const auto resources = make_party_resources(channel, rank, config);
         Party& party = resources->party();
         setup[rank] = party.ledger.phases[0].seconds;
         u8 again = 1;
@@ -86,23 +89,25 @@ void run_bench(const Bench& bench, int k, bool tcp, double budget,
       });
   const double n = static_cast<double>(bench.operations);
   const double slower = std::max(best[0], best[1]);
-  std::printf("%-22s k=%d %-11s %-6s %8.2f M/s  CPU %7.2f / %7.2f ns  %7.2f B  setup %.1f ms\n",
-              bench.name, k, security.c_str(), tcp ? "tcp" : "memory", n / slower / 1e6,
-              cpu[0] / n * 1e9, cpu[1] / n * 1e9, static_cast<double>(bytes) / n, setup[0] * 1e3);
+  const std::string provider =
+      config.provider == "silent" ? "silent" : "k=" + std::to_string(config.k);
+  std::printf("%-22s %-6s %-11s %-6s %8.2f M/s  CPU %7.2f / %7.2f ns  %7.3f B  setup %.1f ms\n",
+              bench.name, provider.c_str(), config.security.c_str(), tcp ? "tcp" : "memory",
+              n / slower / 1e6, cpu[0] / n * 1e9, cpu[1] / n * 1e9, static_cast<double>(bytes) / n,
+              setup[0] * 1e3);
   std::fflush(stdout);
 }
 
 // Party 0 sends, in pieces as a stream would.
-Bench streaming(i64 n) {
-  return {"cot one way", n, [n](Party& party) {
-            return [n, &party] {
-              constexpr i64 kPiece = i64{1} << 15;
-              std::vector<Block> out(kPiece);
-              for (i64 done = 0; done < n; done += kPiece) {
+Bench streaming(i64 n, i64 piece) {
+  return {"cot one way", n, [n, piece](Party& party) {
+            return [n, piece, &party] {
+              std::vector<Block> out(piece);
+              for (i64 done = 0; done < n; done += piece) {
                 if (party.rank == 0) {
-                  draw_as_sender(party, out.data(), kPiece);
+                  draw_as_sender(party, out.data(), piece);
                 } else {
-                  draw_as_receiver(party, out.data(), kPiece);
+                  draw_as_receiver(party, out.data(), piece);
                 }
               }
             };
@@ -198,15 +203,26 @@ Bench triples(i64 n) {
           }};
 }
 
-void run_all(double budget) {
-  constexpr i64 kMany = i64{1} << 20;
-  for (bool tcp : {false, true}) {
-    for (const std::string security : {"semi_honest", "malicious"}) {
-      for (int k : {1, 2, 4, 8}) {
-        run_bench(streaming(16 * kMany), k, tcp, budget, security);
-        run_bench(reserving(kMany / 4), k, tcp, budget, security);
-      }
+constexpr i64 kMany = i64{1} << 20;
+
+void run_extensions(double budget, bool tcp) {
+  for (const std::string security : {"semi_honest", "malicious"}) {
+    for (int k : {1, 2, 4, 8}) {
+      const OtConfig config{"softspoken", k, security, {}};
+      run_bench(streaming(16 * kMany, kMany / 32), config, tcp, budget);
+      run_bench(reserving(kMany / 4), config, tcp, budget);
     }
+    // Whole iterations.
+    const OtConfig config{"silent", 0, security, {}};
+    const i64 made = rcot_cost(config).granularity;
+    run_bench(streaming(8 * made, made / 57), config, tcp, budget);
+    run_bench(reserving(made), config, tcp, budget);
+  }
+}
+
+void run_all(double budget) {
+  for (bool tcp : {false, true}) {
+    run_extensions(budget, tcp);
     const std::vector<Bench> derived{choosing(kMany),
                                      rows(kMany / 8, 2, "1-of-16, 2 bits, rows"),
                                      rows(kMany / 8, 1, "1-of-16, 1 bit, rows"),
@@ -215,7 +231,7 @@ void run_all(double budget) {
                                      additive(kMany, 1, 32, "additive, 32 bits"),
                                      additive(kMany / 512, 512, 32, "additive x512, 32 bits"),
                                      triples(kMany)};
-    for (const Bench& bench : derived) run_bench(bench, 4, tcp, budget);
+    for (const Bench& bench : derived) run_bench(bench, {}, tcp, budget);
   }
 }
 
@@ -223,6 +239,14 @@ void run_all(double budget) {
 }  // namespace privml::testing
 
 int main(int argc, char** argv) {
-  privml::testing::run_all(argc > 1 ? std::atof(argv[1]) : 1.0);
+  std::printf("kernels: AES %s, transposes %s, checks %s, digests %s\n",
+              privml::aes_backend_name(privml::best_aes_backend()), privml::transpose_kernel(),
+              privml::gf128_kernel(), privml::lane_digest_kernel());
+  const double budget = argc > 1 ? std::atof(argv[1]) : 1.0;
+  if (argc > 2) {
+    privml::testing::run_extensions(budget, true);
+  } else {
+    privml::testing::run_all(budget);
+  }
   return 0;
 }

@@ -148,10 +148,26 @@ def _processor() -> Iterator[Finding]:
         (PARTLY if there else LACKING) if missing else GOOD,
         (", ".join(there) or "none known") + slower,
     )
+    yield from _kernels()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     enough = memory >= _LEAST_MEMORY_GIB
     advice = "" if enough else "large models need more; small batches help"
     yield Finding("memory", GOOD if enough else LACKING, f"{memory:.1f} GiB", advice)
+
+
+def _kernels() -> Iterator[Finding]:
+    try:
+        from privml._core import transfer_kernels
+    except ImportError:  # which stands with the compiled core
+        return
+    try:
+        used = ", ".join(f"{task} {kernel}" for task, kernel in transfer_kernels().items())
+    except ValueError as error:
+        yield Finding("transfer kernels", BROKEN, str(error), "unset PRIVML_CPU")
+        return
+    limit = os.environ.get("PRIVML_CPU", "")
+    advice = "unset PRIVML_CPU, unless this is a measurement" if limit else ""
+    yield Finding("transfer kernels", LACKING if limit else GOOD, used, advice)
 
 
 def _graphics() -> Iterator[Finding]:

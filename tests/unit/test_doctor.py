@@ -2,8 +2,11 @@
 """What the doctor finds is there, and what it misses comes with advice."""
 
 import importlib.metadata
+import os
 import subprocess
+import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,6 +27,18 @@ def test_a_working_machine():
     assert (found["GPU"].state == GOOD) <= torch.cuda.is_available()
     assert not [finding for finding in found.values() if finding.state == BROKEN]
     assert all(finding.advice for finding in found.values() if finding.state == LACKING)
+
+
+def test_the_kernels_of_transfers_are_named_and_limited():
+    code = "from privml.service.doctor import _kernels; print(*_kernels())"
+    for limit, names in (("portable", "portable"), ("aesni", "aesni")):
+        said = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PRIVML_CPU": limit}, capture_output=True, text=True
+        )
+        if limit == "portable" or "pclmulqdq" in Path("/proc/cpuinfo").read_text():
+            assert f"AES {names}" in said.stdout and "unset PRIVML_CPU" in said.stdout, said.stderr
+    wrong = subprocess.run([sys.executable, "-c", code], env=os.environ | {"PRIVML_CPU": "fast"}, capture_output=True)
+    assert b"broken" in wrong.stdout and b"PRIVML_CPU must be" in wrong.stdout, wrong.stderr
 
 
 def test_a_missing_package_comes_with_its_command(monkeypatch: pytest.MonkeyPatch):
