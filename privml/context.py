@@ -8,6 +8,7 @@ other's.
 from __future__ import annotations
 
 import importlib
+import os
 import secrets
 from collections.abc import Callable
 from contextvars import ContextVar, Token
@@ -99,6 +100,7 @@ class Session:
         self.on_failure: Callable[[type[BaseException]], None] | None = None
         self.kept: dict[Any, Any] = {}
         self._on_close = on_close
+        self._process = os.getpid()
         self._generator: torch.Generator | None = None
         self._owned: dict[tuple[int | None, int], Engine] = {}
         self._tokens: list[Token] = []
@@ -106,7 +108,16 @@ class Session:
     @property
     def engine(self) -> Engine:
         """The engine of all lanes, or within ``lane(index)`` that of this lane."""
+        self.check_process()
         return self.engines.current()
+
+    def check_process(self) -> None:
+        """ConfigError in a forked process: its copy of the session has neither threads nor connections of its own."""
+        if os.getpid() != self._process:
+            raise ConfigError(
+                "this session belongs to the process that opened it, and a copy of that process computes here (a "
+                "worker of a DataLoader, multiprocessing): set num_workers=0, or open a session in each process"
+            )
 
     @property
     def rank(self) -> int | None:

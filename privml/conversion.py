@@ -28,9 +28,7 @@ from privml.graph.passes import (
 from privml.graph.passes.choose_formats import Precision, choose_formats
 from privml.graph.passes.promises import check_promises
 from privml.program import Program
-
-# Called with (steps done, steps in all, what comes next).
-Progress = Callable[[int, int, str], None]
+from privml.tables import Progress, notebook_bar
 
 PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     fold_weights,
@@ -66,7 +64,8 @@ def convert(
     larger than ``margin`` times what they reach would wrap. ``numerics``: see ``Precision``. ``dynamic_batch``: let the
     first dimension vary where the model allows it. ``method``: what an estimator computes, ``predict``,
     ``predict_proba`` or ``decision_function``. ``tree_structure``: of trees in ONNX files and estimators, what all
-    parties know: "public" (shape and features) or "hidden" (depth and number alone).
+    parties know: "public" (shape and features) or "hidden" (depth and number alone). ``progress``: called with the
+    steps done, those in all and the next one's name; None shows a bar in a notebook.
 
     ``program.choice`` holds the formats' measured error and the overflow report. Raises UnsupportedOperator (all
     operators at once), InvalidInput, OverflowDetected, ConfigError, and CorruptFile for a broken ONNX file.
@@ -79,9 +78,10 @@ def convert(
     passes = PASSES if precision.floating is None else FLOAT_PASSES
     steps = ["load", "trace", *(p.__name__ for p in passes), "choose formats", "done"]
 
+    tell = progress or notebook_bar("convert")
+
     def report(step: str) -> None:
-        if progress is not None:
-            progress(steps.index(step), len(steps) - 1, step)
+        tell(steps.index(step), len(steps) - 1, step)
 
     report("load")
     module = _module_of(model, examples, data or examples, method, tree_structure)

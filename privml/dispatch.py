@@ -148,6 +148,8 @@ def as_step(text: str, function: Callable[..., Any], *given: Any) -> Any:
     """``function(*given)``, whose last two arguments are those of an operation, as a step of the transcript of the
     session that a secret tensor among them belongs to."""
     session = _session_of(given[-2:])
+    if session is not None:
+        session.check_process()
     if session is None or session.transcript is None:
         return function(*given)
     chain, before = session.transcript.chain, session.engine.counters()

@@ -129,6 +129,18 @@ class Owned:
 Placement = Shared | Owned
 
 
+def format_text(fmt: Format) -> str:
+    """A format for people: what its numbers are, and from where to where they reach."""
+    if isinstance(fmt, Boolean):
+        return "bit"
+    if isinstance(fmt, Float):
+        return f"float, {fmt.exponent} bits of exponent, {fmt.mantissa} of mantissa"
+    most = min(1 << (fmt.bits - 1), fmt.bound or 1 << 63) / 2.0**fmt.scale
+    low = "0" if fmt.nonnegative else f"{-most:g}"
+    fraction = f"{fmt.scale} of them fractional" if isinstance(fmt, FixedPoint) else "whole numbers"
+    return f"{fmt.bits} bits, {fraction}, in [{low}, {most:g})"
+
+
 # Forms of e^x for x <= 0 (docs/fixed-point-math.md); "auto" takes the one of the first three with the fewest bits on
 # the wire.
 EXPONENTIALS = ("table", "spline", "exact", "auto")

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +15,20 @@ import numpy as np
 import torch
 from torch import fx
 
-from privml.context import Session
+from privml.context import Session, current_session
 from privml.engines.correlations import Correlations
 from privml.errors import ConfigError
-from privml.formats import Format, Numerics
+from privml.formats import Format, Numerics, format_text
 from privml.graph.body import body_of, digest, formats_of, graph_of
 from privml.graph.file import read_program, read_weights, write_program, write_weights
 from privml.graph.ir import calls, dtype_of, placeholders, shape_of
 from privml.graph.lanes import Plans, over_lanes
 from privml.graph.passes.cost import SessionMeter
 from privml.graph.run import run_graph, share_attributes, share_inputs
-from privml.session.ledger import Ledger, NodeCallback, Snapshot
-from privml.spec import SessionSpec
+from privml.session.ledger import Ledger, NodeCallback, PhaseCount, Snapshot
+from privml.sharing import reveal
+from privml.spec import SessionSpec, describe
+from privml.tables import Table, notebook_bar, size_text
 from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
@@ -47,7 +51,8 @@ class TensorSpec:
 
 
 class Program:
-    """``run(session, x)`` computes the model on secret tensors.
+    """``with privml.local(program, engine="twopc"): program(x)`` answers as the model does; ``run(session, x)`` leaves
+    the outputs secret.
 
     Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by
     name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
@@ -158,6 +163,40 @@ class Program:
         return self
 
     # ---- running
+    def __call__(self, *inputs: Any) -> Any:
+        """The outputs for ``inputs`` of party 1, revealed to party 1: a tensor, or a tuple of several; None at others.
+
+        It runs in the session entered last; inputs as ``run`` takes them. Raises ConfigError without a session and in
+        one of other formats, and what ``run`` raises.
+        """
+        session = current_session()
+        if describe(session.numerics) != describe(self.numerics):
+            raise ConfigError(
+                f"this session computes with {describe(session.numerics)}, the program with {describe(self.numerics)}: "
+                "open it with privml.local(program, engine=...), privml.connect(rank, program=program, ...) or "
+                "privml.SessionSpec.of(..., numerics=program.numerics)"
+            )
+        with self._shown(session):
+            outputs = tuple(reveal(secret, to=INPUT_OWNER) for secret in self.results(session, *inputs))
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    @contextmanager
+    def _shown(self, session: Session) -> Iterator[None]:
+        """In a notebook a bar that moves whenever a layer ends."""
+        callbacks: list[NodeCallback] = [] if session.ledger is None else session.ledger.on_node
+        show, total, ended = notebook_bar("query"), len(self.layers) + 1, itertools.count(1)
+
+        def on_node(event: str, name: str) -> None:
+            if event == "end":
+                show(min(next(ended), total - 1), total, name)
+
+        callbacks.append(on_node)
+        try:
+            yield
+        finally:
+            callbacks.remove(on_node)
+            show(total, total, "")
+
     def run(self, session: Session, *inputs: Any) -> SecretTensor | tuple[SecretTensor, ...]:
         """The outputs, as secrets, of ``inputs``: the value at party 1, its shape at the others (a secret tensor
         of the session serves at all).
@@ -263,6 +302,40 @@ class Program:
         """Counts several queries of one session on ``engine``, which counts."""
         return SessionMeter(self.graph, self.constants, self.numerics, engine, self._plans)
 
+    # ---- to look at
+    def summary(self, shapes: Shapes | None = None, spec: SessionSpec | None = None) -> Table:
+        """Its layers, the number format of each result, and what a query on inputs of these ``shapes`` (None: one
+        sample) costs the client in a session of ``spec`` (None: ``SessionSpec()``)."""
+        shapes = self.shapes() if shapes is None else _checked(shapes)
+        spec = SessionSpec() if spec is None else spec
+        total, online = self._once(lambda: self._layer_costs(shapes, spec), "summary", shapes, spec)
+        found: dict[str, tuple[str, Format]] = {}
+        for node in calls(self.graph):
+            if node.meta["secret"]:
+                found[node.meta["layer"]] = str(node.target), node.meta["format"]
+        rows = []
+        for layer, (operator, fmt) in found.items():
+            size, depth = online.get(layer, (0, 0))
+            operator = operator.removeprefix("aten.").removeprefix("privml.").split(".")[0]
+            rows.append((layer, operator, format_text(fmt), size_text(size), str(depth)))
+        inputs = ", ".join(f"{each.name} {_sizes(each.shape)}, {format_text(each.format)}" for each in self.inputs)
+        asked = ", ".join(str(tuple(shape)) for shape in shapes)
+        notes = (
+            f"input: {inputs}",
+            f"a query on {asked} with engine={spec.engine.engine}: {size_text(total.bytes)} in both directions at the "
+            f"client, {total.depth} messages in sequence, with set-up and preprocessing",
+        )
+        columns = ("layer", "operator", "numbers", "sent and received online", "messages in sequence")
+        return Table(repr(self), columns, tuple(rows), notes)
+
+    def _layer_costs(self, shapes: Shapes, spec: SessionSpec) -> tuple[PhaseCount, dict[str, tuple[int, int]]]:
+        ledger = self.cost(shapes, spec)
+        online = {name: (each.cost.online.bytes, each.cost.online.depth) for name, each in ledger.records.items()}
+        return ledger.snapshot().total, online
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"
@@ -273,6 +346,10 @@ def _checked(shapes: Shapes) -> tuple[tuple[int, ...], ...]:
         return tuple(tuple(shape) for shape in shapes)
     except TypeError:
         raise ValueError(f"shapes are one for each input, such as [(1, 28, 28)], not {shapes!r}") from None
+
+
+def _sizes(shape: Sequence[int | None]) -> str:
+    return f"({', '.join('any' if size is None else str(size) for size in shape)})"
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:

@@ -13,16 +13,26 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import torch
 
 from privml.context import Session
 from privml.dispatch import FUNCTIONS, as_step, dispatch
 from privml.errors import SecretLeakError, UnsupportedOperator
-from privml.formats import Format, Owned, Placement, Shared
+from privml.formats import Format, Owned, Placement, Shared, format_text
+from privml.tables import Table
 
 Share = tuple[torch.Tensor, ...]
 _new_wrapper = torch.Tensor._make_wrapper_subclass
 SHARED = Shared()
+# What NumPy's operators on an array and a secret become; arrays are public.
+_OPERATORS: dict[str, Callable] = {
+    "add": torch.add, "subtract": torch.subtract, "multiply": torch.multiply, "divide": torch.divide,
+    "floor_divide": torch.floor_divide, "remainder": torch.remainder, "power": torch.pow, "matmul": torch.matmul,
+    "equal": torch.eq, "not_equal": torch.ne, "less": torch.lt, "less_equal": torch.le, "greater": torch.gt,
+    "greater_equal": torch.ge, "bitwise_and": torch.bitwise_and, "bitwise_or": torch.bitwise_or,
+    "bitwise_xor": torch.bitwise_xor,
+}  # fmt: skip
 
 
 class Cell:
@@ -39,7 +49,7 @@ class SecretTensor(torch.Tensor):
 
     ``share``: the engine's tensors; ``format``, ``placement``, ``session``: see ``privml.formats`` and
     ``privml.context``; ``aux``: by-product of the operator that made it, kept for its backward operator; ``mark``: its
-    name in the session's transcript.
+    name in the session's transcript. Arrays of NumPy are public operands, as tensors are.
     Raises SecretLeakError for whatever would show the value (``numpy()``, ``item()``, ``if x:``, pickling), and
     UnsupportedOperator for an operator without a secure implementation.
     """
@@ -134,6 +144,21 @@ class SecretTensor(torch.Tensor):
     def __tensor_unflatten__(inner: dict, meta: Any, outer_size: Any, outer_stride: Any) -> NoReturn:
         raise _untraceable()
 
+    def summary(self) -> Table:
+        """What all parties know of it: shape, dtype, number format, who knows the value; never values."""
+        known = f"party {self.placement.party} alone" if isinstance(self.placement, Owned) else "no party"
+        rows = (
+            ("shape", str(tuple(self.shape))),
+            ("dtype", str(self.dtype)),
+            ("numbers", format_text(self.format)),
+            ("known to", known),
+            ("requires a gradient", "yes" if self.requires_grad else "no"),
+        )
+        return Table("SecretTensor", ("of the tensor", "value"), rows)
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         where = "shared" if not isinstance(self.placement, Owned) else f"owned by party {self.placement.party}"
         text = f"SecretTensor(shape={tuple(self.shape)}, dtype={self.dtype}, {_short(self.format)}, {where}"
@@ -167,6 +192,18 @@ class SecretTensor(torch.Tensor):
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         _refuse("conversion to a NumPy array")
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **settings: Any) -> Any:
+        """``array + secret`` and NumPy's other operators, as torch computes them."""
+        function = _OPERATORS.get(ufunc.__name__)
+        if function is None or method != "__call__" or settings:
+            _refuse_numpy(ufunc.__name__)
+        return function(*(torch.tensor(v) if isinstance(v, (np.ndarray, np.generic)) else v for v in inputs))
+
+    def __array_function__(self, func: Callable, types: Any, args: tuple, kwargs: dict) -> Any:
+        if func in (np.shape, np.ndim, np.size):
+            return func(np.broadcast_to(0, self.shape), *args[1:], **kwargs)
+        _refuse_numpy(func.__name__)
+
     def tolist(self) -> NoReturn:
         _refuse("tolist()")
 
@@ -188,8 +225,8 @@ class SecretTensor(torch.Tensor):
 
     def share_memory_(self) -> NoReturn:
         raise SecretLeakError(
-            "share_memory_() would hand other processes memory that a SecretTensor does not have; "
-            "open a session in each process instead"
+            "share_memory_() would hand other processes memory that a SecretTensor does not have; in a DataLoader set "
+            "num_workers=0, elsewhere open a session in each process"
         )
 
 
@@ -224,3 +261,11 @@ def _short(fmt: Format) -> str:
 
 def _refuse(what: str) -> NoReturn:
     raise SecretLeakError(f"{what} would reveal a secret; call privml.reveal(x, to=party) if that is wanted")
+
+
+def _refuse_numpy(name: str) -> NoReturn:
+    instead = f"torch.{name}()" if hasattr(torch, name) else "torch's functions"
+    raise SecretLeakError(
+        f"numpy.{name}() would reveal a secret, for NumPy computes in the clear; call {instead}, or privml.reveal(x, "
+        "to=party) first if that is wanted"
+    )

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from privml.cli.fields import WrongCall
 from privml.errors import PrivmlError
+from privml.tables import size_text as size  # noqa: F401
 
 WIDTH_WITHOUT_TERMINAL = 120
 # Where nobody looks on, progress is told this often at most.
@@ -129,15 +130,6 @@ def log_lines(quiet: bool) -> Callable[[str], None]:
     """As ``teller``, with the local time before each line."""
     tell = teller(quiet)
     return lambda text: tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}")
-
-
-def size(count: float) -> str:
-    """Bytes for people: 1.23 MB (powers of ten)."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000 or unit == "GB":
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.2f} {unit}"
-        count /= 1000
-    raise AssertionError
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], footer: list[str] | None = None) -> Table:

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,9 @@ from privml.errors import ConfigError, PeerDisconnected, PrivmlError
 from privml.program import Program
 from privml.service.client import checked_inputs
 from privml.service.events import Progress
+from privml.session.ledger import cost_table
 from privml.spec import LinkProfile, SessionSpec
+from privml.tables import Table, size_text
 
 ROLES = ("server", "client", "dealer")
 # What a process runs: parties of a service, of an engine alone, and of compiled sessions, which do without torch.
@@ -50,6 +52,14 @@ class PartyReport:
     ledger: dict[str, Any]
     peak_rss_bytes: int
     source: str = ""
+
+    def summary(self) -> Table:
+        """Cost by layer and phase, seconds and memory."""
+        peak = f"{self.seconds:.2f} s from handshake to answer, peak memory {size_text(self.peak_rss_bytes)}"
+        return replace(cost_table(self.ledger), notes=(peak,))
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 @dataclass(frozen=True, slots=True)

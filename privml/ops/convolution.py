@@ -50,6 +50,12 @@ def two_dimensional(convolve: Callable[..., Any], x: Any, weight: Any, bias: Any
     output_padding = pairs(output_padding, rank)
     if min((*stride, *dilation)) < 1:
         raise InvalidInput(f"convolution: stride {list(stride)} and dilation {list(dilation)} must be positive")
+    channels = weight.shape[0] if transposed else weight.shape[1] * groups
+    if x.dim() != rank + 2 or x.shape[1] != channels:
+        raise InvalidInput(
+            f"convolution: input {tuple(x.shape)} and weight {tuple(weight.shape)} in {groups} group(s) do not fit: "
+            f"the weight takes {channels} channels"
+        )
     if rank == 1:
         x, weight = x.unsqueeze(2), weight.unsqueeze(2)
         stride, dilation = [1, *stride], [1, *dilation]

@@ -42,6 +42,9 @@ _LAST = "privml"
 
 def _before(optimizer: torch.optim.Optimizer, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
     """Checks the step, and puts ``_take`` after the optimizer's own hooks, which may change gradients."""
+    if isinstance(optimizer, torch.optim.LBFGS):
+        _check_search(optimizer)
+        return None
     secret = [(p, group) for group in optimizer.param_groups for p in group["params"] if _in_fixed_point(p)]
     if not secret or not isinstance(optimizer, _OTHERS):
         return None
@@ -88,6 +91,14 @@ def _in_fixed_point(parameter: torch.Tensor) -> bool:
 
 
 # ---- checks, before anything is sent
+def _check_search(optimizer: torch.optim.Optimizer) -> None:
+    if any(isinstance(p, SecretTensor) for group in optimizer.param_groups for p in group["params"]):
+        raise ConfigError(
+            "LBFGS of secret weights would reveal the loss and gradients at every step: it decides by them how far to "
+            "go and when to stop. Use torch.optim.SGD with momentum, or Adam"
+        )
+
+
 def _check_others(optimizer: torch.optim.Optimizer, parameter: SecretTensor, group: dict) -> None:
     scale, eps = parameter.format.scale, group["eps"]
     if scale < LEAST_SCALE or eps < LEAST_EPS:

@@ -13,6 +13,7 @@ import torch
 from privml.dispatch import dispatch, implements, intercepts
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
+from privml.errors import InvalidInput
 from privml.formats import Placement
 from privml.ops.linear import is_bits, scale_public
 from privml.ops.masks import hidden_by, masked
@@ -134,6 +135,8 @@ def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> Secr
 
 def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, RingFormat, Placement]:
     """The product without truncation: engine, share, format, placement."""
+    if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
+        raise InvalidInput(f"matmul: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit")
     if is_secret(a) and is_secret(b):
         placement = join(a.placement, b.placement)
         engine = session.engine_for(placement)
@@ -190,6 +193,10 @@ def addmm(bias: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> Secre
 
 @implements(aten.linear.default)
 def linear(x: Any, weight: Any, bias: Any = None) -> SecretTensor:
+    if x.shape[-1] != weight.shape[-1]:
+        raise InvalidInput(
+            f"linear: input {tuple(x.shape)} and weight {tuple(weight.shape)} do not fit: their last dimensions differ"
+        )
     flat = x if x.dim() == 2 else x.reshape(-1, x.shape[-1])
     result = affine(flat, weight.t(), bias)
     return result if x.dim() == 2 else result.view(*x.shape[:-1], weight.shape[0])

@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
@@ -39,6 +39,7 @@ from privml.session.preprocessing import StoreHalf
 from privml.session.session import EngineOpener, load_torch, open_session
 from privml.sharing import reveal
 from privml.spec import SessionSpec
+from privml.tables import Table
 
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
@@ -58,6 +59,13 @@ class Answer:
     source: str
     ahead: Snapshot = Snapshot()
     turn: int = 1
+
+    def summary(self) -> Table:
+        """What the query cost this party, by layer and phase; never its outputs."""
+        return replace(self.ledger.summary(), notes=(f"{self.seconds:.2f} s; correlations: {self.source}",))
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 class SessionOver(PeerDisconnected):

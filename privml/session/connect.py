@@ -51,8 +51,8 @@ def connect(
 ) -> Session:
     """A session between this process and another: ``with privml.connect(rank=0, listen="127.0.0.1:9000") as s:``.
 
-    ``spec``: how it is run, ``privml.SessionSpec()`` if None. ``privml.SessionSpec.of(threads=2, deadline=10.0)`` makes
-    one from plain values.
+    ``spec``: how it is run; if None ``privml.SessionSpec()``, with the formats of ``program``.
+    ``privml.SessionSpec.of(threads=2, deadline=10.0)`` makes one from plain values.
 
     Between two parties, one passes ``listen``, the other one ``connect`` (both "host:port"), in either order of time:
     each waits until the specification's deadline, which is also the longest that any later read may wait. A connection
@@ -68,7 +68,8 @@ def connect(
     party.
     """
     _refuse_moved(moved)
-    settings = Settings.of(SessionSpec() if spec is None else checked_spec(spec), program)
+    numerics = getattr(program, "numerics", None)
+    settings = Settings.of(SessionSpec(numerics=numerics) if spec is None else checked_spec(spec), program)
     spec = settings.spec
     _check_places(rank, listen, connect, dealer, spec.backend)
     check_addresses(spec, listen, connect, dealer)

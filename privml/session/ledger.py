@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from privml.tables import Table, size_text
+
 if TYPE_CHECKING:
     import privml._core as _core
     from privml.context import Session
@@ -170,9 +172,31 @@ class Ledger:
         """Forgets the records of nodes, not the totals."""
         self.records.clear()
 
+    def summary(self) -> Table:
+        """See ``cost_table``."""
+        return cost_table(self.as_dict())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
     def as_dict(self) -> dict[str, Any]:
         """Totals and nodes as plain numbers, for JSON."""
         return {"total": asdict(self.snapshot()), "nodes": [r.as_dict() for r in self.records.values()]}
+
+
+def cost_table(ledger: Mapping[str, Any]) -> Table:
+    """Bytes in both directions, messages in sequence and seconds: online by layer, then by phase; ``ledger`` as
+    ``Ledger.as_dict`` gives it."""
+    total = ledger["total"]
+    counted = [(node["name"], node["online"]) for node in ledger["nodes"]]
+    counted += [(f"all: {phase}", total[phase]) for phase in PHASES]
+    whole = {key: sum(total[phase][key] for phase in PHASES) for key in ("sent", "received", "depth", "seconds")}
+    rows = tuple(
+        (name, size_text(count["sent"] + count["received"]), str(count["depth"]), f"{count['seconds']:.3f}")
+        for name, count in (*counted, ("total", whole))
+    )
+    columns = ("layer or phase", "sent and received", "messages in sequence", "seconds")
+    return Table("Cost as this party sees it", columns, rows)
 
 
 # ---- several queries of one session

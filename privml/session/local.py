@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privml.context import Session
 from privml.errors import ConfigError
@@ -12,19 +12,26 @@ from privml.formats import Float, Numerics, float_format
 from privml.session.ledger import Ledger, Snapshot
 from privml.spec import SessionSpec
 
+if TYPE_CHECKING:
+    from privml.program import Program
+
 
 def local(
-    engine: str = "plain",
+    program: Program | str | None = None,
+    /,
+    engine: str | None = None,
     *,
-    bits: int = 64,
-    scale: int = 16,
+    bits: int | None = None,
+    scale: int | None = None,
     floating: Float | str | None = None,
     ledger: Any = None,
     **settings: Any,
 ) -> Session:
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
-    ``bits``, ``scale``, ``floating`` (a format or one of the names of ``privml.formats.FLOATS``): see Numerics.
+    ``with privml.local(program, engine="twopc"): program(x)`` opens one with the formats of a converted program. The
+    name of the engine, "plain" by default, may stand in its place. Without a program ``bits`` (64), ``scale`` (16) and
+    ``floating`` (a format or one of the names of ``privml.formats.FLOATS``) say what numbers there are: see Numerics.
     ``settings``: Numerics' others, ``weight_bits``, ``weight_scale``, ``dot`` and ``exp``; those of
     ``privml.SessionSpec.of``, such as ``ot``, ``threads``, ``delay_ms`` (of a message in one direction),
     ``bandwidth_mbps`` (of each direction; 0: no limit), ``deadline`` (seconds), and the engine's own, such as
@@ -32,8 +39,20 @@ def local(
     to compute as that one does. ``ledger`` defaults to one that reads the engine's counters.
     Raises ConfigError for an unknown engine or setting, and for what Numerics refuses.
     """
-    formats = {each.name: settings.pop(each.name) for each in fields(Numerics) if each.name in settings}
-    numerics = Numerics(bits, scale, floating=float_format(floating), **formats)
+    formats = {"bits": bits, "scale": scale, "floating": float_format(floating)}
+    formats = {name: value for name, value in formats.items() if value is not None}
+    formats |= {each.name: settings.pop(each.name) for each in fields(Numerics) if each.name in settings}
+    if isinstance(program, str):
+        if engine is not None:
+            raise ConfigError(f"two engines, {program!r} and {engine!r}; name one")
+        program, engine = None, program
+    engine = engine or "plain"
+    if program is None:
+        numerics = Numerics(**formats)
+    elif formats:
+        raise ConfigError(f"a converted program brings its formats; leave out {', '.join(formats)}")
+    else:
+        numerics = program.numerics
     try:
         spec = SessionSpec.of(engine, numerics=numerics, **settings)
         made = spec.backend.local(spec)

@@ -46,7 +46,11 @@ LEAKS = {
     "item": lambda x: x[0, 0].item(),
     "numpy": lambda x: x.numpy(),
     "asarray": lambda x: numpy.asarray(x),
-    "ufunc": lambda x: numpy.add(x, 1),
+    "ufunc": lambda x: numpy.exp(x),
+    "reduction": lambda x: numpy.add.reduce(x),
+    "write_array": lambda x: numpy.add(x, 1, out=numpy.ones((2, 3))),
+    "array_function": lambda x: numpy.concatenate([x, x]),
+    "array_mean": lambda x: numpy.mean(x),
     "tolist": lambda x: x.tolist(),
     "equal": lambda x: torch.equal(x, x),
     "allclose": lambda x: torch.allclose(x, x),
@@ -79,6 +83,94 @@ def test_what_would_reveal_refuses(x, name):
     with pytest.raises(SecretLeakError) as error:
         LEAKS[name](x)
     assert "2.0" not in str(error.value) and len(str(error.value)) > 40  # says what to do, holds no value
+
+
+ARRAY = numpy.array([[1.0, 2.0, 0.5], [4.0, -1.0, 2.0]])
+OPERATORS = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / (b + 8),
+    "matmul": lambda a, b: a @ b.T,
+    "less": lambda a, b: a < b,
+    "greater_equal": lambda a, b: a >= b,
+    "equal": lambda a, b: a == b,
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_arrays_are_public_operands_on_either_side(x, name):
+    operator, public = OPERATORS[name], torch.tensor(ARRAY)
+    for found, expected in (
+        (operator(x, ARRAY), operator(X0.double(), public)),
+        (operator(ARRAY, x), operator(public, X0.double())),
+    ):
+        assert isinstance(found, privml.SecretTensor)
+        assert found.dtype == expected.dtype and torch.allclose(value(found), expected, atol=1e-4)
+
+
+def test_sizes_are_public(x):
+    assert (numpy.shape(x), numpy.ndim(x), numpy.size(x)) == ((2, 3), 2, 6)
+
+
+def test_a_refused_function_of_numpy_names_that_of_torch(x):
+    with pytest.raises(SecretLeakError, match=r"numpy.exp\(\) .* call torch.exp\(\)"):
+        numpy.exp(x)
+
+
+SHAPES = {
+    "matmul": (lambda x: x @ x, r"\(2, 3\) and \(2, 3\)"),
+    "public": (lambda x: x @ torch.ones(4, 2), r"\(2, 3\) and \(4, 2\)"),
+    "linear": (lambda x: F.linear(x.detach(), torch.ones(2, 4)), r"\(2, 3\) and .*\(2, 4\)|\(2, 3\) and \(4, 2\)"),
+    "layer": (lambda x: privml.secret(nn.Linear(4, 2))(x), r"\(2, 3\) and \(4, 2\)"),
+    "vector": (lambda x: x @ torch.ones(4), r"\(2, 3\) and \(4, 1\)"),
+    "batch": (lambda x: torch.bmm(x[None], x[None]), r"\(1, 2, 3\) and \(1, 2, 3\)"),
+    "conv1d": (lambda x: F.conv1d(x[None], torch.ones(1, 3, 1)), r"\(1, 2, 3\) and weight \(1, 3, 1\)"),
+    "conv2d": (
+        lambda x: privml.secret(nn.Conv2d(3, 4, 1))(x[None, None]),
+        r"\(1, 1, 2, 3\) and weight \(4, 3, 1, 1\) .* takes 3 channels",
+    ),
+    "transposed": (
+        lambda x: F.conv_transpose2d(x[None, None], torch.ones(2, 1, 1, 1)),
+        r"\(1, 1, 2, 3\) and weight \(2, 1, 1, 1\) .* takes 2 channels",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", ["plain", "twopc", "threepc"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_mismatched_products_name_both_shapes(name, engine):
+    function, shapes = SHAPES[name]
+    with privml.local(engine), pytest.raises(InvalidInput, match=f"{shapes}.* do not fit|{shapes}"):
+        function(privml.share(X0, owner=0))
+
+
+class Doubled(torch.utils.data.Dataset):
+    def __init__(self, x):
+        self.x = x
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, index):
+        return self.x[index] * self.x[index]
+
+
+@pytest.mark.parametrize("engine", ["plain", "twopc"])
+@pytest.mark.parametrize("make", [torch.utils.data.TensorDataset, Doubled])
+def test_workers_of_a_loader_are_refused_at_once(make, engine):
+    with privml.local(engine):
+        data = make(privml.share(X0, owner=0))
+        assert len(list(torch.utils.data.DataLoader(data, 1))) == 2
+        workers = torch.utils.data.DataLoader(data, 1, num_workers=1, multiprocessing_context="fork", timeout=60)
+        with pytest.raises((SecretLeakError, privml.errors.ConfigError), match="num_workers=0"):
+            list(workers)
+
+
+def test_lbfgs_is_refused_with_what_to_use(x):
+    layer = privml.secret(nn.Linear(3, 1))
+    with pytest.raises(privml.errors.ConfigError, match="LBFGS .* would reveal the loss .*SGD"):
+        torch.optim.LBFGS(layer.parameters()).step(lambda: layer(x).sum())
 
 
 def test_step_on_a_public_parameter_refuses(x):

@@ -23,6 +23,7 @@ from privml.graph.passes.rings import Rings, assign_rings
 from privml.graph.passes.scales import Scales, assign_scales, early_products, operand_scale, weight_of
 from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
+from privml.tables import Table
 
 # Samples on which a candidate's error is measured; a label carries less information.
 _MEASURED = 32
@@ -132,6 +133,20 @@ class Choice:
     precision: Precision
     error: float
     report: tuple[Headroom, ...]
+
+    def summary(self) -> Table:
+        """The layers of narrow rings, narrowest margin first, and the formats' measured error."""
+        rows = tuple(
+            (each.layer, str(each.bits), str(each.scale), f"{each.seen:.4g}", f"{each.limit:.4g}")
+            for each in sorted(self.report, key=lambda each: each.headroom_bits)
+        )
+        columns = ("layer", "bits", "fractional bits", "largest value in calibration", "first value that does not fit")
+        return Table(
+            "Number formats", columns, rows, (f"largest error: {self.error:.2%} of the largest output in calibration",)
+        )
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
 
 def choose_formats(

@@ -14,6 +14,7 @@ import torch
 from privml.context import Session
 from privml.dispatch import implements_floating
 from privml.engines.shares import Window
+from privml.errors import InvalidInput
 from privml.formats import Float
 from privml.ops.convolution import gradients, pairs, two_dimensional
 from privml.ops.floating import dot
@@ -38,7 +39,7 @@ def _fused(a: Any, b: Any, count: int) -> tuple[Session, Float, int] | None:
 def matmul(a: Any, b: Any) -> SecretTensor:
     """[..., n, k] @ [..., k, m]."""
     if a.shape[-1] != b.shape[-2]:
-        raise RuntimeError(f"matmul: shapes {list(a.shape)} and {list(b.shape)} do not fit")
+        raise InvalidInput(f"matmul: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit")
     fused = _fused(a, b, a.shape[-1])
     if fused is not None:
         return dot.matmul(a, b, *fused)
