@@ -47,6 +47,7 @@ configure: setup
 build: configure
 	$(BIN)/cmake --build build/release -j $(JOBS) --target _core
 	cp --remove-destination build/release/_core*.so privml/
+	$(BIN)/python scripts/make_stubs.py
 
 build-tests: build
 	$(BIN)/cmake --build build/release -j $(JOBS)
@@ -68,6 +69,7 @@ lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run -Werror $$(git ls-files 'csrc/*.h' 'csrc/*.cpp')
 	$(BIN)/lint-imports
+	$(BIN)/mypy
 	$(BIN)/codespell $$(git ls-files)
 
 format: setup

@@ -23,5 +23,5 @@ setup(
     cmake_source_dir="csrc",
     packages=[*find_packages(include=["privml", "privml.*"]), *moved],
     package_dir=moved,
-    package_data={"": ["*.yaml", "*.json", "*.safetensors", "*.onnx", "*.md", "*.j2", "*.css"]},
+    package_data={"": ["*.yaml", "*.json", "*.safetensors", "*.onnx", "*.md", "*.j2", "*.css", "*.pyi", "py.typed"]},
 )

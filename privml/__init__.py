@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from privml.spec import Identity, LinkProfile, SessionSpec, engine
     from privml.step import compile_step
     from privml.tensor import SecretTensor
+else:  # a type checker that saw this would take every name for one
+
+    def __getattr__(name: str) -> object:
+        if name in _MODULES:
+            return getattr(importlib.import_module(_MODULES[name]), name)
+        if name in __all__:  # a module
+            return importlib.import_module(f"privml.{name}")
+        raise AttributeError(f"module 'privml' has no attribute {name!r}")
+
 
 __all__ = [
     "ANY_NAME",
@@ -88,13 +97,5 @@ _MODULES = {
 }
 
 
-def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return getattr(importlib.import_module(_MODULES[name]), name)
-    if name in __all__:  # a module
-        return importlib.import_module(f"privml.{name}")
-    raise AttributeError(f"module 'privml' has no attribute {name!r}")
-
-
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*(name for name in globals() if name.startswith("__")), *__all__})

@@ -172,7 +172,7 @@ class Session:
         if self.transcript is not None and not within_step():
             self.transcript.chain.name(result)
 
-    def reserve(self, correlations: Correlations) -> None:
+    def reserve(self, correlations: Correlations | dict[str, Any]) -> None:
         """Makes the correlations of what is to come (``Program.correlations``) ahead of it, as preprocessing.
 
         All parties call it with the same numbers; what is in stock already counts."""

@@ -51,7 +51,7 @@ class TensorSpec:
 
 
 class Program:
-    """``with privml.local(program, engine="twopc"): program(x)`` answers as the model does; ``run(session, x)`` leaves
+    """``with privml.local(program, engine=name): program(x)`` answers as the model does; ``run(session, x)`` leaves
     the outputs secret.
 
     Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar, overload
 
 import torch
 
@@ -18,6 +18,7 @@ from privml.tensor import SHARED, SecretTensor
 from privml.transcript import as_one_step
 
 aten = torch.ops.aten
+Module = TypeVar("Module", bound=torch.nn.Module)
 
 
 def share(
@@ -87,6 +88,14 @@ def _check_kind(fmt: Format, dtype: torch.dtype) -> None:
         raise InvalidInput(f"a {dtype} input needs a {kind} format, got {fmt}")
 
 
+@overload
+def reveal(x: SecretTensor, to: None = None) -> torch.Tensor: ...
+
+
+@overload
+def reveal(x: SecretTensor, to: int) -> torch.Tensor | None: ...
+
+
 def reveal(x: SecretTensor, to: int | None = None) -> torch.Tensor | None:
     """The value as a public tensor of the same shape and dtype, to party ``to`` (None: to all); None at parties that
     learn nothing.
@@ -133,12 +142,12 @@ class _Reveal(torch.autograd.Function):
 
 
 def secret(
-    module: torch.nn.Module,
+    module: Module,
     owner: int = 0,
     format: Format | None = None,
     *,
     session: Session | None = None,
-) -> torch.nn.Module:
+) -> Module:
     """Replaces parameters and floating buffers of ``module`` by SecretTensors of party ``owner``, in place.
 
     Parties other than the owner pass a module of the same architecture; its values are ignored. Tied parameters
@@ -152,7 +161,7 @@ def secret(
     buffer_format = format or session.numerics.floating
     if buffer_format is None:
         buffer_format = FixedPoint(64, 32) if session.engine.trivial_inputs else session.working
-    done: dict[int, SecretTensor] = {}
+    done: dict[int, torch.Tensor] = {}
     for name, part in module.named_modules():
         for table in (part._parameters, part._buffers):
             for key, tensor in list(table.items()):
@@ -167,7 +176,7 @@ def secret(
     return module
 
 
-def _secret_parameter(tensor: torch.Tensor, name: str, owner: int, fmt: Format, session: Session) -> SecretTensor:
+def _secret_parameter(tensor: torch.Tensor, name: str, owner: int, fmt: Format, session: Session) -> torch.Tensor:
     try:
         value = share(tensor.detach(), owner, fmt, session=session)
     except InvalidInput as error:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.engines.interface import DEFAULT, Backend, backend
 from privml.errors import ConfigError
-from privml.formats import Numerics
+from privml.formats import FixedPoint, Numerics
 
 if TYPE_CHECKING:
     from privml.session.identity import Tls
@@ -141,6 +141,7 @@ def engine(name: str, **settings: Any) -> Any:
 
 def terms(spec: SessionSpec) -> dict[str, Any]:
     """The part of ``spec`` that is sent to the other parties, who compare it with theirs; never paths or keys."""
+    assert spec.numerics is not None
     return {"engine": spec.engine.engine, "numerics": describe(spec.numerics), **spec.backend.terms(spec)}
 
 
@@ -149,4 +150,5 @@ def describe(numerics: Numerics) -> str:
     if numerics.floating is not None:
         return f"float {numerics.floating.exponent}.{numerics.floating.mantissa} {numerics.dot}"
     working, weight = numerics.working, numerics.weight
+    assert isinstance(weight, FixedPoint)
     return f"{working.bits}.{working.scale}/{weight.bits}.{weight.scale}, exp={numerics.exp}"

@@ -55,6 +55,12 @@ class SecretTensor(torch.Tensor):
     """
 
     __slots__ = ("_aux", "_operand", "_share", "cell", "mark", "session")
+    cell: Cell
+    session: Session
+    mark: Any
+    _share: Share | Callable[[], Share]
+    _aux: Any
+    _operand: Any
 
     @staticmethod
     def __new__(
@@ -69,6 +75,7 @@ class SecretTensor(torch.Tensor):
         shape: Sequence[int] | None = None,
     ) -> SecretTensor:
         if shape is None:
+            assert isinstance(share, tuple)
             like = share[0]
             self = _new_wrapper(
                 cls,
@@ -80,7 +87,7 @@ class SecretTensor(torch.Tensor):
                 requires_grad=requires_grad,
             )
         else:
-            self = _new_wrapper(cls, tuple(shape), dtype=dtype, device="cpu", requires_grad=requires_grad)
+            self = _new_wrapper(cls, tuple(shape), dtype=dtype, device=torch.device("cpu"), requires_grad=requires_grad)
         self._share = share
         self._aux = self._operand = self.mark = None
         self.cell = Cell(format, placement) if cell is None else cell
@@ -92,7 +99,7 @@ class SecretTensor(torch.Tensor):
     def share(self) -> Share:
         """The ring elements (int64) or bits (uint8) that this process holds, one tensor per component."""
         share = self._share
-        if type(share) is not tuple:  # a by-product nobody had asked for yet
+        if not isinstance(share, tuple):  # a by-product nobody had asked for yet
             share = self._share = share()
         return share
 
@@ -133,7 +140,9 @@ class SecretTensor(torch.Tensor):
             return func(*args, **(kwargs or {}))
 
     @classmethod
-    def __torch_dispatch__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
         return dispatch(func, args, kwargs or {})
 
     def __tensor_flatten__(self) -> NoReturn:
@@ -159,7 +168,7 @@ class SecretTensor(torch.Tensor):
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
         where = "shared" if not isinstance(self.placement, Owned) else f"owned by party {self.placement.party}"
         text = f"SecretTensor(shape={tuple(self.shape)}, dtype={self.dtype}, {_short(self.format)}, {where}"
         return text + (", requires_grad=True)" if self.requires_grad else ")")
@@ -215,7 +224,11 @@ class SecretTensor(torch.Tensor):
     def apply_(self, *args: Any) -> NoReturn:
         _refuse("calling a Python function on every element")
 
-    map_ = map2_ = apply_
+    def map_(self, *args: Any) -> NoReturn:
+        self.apply_()
+
+    def map2_(self, *args: Any) -> NoReturn:
+        self.apply_()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise SecretLeakError(
@@ -236,7 +249,7 @@ def _untraceable() -> UnsupportedOperator:
         "the module or function as it is; privml.compile_step(step, *example) compiles a training step, and "
         "privml.convert a model for inference (before its weights are made secret)"
     )
-    dynamo = sys.modules.get("torch._dynamo.exc")
+    dynamo: Any = sys.modules.get("torch._dynamo.exc")
     if not hasattr(dynamo, "ShortenTraceback"):
         return UnsupportedOperator(text)
 

@@ -59,6 +59,8 @@ class Engine(abc.ABC):
     transcript_keys: Mapping[int, bytes] | None = None  # by peer, of engines that agree on keys themselves
     composes: bool = False  # functions and maxima are made of other operations (see composed)
     counts_only: bool = False  # a meter whose shares have no values (see shape_tensor)
+    # What was sent, received and drawn so far (see Snapshot.of), of engines that count.
+    counters: Callable[[], dict[str, Any]]
 
     def lane(self, index: int) -> Engine:
         """The engine that computes on lane ``index`` alone; engines of different lanes may be used by different
@@ -100,7 +102,7 @@ class Engine(abc.ABC):
             return (self.rank == party,) * self.components
         return tuple(i * self.parties // self.components == party for i in range(self.components))
 
-    def reserve(self, correlations: Correlations) -> None:  # noqa: B027 - most engines need none
+    def reserve(self, correlations: Correlations | dict[str, Any]) -> None:  # noqa: B027 - most engines need none
         """Makes correlations available ahead of their use, in the preprocess phase; all parties call it alike."""
 
     def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:

@@ -164,7 +164,7 @@ class ClientSession:
             self._ended_by = error
             self.failed = not self.idle.is_set() and not isinstance(error, (SessionOver, *HARMLESS))
             self.idle.set()
-            pending = [self._current] if self._current is not None else []
+            pending: list[_Query | None] = [self._current] if self._current is not None else []
             while not self._queries.empty():
                 pending.append(self._queries.get())
             unanswered = any(each is not None and not each.answer.done() for each in pending)
@@ -173,7 +173,9 @@ class ClientSession:
             if query is not None and not query.answer.done():
                 query.answer.set_exception(error)
 
-    def _run_queries(self, query: _Query) -> None:
+    def _run_queries(self, query: Any) -> None:
+        outputs: Any
+        answer: Any
         start, agreed = time.monotonic(), []
         self._current = query
 
@@ -204,7 +206,8 @@ class ClientSession:
         program = self._service.program
         report_nodes(session, program, query.progress)
         session.reserve(terms.stock)
-        return tuple(reveal(output, to=INPUT_OWNER) for output in program.results(session, *query.inputs))
+        revealed = (reveal(output, to=INPUT_OWNER) for output in program.results(session, *query.inputs))
+        return tuple(value for value in revealed if value is not None)
 
     def _request_next(self, session: Session, held: AnyTerms, query: _Query) -> AnyTerms:
         channels = self._link.channels

@@ -53,7 +53,7 @@ class RemoteModel(torch.nn.Module):
     ) -> None:
         super().__init__()
         self.training = False
-        self.client: Client | None = None
+        self.client: Client = None  # type: ignore[assignment]
         if type(max_batch) is not int or max_batch < 1 or not 0 <= max_wait < float("inf"):
             raise ConfigError(f"max_batch={max_batch} must be at least 1 and max_wait={max_wait} some seconds")
         client = Client(program, server, spec, **settings)
@@ -82,6 +82,7 @@ class RemoteModel(torch.nn.Module):
                     "an input requires a gradient, and none comes back from a private query: pass x.detach(), or call "
                     "under torch.no_grad() what makes x"
                 )
+        outputs: Sequence[torch.Tensor]
         checked = checked_inputs(self.program, inputs)
         if self._gatherer is None or len({value.shape[:1] for value in checked}) != 1:
             outputs = self._query(checked)

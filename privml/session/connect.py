@@ -75,6 +75,7 @@ def connect(
     check_addresses(spec, listen, connect, dealer)
     load_torch()
     if rank == DEALER:
+        assert listen is not None
         with listening(listen) as listener:
             return of_program(as_dealer(listener, settings))
     join = None if dealer is None else dealer_opener(dealer, rank, spec.deadline, connect_options(spec, DEALER))
@@ -85,6 +86,7 @@ def connect(
             channel, greeting = accept_peer(listener, hello, spec.deadline, spec.on_wait, away)
             link = Link(channel, join or lane_acceptor(listener, channel, spec.deadline, away))
             return of_program(open_session(link, rank, settings, greeting=greeting))
+    assert connect is not None
     away = connect_options(spec, 1 - rank)
     link = Link(reach(connect, spec.deadline, spec.on_wait, away), join or lane_opener(connect, spec.deadline, away))
     return of_program(open_session(link, rank, settings))

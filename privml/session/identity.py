@@ -151,6 +151,7 @@ def expect_same_party(first: _core.Channel, further: _core.Channel) -> None:
 def check_addresses(spec: SessionSpec, *addresses: str | None) -> None:
     """ConfigError for an address beyond this machine without TLS, or in a session that is for tests alone; a warning
     if ``spec.identity.insecure`` allows to do without TLS."""
+    assert spec.ot is not None
     for address in filter(None, addresses):
         host = parse_address(address)[0]
         if is_loopback(host):

@@ -220,7 +220,7 @@ def begin_query(session: Session) -> None:
     session.ledger = Ledger(lambda: Snapshot.of(engines.current().counters()) - before)
 
 
-def make_ahead(session: Session, stock: object) -> Snapshot:
+def make_ahead(session: Session, stock: Any) -> Snapshot:
     """Makes the correlations of a possible next query; returns what that cost this party."""
     before = Snapshot.of(session.engine.counters())
     session.reserve(stock)

@@ -29,7 +29,7 @@ def local(
 ) -> Session:
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
-    ``with privml.local(program, engine="twopc"): program(x)`` opens one with the formats of a converted program. The
+    ``with privml.local(program, engine=name): program(x)`` opens one with the formats of a converted program. The
     name of the engine, "plain" by default, may stand in its place. Without a program ``bits`` (64), ``scale`` (16) and
     ``floating`` (a format or one of the names of ``privml.formats.FLOATS``) say what numbers there are: see Numerics.
     ``settings``: Numerics' others, ``weight_bits``, ``weight_scale``, ``dot`` and ``exp``; those of
@@ -39,7 +39,7 @@ def local(
     to compute as that one does. ``ledger`` defaults to one that reads the engine's counters.
     Raises ConfigError for an unknown engine or setting, and for what Numerics refuses.
     """
-    formats = {"bits": bits, "scale": scale, "floating": float_format(floating)}
+    formats: dict[str, Any] = {"bits": bits, "scale": scale, "floating": float_format(floating)}
     formats = {name: value for name, value in formats.items() if value is not None}
     formats |= {each.name: settings.pop(each.name) for each in fields(Numerics) if each.name in settings}
     if isinstance(program, str):

@@ -64,5 +64,6 @@ def test_editors_see_every_name_where_it_is():
     assert sorted([*seen, "__version__"]) == sorted(privml.__all__)
     for name in privml.__all__:
         assert getattr(privml, name) is not None and name in dir(privml)
+    assert {name for name in dir(privml) if not name.startswith("__")} == {*privml.__all__} - {"__version__"}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = privml.nothing
