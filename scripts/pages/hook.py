@@ -8,16 +8,17 @@ Each module of ``MODULES`` offers ``pages()``: file name below docs/ -> text. A 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
 
 SCRIPTS = Path(__file__).resolve().parents[1]
-MODULES = ("drawings", "options", "operators", "papers", "benchmarks", "runs")
+MODULES = ("drawings", "notebooks", "options", "operators", "papers", "benchmarks", "runs")
 
 
 def made(module: str) -> dict[str, str]:
@@ -38,3 +39,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
                 files.remove(written)
             files.append(File.generated(config, name, content=text))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by MkDocs with the text of a page: what links to a notebook leads to its page."""
+    return re.sub(r"(\]\([\w./-]+)\.ipynb(?=[)#])", r"\1.md", markdown)

@@ -4,6 +4,7 @@ each of them shows ("..." stands for anything)."""
 
 import contextlib
 import doctest
+import importlib
 import io
 import re
 from pathlib import Path
@@ -33,6 +34,7 @@ def blocks(page):
 
 @pytest.fixture
 def table_restored():
+    importlib.import_module("privml.ops.rules")  # fills the tables
     tables = (dispatch.TABLE, dispatch._RESOLVED)
     before = [dict(table) for table in tables]
     yield
@@ -62,6 +64,6 @@ def test_page(page, tmp_path, monkeypatch, table_restored):
 
 
 def test_there_are_pages_and_each_runs_something():
-    assert len(PAGES) >= 5
+    assert len(PAGES) >= 4
     for page in PAGES:
         assert sum(1 for _, _, expected in blocks(page) if expected) >= 2, page
