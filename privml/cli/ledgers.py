@@ -9,8 +9,10 @@ from typing import Any
 from rich.table import Table
 
 from privml.cli import console
+from privml.formats import FixedPoint, format_text
 from privml.program import Program
 from privml.session.ledger import PHASES
+from privml.spec import SessionSpec
 
 # Where correlations come from in a session of three parties.
 DEALT = "dealt by party 2"
@@ -49,6 +51,18 @@ def reliance(program: Program) -> str:
     choice = program.choice
     part = f"{choice.precision.margin:g} times " if choice is not None else ""
     return f"these layers rely on {part}the calibrated range, all others on proved bounds: {layers}"
+
+
+def conditions(program: Program, spec: SessionSpec) -> str:
+    """What a query runs with: engine, number formats, and how far they are from the model on the calibration data."""
+    numbers = program.numerics.real
+    fixed = isinstance(numbers, FixedPoint)
+    text = f"up to {numbers.bits} bits, {numbers.scale} of them fractional" if fixed else format_text(numbers)
+    text = f"engine {spec.backend.name}; numbers: {text}"
+    choice = program.choice
+    if choice is not None:
+        text += f"; error in calibration {choice.error:.2%}, tolerance {choice.precision.tolerance:.2%}"
+    return text
 
 
 def correlation_line(ledger: Mapping[str, Any], source: str) -> str:

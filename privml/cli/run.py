@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.arrays import read_array
-from privml.cli.ledgers import correlation_line, layer_table, phase_table, reliance
+from privml.cli.ledgers import conditions, correlation_line, layer_table, phase_table, reliance
 from privml.cli.measuring import spec_of
 from privml.cli.query import FIRST, check_writable, save
 from privml.cli.sources import Source, program_of
@@ -24,6 +24,8 @@ def run(config: DictConfig) -> None:
     spec = spec_of(config)
     program, source = program_of(config)
     inputs = inputs_of(config, source)
+    if not config.quiet:
+        console.out.print(conditions(program, spec), soft_wrap=True)
     if not spec.backend.remote:
         outputs = plain_outputs(program, inputs)
         if program.calibrated_layers and not config.quiet:

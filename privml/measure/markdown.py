@@ -29,7 +29,7 @@ messages in a row; time is from handshake to answer.
 """
 ANSWERS = """\
 ## Answers
-Of the shipped test rows, in the numbers of secure inference. Weights without accuracy are random.
+Of the shipped test rows, in the numbers of secure inference. Models shown without accuracy have random weights.
 
 """
 PRECISION = """\

@@ -35,6 +35,7 @@ def document(records: Sequence[Record]) -> str:
         bytes_scatter=bytes_scatter(zoo, classes),
         time_scatter=time_scatter(zoo, classes),
         histogram=charts.histogram,
+        precise=[model for model in zoo.models if model.plain and model.plain.errors],
         engines=engines(zoo),
         all_predicted=all_predicted(zoo),
     )
@@ -50,7 +51,10 @@ def tiles(zoo: Zoo) -> list[tuple[str, str]]:
     plain = [model.plain.answers for model in zoo.models if model.plain and model.plain.answers]
     once = list({(r.model, r.way): r.answers for r in zoo.runs if r.answers}.values())
     random = sum(1 for model in zoo.models if not model.first.learned)
-    found = [(str(len(zoo.models)), "models" + (f", {random} of them with random weights" if random else ""))]
+    text = "model" if len(zoo.models) == 1 else "models"
+    if random:
+        text += ", with random weights" if random == len(zoo.models) else f", {random} of them with random weights"
+    found = [(str(len(zoo.models)), text)]
     if plain:
         rows = f"{sum(a.rows for a in plain):,}"
         text = f"of {rows} test rows get the clear model's label in the numbers of secure inference"
@@ -60,7 +64,12 @@ def tiles(zoo: Zoo) -> list[tuple[str, str]]:
         found.append((f"{sum(a.same for a in once):,}", text))
     exact = [record.exact for record in zoo.runs if record.exact is not None]
     if exact:
-        found.append((f"{sum(exact)} of {len(exact)}", "runs sent exactly the predicted bytes, party by party"))
+        found.append(
+            (
+                f"{sum(exact)} of {len(exact)}",
+                f"{'run' if len(exact) == 1 else 'runs'} sent exactly the predicted bytes, party by party",
+            )
+        )
     fast = [record for record in zoo.runs if record.measured and record.learned]
     if fast:
         best = min(fast, key=per_row)
@@ -102,7 +111,7 @@ def sides(zoo: Zoo, classes: dict[str, str]) -> list[dict[str, Any]]:
         found.append(_dots(zoo, classes, f"Time for each row, {network}", network, values, words.duration))
     values = {m.name: [(w, _sent(m, w)) for w in zoo.ways] for m in zoo.models}
     found.append(_dots(zoo, classes, "Bytes for each row, all parties", "", values, words.size))
-    return found
+    return [side for side in found if side["rows"]]
 
 
 def _seconds(model: Model, way: Record, network: str) -> float | None:

@@ -49,6 +49,20 @@ def all_kinds(some):
     return [*some[:2], *run[:-1], replace(run[-1], exact=False)]
 
 
+def test_a_page_of_one_model_has_no_empty_charts_and_counts_in_the_singular(some):
+    mlp = [record for record in some if record.model == "mlp"]
+    text = page.document(mlp)
+    assert page.tiles(views.Zoo(mlp))[0] == ("1", "model") and "1 models" not in text
+    assert all(side["rows"] for side in page.sides(views.Zoo(mlp), {record.way: "a" for record in mlp}))
+    predicted = [record for record in mlp if record.engine != "plain"]
+    text = page.document(predicted)
+    for section in ("answers", "forecasts", "precision"):  # nothing was run, so there is nothing to show in them
+        assert f'id="{section}"' not in text and f'href="#{section}"' not in text
+    assert 'id="layers"' in text and 'class="plot"' not in text.partition('id="engines"')[0]
+    random = [replace(record, learned=False) for record in mlp]
+    assert page.tiles(views.Zoo(random))[0] == ("1", "model, with random weights")
+
+
 def test_the_plain_engine_answers_all_shipped_rows(some):
     mlp, tumours = some[:2]
     assert mlp.answers.rows == 100 and mlp.answers.same >= 98 and mlp.answers.right >= 95

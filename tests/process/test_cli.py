@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -113,6 +114,7 @@ def test_run_and_cost_agree_on_bytes(converted: Path) -> None:
     done = privml("cost", "model=none", "program=lenet/program", "calibrate=none", cwd=converted)
     assert "reveal" in done.stdout and "total" in done.stdout
     ran = privml("run", "model=lenet", "count=1", "out=one.npy", cwd=converted)
+    assert re.search(r"engine twopc; numbers: up to \d+ bits, .*; error in calibration .*tolerance", ran.stdout)
     assert "same label as the clear model for 1 of 1" in ran.stdout
 
     def total(text: str) -> list[str]:

@@ -2,6 +2,7 @@
 """What the pages say of the repository is so: files and tests that they name, quoted code, commands, the API."""
 
 import contextlib
+import importlib
 import inspect
 import io
 import re
@@ -159,6 +160,40 @@ def test_what_the_reference_shows_exists_and_says_what_it_is(path):
     if found is None:
         found = __import__(path, fromlist=["_"])
     assert len(inspect.getdoc(found) or "") > 20, f"{path} has no docstring"
+
+
+NOTEBOOKS = sorted((ROOT / "docs").rglob("*.ipynb"))
+
+
+def exists(name):
+    """Whether the dotted name is a module, or something in one."""
+    found, path = privml, "privml"
+    for part in name.split(".")[1:]:
+        path += f".{part}"
+        if not hasattr(found, part):
+            try:
+                importlib.import_module(path)
+            except ModuleNotFoundError:
+                return False
+        found = getattr(found, part)
+    return True
+
+
+def names_in(text):
+    return sorted(set(re.findall(r"\bprivml(?:\.[A-Za-z_]\w*)+", text)))
+
+
+@pytest.mark.parametrize("page", [*PAGES, *NOTEBOOKS], ids=ids)
+def test_names_that_a_page_gives_exist(page):
+    pytest.importorskip("privml._core")
+    missing = [name for name in names_in(page.read_text()) if not exists(name)]
+    assert not missing
+
+
+def test_the_check_of_names_finds_what_is_wrong():
+    assert names_in("`privml.engines.twopc.meter()`, privml.local.") == ["privml.engines.twopc.meter", "privml.local"]
+    assert exists("privml.engines.twopc.backend.meter") and exists("privml.errors.ConfigError")
+    assert not exists("privml.nothing") and not exists("privml.Program.nothing")
 
 
 def test_errors_say_when_they_are_raised():
