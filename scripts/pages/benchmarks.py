@@ -125,7 +125,8 @@ def functions() -> Section:
 def floats() -> Section:
     text = facts(
         "privml bench suite=secfloat", lines_of("secfloat"), ["sci"],
-        "float32, 10,000 at once. What is computed and how exactly: [floating-point numbers](../floating-point.md).",
+        "float32, 10,000 at once. What is computed and how exactly: "
+        "[floating-point numbers](../fixed-point-math.md#floating-point-numbers).",
     )  # fmt: skip
     lines, chart = _against_library("secfloat", "floats", "operation")
     text += lines + picture("floats", "Bytes of floating-point operations beside the published library")
@@ -157,13 +158,10 @@ def floats() -> Section:
 def pages() -> dict[str, str]:
     return {
         **page(
-            "two-parties", "Benchmarks of the two-party engine",
-            "Each operation of the engine `twopc`, what makes its correlations, and recurrent networks.",
-            [transfers(), blocks(), functions(), floats(), engine_benchmarks.networks()],
-        ),
-        **page(
-            "engines", "Benchmarks of the other engines, predictions and SPU",
-            "The engines `threepc` and `active`, how well costs are predicted, and privml beside SecretFlow-SPU.",
-            [make() for make in engine_benchmarks.OTHER_ENGINES],
+            "tables", "Benchmarks in tables",
+            "Each operation of the engine `twopc` and what makes its correlations, recurrent networks, the engines "
+            "`threepc` and `active`, how well costs are predicted, and privml beside SecretFlow-SPU.",
+            [transfers(), blocks(), functions(), floats(), engine_benchmarks.networks(),
+             *(make() for make in engine_benchmarks.OTHER_ENGINES)],
         ),
     }  # fmt: skip

@@ -100,7 +100,10 @@ def active() -> Section:
     series = ("privml", "MP-SPDZ", "published (Java, 1 Gbit/s)")
     chart = bars("Online operations per second (logarithmic)", series, drawn, rate)
     text += picture("active", "Online operations per second beside MP-SPDZ and the published figures")
-    text += ["How the engine works: [active security](../active-security.md), [its protocols](../active-protocols.md)."]
+    text += [
+        "How the engine works: [active security](../active-security.md), "
+        "[its protocols](../active-security.md#actively-secure-protocols)."
+    ]
     return Section("Actively secure engine", text, ("active", chart))
 
 

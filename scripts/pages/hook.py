@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
 
 SCRIPTS = Path(__file__).resolve().parents[1]
-MODULES = ("drawings", "notebooks", "options", "operators", "papers", "benchmarks", "runs")
+MODULES = ("drawings", "notebooks", "options", "operators", "papers", "benchmarks", "runs", "errors")
 
 
 def made(module: str) -> dict[str, str]:
@@ -42,5 +42,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Called by MkDocs with the text of a page: what links to a notebook leads to its page."""
+    """Called by MkDocs with the text of a page: links to a notebook lead to its page, those to the list of ONNX
+    operators to the page of all operators."""
+    markdown = re.sub(r"(\]\([\w./-]*)onnx-operators\.md(?=\))", r"\1operators.md#onnx-operators", markdown)
     return re.sub(r"(\]\([\w./-]+)\.ipynb(?=[)#])", r"\1.md", markdown)

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 
 import torch
 
 import privml.ops.rules  # noqa: F401 - fills the table
+from pages.results import ROOT
 from privml import dispatch
 from privml.engines.active.engine import ActiveEngine
 from privml.engines.base import Engine
@@ -25,9 +27,9 @@ ENGINES: dict[str, type[Engine]] = {
 HEAD = """# Operators, engines and formats
 
 An operator has one rule for fixed point, integers and bits, and where the table says so another one for floats. Rules
-are written against the [engine interface](../architecture.md), so that every rule runs on every engine that has its
-format. The suite `tests/model/test_ops.py` runs the cases of `tests/model/op_cases.py` on all engines and compares
-them with float64, and with `plain` bit for bit.
+are written against the [engine interface](../extending.md#architecture), so that every rule runs on every engine that
+has its format. The suite `tests/model/test_ops.py` runs the cases of `tests/model/op_cases.py` on all engines and
+compares them with float64, and with `plain` bit for bit.
 """
 NOTES = """
 - `active` with a ring of 32 bits has no functions, only what is made of products, comparisons and selections.
@@ -100,4 +102,5 @@ def _table() -> list[str]:
 
 
 def pages() -> dict[str, str]:
-    return {"reference/operators.md": "\n".join([HEAD, *_engines(), *_table()])}
+    onnx = re.sub("^(#+ )", r"#\1", (ROOT / "docs" / "reference" / "onnx-operators.md").read_text(), flags=re.M)
+    return {"reference/operators.md": "\n".join([HEAD, *_engines(), *_table(), onnx])}

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -53,8 +54,10 @@ def state(item: dict) -> str:
 
 
 def _title(page: str) -> str:
-    text = (ROOT / "docs" / page).read_text()
-    return next(line.removeprefix("# ") for line in text.splitlines() if line.startswith("# "))
+    """Of the page, or of the section whose anchor is behind "#"."""
+    name, _, anchor = page.partition("#")
+    headings = re.findall("^#+ (.*)$", (ROOT / "docs" / name).read_text(), re.M)
+    return next(text for text in headings if not anchor or text.lower().replace(" ", "-") == anchor)
 
 
 def _references(references: list[str], label: str) -> Iterator[str]:

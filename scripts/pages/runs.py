@@ -26,10 +26,10 @@ def pages() -> dict[str, str]:
     return {page: with_tables((ROOT / "docs" / page).read_text(), named) for page, named in tables.items()}
 
 
-def with_tables(text: str, tables: dict[str, list[str]]) -> str:
+def with_tables(text: str, tables: dict[str, list[str]], source: str = "benchmarks/results") -> str:
     """``text`` with each table behind the mark of its name. Raises ValueError if a mark is missing."""
     for name, lines in tables.items():
-        mark = f"<!-- {name}: the site has the table of benchmarks/results here -->"
+        mark = f"<!-- {name}: the site has the table of {source} here -->"
         if mark not in text:
             raise ValueError(f"no mark for the table {name!r}")
         text = text.replace(mark, f"{mark}\n" + "\n".join(lines).rstrip())

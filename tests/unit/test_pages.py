@@ -13,7 +13,9 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "scripts")]
 
-from pages import hook, papers  # noqa: E402
+from pages import errors, hook, papers  # noqa: E402
+
+from privml.errors import PrivmlError  # noqa: E402
 
 
 @pytest.mark.parametrize("module", hook.MODULES)
@@ -24,6 +26,31 @@ def test_generators_make_their_pages(module):
     assert made
     for name, text in made.items():
         assert len(text) > 500 and text.lstrip().startswith("<svg" if name.endswith(".svg") else ("#", "---"))
+
+
+def test_the_site_has_few_pages_and_each_exists():
+    site = (ROOT / "mkdocs.yml").read_text()
+    named = re.findall(r"([\w/-]+\.md)$", site.partition("\nnav:\n")[2], re.M)
+    assert len(named) == len(set(named)) <= 30
+    for name in named:
+        assert name in generated() or (ROOT / "docs" / name).is_file(), name
+
+
+def test_every_kind_of_error_is_on_the_page_with_its_remedy():
+    text = hook.made("errors")["troubleshooting.md"]
+    for kind in errors.kinds():
+        meaning, remedy = errors.meaning_and_remedy(kind)
+        assert f"| `{kind.__name__}` | {meaning} | {remedy} |" in text and len(remedy) > 20
+    silent = type("Silent", (PrivmlError,), {"__doc__": "Something happened."})
+    with pytest.raises(ValueError, match="no remedy"):
+        errors.meaning_and_remedy(silent)
+
+
+def test_links_to_notebooks_and_to_onnx_operators_lead_to_pages():
+    assert hook.on_page_markdown("[a](howto/inference.ipynb#x)") == "[a](howto/inference.md#x)"
+    assert (
+        hook.on_page_markdown("[a](../reference/onnx-operators.md)") == "[a](../reference/operators.md#onnx-operators)"
+    )
 
 
 def generated():
