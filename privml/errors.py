@@ -3,8 +3,8 @@
 
 
 class PrivmlError(Exception):
-    """Base of all errors raised by privml; each kind's docstring ends with its remedy. ``command_line``: the message with
-    the keys of the command line in place of Python's names, where they differ."""
+    """Base of all errors raised by privml; each kind's docstring ends with its remedy. ``command_line``: the message
+    with the keys of the command line in place of Python's names, where they differ."""
 
     def __init__(self, *args: object, command_line: str | None = None) -> None:
         super().__init__(*args)

@@ -28,14 +28,6 @@ def test_generators_make_their_pages(module):
         assert len(text) > 500 and text.lstrip().startswith("<svg" if name.endswith(".svg") else ("#", "---"))
 
 
-def test_the_site_has_few_pages_and_each_exists():
-    site = (ROOT / "mkdocs.yml").read_text()
-    named = re.findall(r"([\w/-]+\.md)$", site.partition("\nnav:\n")[2], re.M)
-    assert len(named) == len(set(named)) <= 30
-    for name in named:
-        assert name in generated() or (ROOT / "docs" / name).is_file(), name
-
-
 def test_every_kind_of_error_is_on_the_page_with_its_remedy():
     text = hook.made("errors")["troubleshooting.md"]
     for kind in errors.kinds():
@@ -111,6 +103,7 @@ def test_every_page_is_in_the_navigation():
         return [file for part in (entry if isinstance(entry, list) else entry.values()) for file in files(part)]
 
     named = files(nav)
-    assert len(named) == len(set(named))
+    assert len(named) == len(set(named)) <= 30
     written = {str(p.relative_to(ROOT / "docs")) for p in (ROOT / "docs").rglob("*.md")}
-    assert set(named) == written | generated()
+    part_of_another = {"reference/onnx-operators.md"}
+    assert set(named) == (written | generated()) - part_of_another
