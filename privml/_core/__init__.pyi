@@ -117,6 +117,11 @@ class Channel:
         (own, peer's): all names in the certificates of both sides, once something was read or sent; two empty lists without TLS.
         """
     @property
+    def peer_address(self) -> str:
+        """
+        "host:port" of the peer's end; empty where there is no network.
+        """
+    @property
     def peer_closed(self) -> bool:
         """
         Whether the peer is known to send no more, told without a wait; what it sent before may still be there to be read.

@@ -22,6 +22,7 @@ __all__: list[str] = [
     "clear_log",
     "clear_reciprocal",
     "clear_rsqrt",
+    "clear_rsqrt_significant",
     "clear_sigmoid",
     "clear_silu",
     "clear_sin",
@@ -42,6 +43,7 @@ __all__: list[str] = [
     "log",
     "reciprocal",
     "rsqrt",
+    "rsqrt_significant",
     "sigmoid",
     "silu",
     "sin",
@@ -133,6 +135,13 @@ def clear_rsqrt(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     1 / sqrt(x) for x > 0; signed words to signed words, as the protocol computes it
+    """
+
+def clear_rsqrt_significant(
+    x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    1 / sqrt(x) for x > 0, 20 bits of it; signed words to signed words, as the protocol computes it
     """
 
 def clear_sigmoid(
@@ -271,6 +280,13 @@ def rsqrt(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     1 / sqrt(x) for x > 0; shares in Z_2^in_bits to shares in Z_2^out_bits
+    """
+
+def rsqrt_significant(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    1 / sqrt(x) for x > 0, 20 bits of it; shares in Z_2^in_bits to shares in Z_2^out_bits
     """
 
 def sigmoid(

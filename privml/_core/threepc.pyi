@@ -4,18 +4,23 @@ Kernels of the three-party engine: what one party computes between messages.
 """
 
 from __future__ import annotations
+import collections.abc
 import numpy
 import numpy.typing
 import typing
 import typing_extensions
 
 __all__: list[str] = [
+    "bit_planes",
     "bit_shares",
     "bits_blocks",
+    "compare_blocks",
     "deal_blocks",
     "deal_bytes",
+    "deal_comparison",
     "deal_words",
     "field_blocks",
+    "join_blocks",
     "lookup_shares",
     "mask_blocks",
     "mask_bytes",
@@ -29,6 +34,13 @@ __all__: list[str] = [
     "words_blocks",
 ]
 
+def bit_planes(
+    words: numpy.ndarray, rows: int, count: int, bits: int, threads: int = 1
+) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    uint8[bits, rows, ceil(count / 8)]: the low bits of int64[rows * count], lowest first, eight elements to a byte.
+    """
+
 def bit_shares(
     party: int, m_b: numpy.ndarray, r_bit: numpy.ndarray, bits: int, threads: int = 1
 ) -> numpy.typing.NDArray[numpy.int64]:
@@ -41,6 +53,13 @@ def bits_blocks(count: int) -> int:
     Counter blocks that prf_bits consumes.
     """
 
+def compare_blocks(
+    party: int, blocks: collections.abc.Sequence[int], m: numpy.ndarray, table: numpy.ndarray, several: int, size: int
+) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    uint8[2 k - 1, several, size]: shares of g of all k blocks and of p of all but the last.
+    """
+
 def deal_blocks(count: int, bits: int) -> int:
     """
     Counter blocks of the dealer's key that sign_deal consumes (at both holders).
@@ -49,6 +68,18 @@ def deal_blocks(count: int, bits: int) -> int:
 def deal_bytes(count: int, bits: int, prime: int = 127) -> int:
     """
     Bytes of sign_deal's list: count * ceil((bits - 1) * ceil(log2 prime) / 8).
+    """
+
+def deal_comparison(
+    blocks: collections.abc.Sequence[int],
+    levels: collections.abc.Sequence[collections.abc.Sequence[int]],
+    r: numpy.ndarray,
+    masks: numpy.ndarray,
+    several: int,
+    size: int,
+) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    Party 2: what a comparison is dealt, in clear; see threepc/comparison.h.
     """
 
 def deal_words(
@@ -61,6 +92,18 @@ def deal_words(
 def field_blocks(count: int) -> int:
     """
     Counter blocks that prf_field consumes.
+    """
+
+def join_blocks(
+    party: int,
+    nodes: collections.abc.Sequence[int],
+    opened: numpy.ndarray,
+    masks: numpy.ndarray,
+    products: numpy.ndarray,
+    size: int,
+) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    uint8[2 n - 1, size]: shares of g of all n nodes and of p of all but the last.
     """
 
 def lookup_shares(
