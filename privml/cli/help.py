@@ -89,7 +89,9 @@ def _group(place: str, choice: str | None, group: str, compared: Sequence[str], 
     prefix, known = place, groups.choices(group)
     if compared:
         prefix = f"{place.partition('.')[0]}.NAME"
-        yield from _row(prefix, f"{groups.ABOUT[group]} to compare: {', '.join(compared)}", width)
+        yield from _row(
+            prefix, f"{groups.ABOUT[group]} to compare: {', '.join(compared)}; ~formats.NAME leaves one out", width
+        )
     elif len(known) == 1:
         yield from _row(place, groups.head_of(group, known[0]), width)
     else:

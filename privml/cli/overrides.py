@@ -70,6 +70,10 @@ def _checked(verb: str, argument: str, arguments: Sequence[str]) -> str:
     key = written.lstrip("+~")
     if key.startswith("hydra"):
         return argument
+    if written.startswith("~"):
+        if key in schemas.places(verb) and "." in key:
+            return argument
+        raise WrongCall(f"{argument}: {key} cannot be left out")
     if not equals:
         raise WrongCall(_without_equals(verb, argument))
     _refuse_former(verb, key)
@@ -77,8 +81,6 @@ def _checked(verb: str, argument: str, arguments: Sequence[str]) -> str:
         _refuse_unknown(f"{key}={value}", value, groups.choices(key))
         return f"+{key}={value}"
     _refuse_key(verb, key)
-    if written.startswith("~"):
-        raise WrongCall(f"{argument}: to leave a group out, write {key}=null")
     place = _place(schemas.places(verb), key)
     if place is not None:
         for choice in _values(value):

@@ -82,7 +82,7 @@ def test_the_largest_numbers_of_a_ring_are_rounded_without_a_wrap():
 
 
 def test_inputs_keep_the_bound_of_their_format():
-    with privml.local("plain"), pytest.raises(InvalidInput, match=r"index \(1,\) is outside"):
+    with privml.local("plain"), pytest.raises(InvalidInput, match=r"index \(1,\) is not"):
         privml.share(torch.tensor([3.9, 4.1]), 0, FixedPoint(32, 8, bound=4 << 8))
 
 

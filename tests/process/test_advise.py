@@ -113,4 +113,4 @@ def test_the_command_prints_choices_and_reasons(tmp_path: Path) -> None:
     assert "not threepc with numerics float32" in done.stdout and "mixed" in done.stdout
     assert "no times: this machine is not calibrated" in done.stdout
     done = privml("advise", "model=mlp", "threat=rude", cwd=tmp_path, check=False)
-    assert done.returncode == 1 and "semi_honest, malicious" in done.stderr
+    assert done.returncode == 2 and "semi_honest, malicious" in done.stderr

@@ -110,4 +110,4 @@ def test_every_shipped_experiment_composes() -> None:
 @pytest.mark.parametrize(("override", "words"), [("task=dance", "task=dance"), ("engine=void", "void")])
 def test_wrong_settings_end_at_once(tmp_path: Path, override: str, words: str) -> None:
     done = experiment("name=x", override, cwd=tmp_path)
-    assert done.returncode == 1 and words in done.stderr and not (tmp_path / "experiments").exists()
+    assert done.returncode == 2 and words in done.stderr and not (tmp_path / "experiments").exists()

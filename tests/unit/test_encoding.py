@@ -30,7 +30,7 @@ def test_input_names_the_index_of_what_is_not_a_number(bad):
 @pytest.mark.parametrize("bad", [128.0, -128.01, 3e38])
 def test_input_too_large(bad):
     x = torch.tensor([[1.0, bad], [bad, 0.0]])
-    with pytest.raises(InvalidInput, match=r"index \(0, 1\) \(and 1 more\).*\[-128, 128\)") as error:
+    with pytest.raises(InvalidInput, match=r"\[-128, 128\).*index \(0, 1\) \(and 1 more\)") as error:
         encode_input(x, FORMAT)
     assert str(bad) not in str(error.value)  # the value itself is a secret
 
@@ -39,7 +39,7 @@ def test_input_of_other_kinds():
     assert encode_input(torch.tensor([3, -4]), Integer(8)).tolist() == [3, -4]
     with pytest.raises(InvalidInput, match=r"index \(1,\)"):
         encode_input(torch.tensor([3, 128]), Integer(8))
-    with pytest.raises(InvalidInput, match="outside"):
+    with pytest.raises(InvalidInput, match=r"\[0, 128\)"):
         encode_input(torch.tensor([-1.0]), FixedPoint(16, 8, nonnegative=True))
     assert encode_input(torch.tensor([True, False]), Boolean()).dtype is torch.uint8
     with pytest.raises(InvalidInput, match="0 and 1"):

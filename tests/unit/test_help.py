@@ -92,7 +92,7 @@ def test_schemas_of_groups_agree_with_what_reads_them():
         ("experiment training.step=3", "did you mean training.steps?"),
         ("convert model=lenet model.onnx=f.onnx", "choose one model"),
         ("run input=a,b:(", "cannot be read"),
-        ("run ~engine", "KEY=VALUE"),
+        ("run ~engine", "engine cannot be left out"),
         ("serve truncation=exact", "engine.truncation="),
         ("serve network.insecure=true", "identity.insecure"),
     ],
@@ -117,6 +117,7 @@ def test_a_wrong_call_says_what_was_probably_meant(call, words):
         ("run", "engine=plain,twopc", "engine=plain,twopc"),
         ("advise", "formats.mixed.layers={a:float32}", "formats.mixed.layers={a:float32}"),
         ("serve", "identity.tls.names.client=[a,b]", "identity.tls.names.client=[a,b]"),
+        ("advise", "~formats.bfloat16", "~formats.bfloat16"),
         ("run", "hydra.verbose=true", "hydra.verbose=true"),
     ],
 )
