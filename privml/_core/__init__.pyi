@@ -43,6 +43,7 @@ __all__: list[str] = [
     "stored_active_session",
     "stored_session",
     "threepc",
+    "transfer_kernels",
     "twopc",
     "unpack",
     "unpack_bytes",
@@ -444,6 +445,11 @@ def stored_session(
 ) -> TwoPartySession:
     """
     A session that makes no correlations: a Stock gives it those of its offset.
+    """
+
+def transfer_kernels() -> dict:
+    """
+    The instruction sets that oblivious transfers use here, by task. PRIVML_CPU limits them.
     """
 
 def unpack(bytes: numpy.ndarray, count: int, width: int) -> numpy.ndarray:
