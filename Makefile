@@ -28,6 +28,11 @@ BIN := $(VENV)/bin
 # nproc obeys OMP_NUM_THREADS, which here is the number of threads of one test.
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
+# Common headers are compiled once, unless a compiler cache (CMAKE_CXX_COMPILER_LAUNCHER=ccache) knows every object as it is.
+PCH ?= $(if $(CMAKE_CXX_COMPILER_LAUNCHER),OFF,ON)
+# What is only to be read when it fails: $(call quietly,WORDS FOR THE STAGE,LOG FILE,COMMAND)
+quietly = @mkdir -p $(dir $(2)); start=$$SECONDS; $(3) > $(2) 2>&1 || { cat $(2) >&2; exit 1; }; \
+  printf '%-36s %4d s\n' '$(1)' $$((SECONDS - start))
 
 .PHONY: all setup configure build build-tests demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-active bench docs faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
 
@@ -36,24 +41,27 @@ all: build
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: pyproject.toml scripts/setup.sh
-	PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh
+	@PYTHON="$(PYTHON)" VENV="$(VENV)" TORCH="$(TORCH)" bash scripts/setup.sh
 
 configure: setup
-	$(BIN)/cmake -S csrc -B build/release -G Ninja -DCMAKE_BUILD_TYPE=Release -DPRIVML_TESTS=ON \
+	$(call quietly,build configured,build/configure.log,$(BIN)/cmake -S csrc -B build/release -G Ninja \
+	  -DCMAKE_BUILD_TYPE=Release -DPRIVML_TESTS=ON -DPRIVML_PCH=$(PCH) \
 	  -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja" -DPython_EXECUTABLE="$(abspath $(BIN))/python" \
-	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)" $(if $(QUIET),> build.log,)
+	  -Dpybind11_DIR="$$($(BIN)/python -m pybind11 --cmakedir)")
 
-# The extension alone; the tests and proofs of the C++ core are built where they run.
+# The extension alone; the tests and proofs of the C++ core are built where they run. Ninja shows on a terminal how far it is.
 build: configure
-	$(BIN)/cmake --build build/release -j $(JOBS) --target _core
-	cp --remove-destination build/release/_core*.so privml/
-	$(BIN)/python scripts/make_stubs.py
+	@start=$$SECONDS; if [ -t 1 ]; then $(BIN)/cmake --build build/release -j $(JOBS) --target _core; \
+	  else $(BIN)/cmake --build build/release -j $(JOBS) --target _core > build/build.log || { cat build/build.log; exit 1; }; fi; \
+	  printf '%-36s %4d s\n' 'extension compiled' $$((SECONDS - start))
+	@cp --remove-destination build/release/_core*.so privml/
+	@$(BIN)/python scripts/make_stubs.py
 
 build-tests: build
 	$(BIN)/cmake --build build/release -j $(JOBS)
 
 demo: build
-	$(BIN)/python scripts/demo.py
+	@$(BIN)/python scripts/demo.py
 
 test: test-cpp test-python
 
@@ -82,7 +90,7 @@ format: setup
 sanitize: setup
 	$(BIN)/cmake -S csrc -B build/sanitize -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \
 	  -DCMAKE_CXX_FLAGS_RELWITHDEBINFO="-O1 -g1" -DPRIVML_WERROR=OFF \
-	  -DPRIVML_SANITIZE=ON -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
+	  -DPRIVML_SANITIZE=ON -DPRIVML_BINDINGS=OFF -DPRIVML_PCH=$(PCH) -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
 	$(BIN)/cmake --build build/sanitize -j $(JOBS)
 	cd build/sanitize && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -E PublishedCosts
 
