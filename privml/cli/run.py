@@ -14,27 +14,38 @@ from privml.cli.query import FIRST, check_writable, save
 from privml.cli.sources import Source, program_of
 from privml.errors import ConfigError
 from privml.measure.answers import plain_outputs
-from privml.measure.launch import launch
+from privml.measure.copies import Copies
+from privml.measure.launch import PARTY, launch
 from privml.program import Program
+from privml.session.session import load_torch
 from privml.spec import SessionSpec
 
 
 def run(config: DictConfig) -> None:
     check_writable(config.out)
     spec = spec_of(config)
-    program, source = program_of(config)
-    inputs = inputs_of(config, source)
-    if not config.quiet:
-        console.out.print(conditions(program, spec), soft_wrap=True)
-    if not spec.backend.remote:
-        outputs = plain_outputs(program, inputs)
-        if program.calibrated_layers and not config.quiet:
-            console.out.print(f"{reliance(program)}; no value was beyond it")
-    else:
-        outputs = run_processes(config, spec, program, inputs)
+    with copies_of(spec) as copies:
+        program, source = program_of(config)
+        inputs = inputs_of(config, source)
+        if not config.quiet:
+            console.out.print(conditions(program, spec), soft_wrap=True)
+        if not spec.backend.remote:
+            outputs = plain_outputs(program, inputs)
+            if program.calibrated_layers and not config.quiet:
+                console.out.print(f"{reliance(program)}; no value was beyond it")
+        else:
+            outputs = run_processes(config, spec, program, inputs, copies)
     save(program.decode(outputs), config.out)
     if not config.quiet:
         compare(source, inputs, outputs[0], config.input is None)
+
+
+def copies_of(spec: SessionSpec) -> Copies:
+    """The parties' processes, made when torch is loaded and nothing else has happened."""
+    if not spec.backend.remote:
+        return Copies(PARTY, 0)
+    load_torch()
+    return Copies(PARTY, spec.backend.parties)
 
 
 def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
@@ -46,10 +57,10 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
 
 
 def run_processes(
-    config: DictConfig, spec: SessionSpec, program: Program, inputs: torch.Tensor
+    config: DictConfig, spec: SessionSpec, program: Program, inputs: torch.Tensor, copies: Copies
 ) -> tuple[torch.Tensor, ...]:
     with console.progress("run", config.quiet, f"starting the parties, {FIRST}") as step:
-        result = launch(program, inputs, spec, progress=step)
+        result = launch(program, inputs, spec, progress=step, copies=copies)
     if not config.quiet:
         title, layers = "Online cost by layer, as the client sees it", program.calibrated_layers
         console.out.print(layer_table(title, result.client.ledger, calibrated=layers))

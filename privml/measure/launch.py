@@ -22,6 +22,7 @@ import torch
 
 from privml import errors
 from privml.errors import ConfigError, PeerDisconnected, PrivmlError
+from privml.measure.copies import Copies, Copy
 from privml.program import Program
 from privml.service.client import checked_inputs
 from privml.service.events import Progress
@@ -31,7 +32,8 @@ from privml.tables import Table, size_text
 
 ROLES = ("server", "client", "dealer")
 # What a process runs: parties of a service, of an engine alone, and of compiled sessions, which do without torch.
-SERVICE = ("-m", "privml.measure.party")
+PARTY = "privml.measure.party"
+SERVICE = ("-m", PARTY)
 ENGINE = ("-m", "privml.measure.engine_party")
 CORE = (str(Path(__file__).with_name("core_party.py")),)
 SECONDS_TO_MEASURE = 900.0
@@ -84,11 +86,13 @@ def launch(
     *,
     timeout: float = 3600.0,
     progress: Progress | None = None,
+    copies: Copies | None = None,
 ) -> Run:
     """Runs ``program`` (with weights) on ``inputs`` between two fresh processes, or three if the engine has a dealer.
 
     ``spec``: the session of all parties (default: ``SessionSpec()``); its connections are slowed down to its simulated
-    link. ``timeout``: for the whole run, in seconds.
+    link. ``timeout``: for the whole run, in seconds. ``copies``: processes that become the parties, of ``PARTY``; those
+    that are lacking start afresh.
     Raises InvalidInput, and ConfigError for an engine without remote parties, before anything is started; then what any
     party raised. All processes have ended when it returns.
     """
@@ -102,7 +106,7 @@ def launch(
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
         outputs = Path(folder, "outputs.npz")
         task = {"program": str(program_path), "spec": spec, "dealer": None}
-        with Parties(time.monotonic() + timeout, progress) as parties:
+        with Parties(time.monotonic() + timeout, progress, copies) as parties:
 
             def address(role: str) -> str:
                 return f"127.0.0.1:{parties.wait(role, 'listening')['port']}"
@@ -123,14 +127,19 @@ def launch(
 
 
 def ranked(
-    command: Sequence[str], parties: int, task: Mapping[str, Any], threads: int = 1, link: LinkProfile | None = None
+    command: Sequence[str],
+    parties: int,
+    task: Mapping[str, Any],
+    threads: int = 1,
+    link: LinkProfile | None = None,
+    progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """What ``parties`` processes measure that run ``command`` on ``task``, by rank: they start one after the other, and
     each is told the ports of those before. ``link``: what their connections are slowed down to."""
     shape = (link.delay_ms, link.bandwidth_mbps) if link else (0.0, 0.0)
     common = {**task, "parties": parties, "link": shape}
     ports: list[int] = []
-    with Parties(time.monotonic() + SECONDS_TO_MEASURE) as running:
+    with Parties(time.monotonic() + SECONDS_TO_MEASURE, progress) as running:
         for rank in range(parties):
             role = f"party {rank}"
             running.start(role, command, {**common, "rank": rank, "ports": list(ports)}, threads)
@@ -151,25 +160,27 @@ def _event(line: str) -> dict[str, Any] | None:
 class Parties:
     """Processes and the events that they write (see ``worker``); leaving the block ends them."""
 
-    def __init__(self, end: float, progress: Progress | None = None) -> None:
-        self._end, self._progress = end, progress
-        self._processes: dict[str, subprocess.Popen] = {}
+    def __init__(self, end: float, progress: Progress | None = None, copies: Copies | None = None) -> None:
+        self._end, self._progress, self._copies = end, progress, copies
+        self._processes: dict[str, subprocess.Popen | Copy] = {}
         self._events: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
         self._told: dict[tuple[str, str], dict[str, Any]] = {}
 
     def start(self, role: str, command: Sequence[str], task: Mapping[str, Any], threads: int = 1) -> None:
-        process = subprocess.Popen(
-            [sys.executable, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"},
-        )
+        process = self._copies.take() if self._copies is not None and command == SERVICE else None
+        if process is None:
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"},
+            )
         self._processes[role] = process
         threading.Thread(target=self._listen, args=(role, process), daemon=True).start()
         process.stdin.write(pickle.dumps(dict(task)))
         process.stdin.close()
 
-    def _listen(self, role: str, process: subprocess.Popen) -> None:
+    def _listen(self, role: str, process: subprocess.Popen | Copy) -> None:
         for raw in process.stdout:
             line = raw.decode(errors="replace")
             told = _event(line)

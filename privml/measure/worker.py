@@ -27,7 +27,10 @@ def tell(event: str, **content: Any) -> None:
 
 def work(action: Callable[[dict[str, Any]], None]) -> None:
     """Runs ``action`` on the task, and ends the process."""
-    task = pickle.load(sys.stdin.buffer)
+    try:
+        task = pickle.load(sys.stdin.buffer)
+    except EOFError:  # its launcher has ended
+        os._exit(1)
     try:
         action(task)
     except Exception as error:  # the launcher raises it
