@@ -10,11 +10,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.arrays import read_array
-from privml.cli.measuring import calibration_of
+from privml.cli.measuring import timer_of
 from privml.cli.settings import link_of
 from privml.cli.sources import Source, source_of
 from privml.errors import ConfigError
-from privml.measure.advise import Advice, Choice, Subject, Wish, advise
+from privml.measure.advise import Advice, Choice, Hooks, Subject, Wish, advise
 from privml.measure.answers import clear_outputs
 from privml.measure.calibration import transfers_of
 from privml.spec import LinkProfile
@@ -29,8 +29,10 @@ def run(config: DictConfig) -> None:
     formats: dict[str, Any] = OmegaConf.to_container(config.formats, resolve=True)  # type: ignore[assignment]
     if not formats.get("mixed", {}).get("layers"):
         formats.pop("mixed", None)
+    tell = console.teller(config.quiet)
     with console.progress("advise", config.quiet) as step:
-        advice = advise(subject_of(config, source), wish, formats, calibration_of(config), step)
+        hooks = Hooks(step, lambda choice: tell(" | ".join(each for each in row(choice) if each)))
+        advice = advise(subject_of(config, source), wish, formats, timer_of(config, step), hooks)
     if "mixed" not in formats:
         advice.refused.append(("all", "mixed", "needs formats.mixed.layers={pattern: format}; without it is fixed32"))
     show(config, advice, link)
@@ -50,25 +52,28 @@ def subject_of(config: DictConfig, source: Source) -> Subject:
 
 def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:
     shown = advice.choices if config.transfers == "all" else advice.best()
-    rows = [row(index + 1, choice) for index, choice in enumerate(shown)]
+    rows = [[str(index + 1), *row(choice)] for index, choice in enumerate(shown)]
     if rows:
         title = f"For {link}, {config.threat} parties, batch of {config.batch}: the best choice first"
         console.out.print(console.table(title, COLUMNS, rows))
     else:
         console.out.print("nothing fits")
+    if config.calibrate != "none" and any(choice.times is not None and choice.times.estimated for choice in shown):
+        console.out.print(
+            "seconds: from figures of a reference machine, scaled to this one; calibrate=missing measures (minutes)"
+        )
     if any(choice.times is None for choice in advice.choices):
-        console.out.print("no times: this machine is not calibrated (calibrate=missing); ranked by bytes")
+        console.out.print("no times without figures or measurements (calibrate=quick or missing); ranked by bytes")
     for engine, backend in {choice.engine: choice.backend for choice in advice.choices}.items():
         console.out.print(f"{engine} assumes: {backend.assumes}", markup=False, soft_wrap=True)
     for engine, numerics, why in advice.refused:
         console.out.print(f"not {engine} with numerics {numerics}: {why}", markup=False, soft_wrap=True)
 
 
-def row(place: int, choice: Choice) -> list[str]:
+def row(choice: Choice) -> list[str]:
     setup, ahead, online = choice.cost.setup, choice.cost.preprocess, choice.cost.online
     how = "measured" if choice.risk.measured else "calibration data"
     return [
-        str(place),
         choice.engine,
         choice.numerics,
         str(transfers_of(choice.spec) or ""),

@@ -11,13 +11,11 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
-from privml.cli.measuring import calibration_of, spec_of
+from privml.cli.measuring import measures, spec_of, timer_of
 from privml.cli.paths import load_program
 from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.measure import reference
-from privml.measure.calibration import Calibration
 from privml.measure.predict import Times, cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import forecasts
@@ -28,7 +26,6 @@ from privml.spec import SessionSpec
 def run(config: DictConfig) -> None:
     if config.engine.get("device", "cpu") != "cpu":
         raise ConfigError(f"engine.device={config.engine.device}: costs and times are those of the CPU; leave it out")
-    calibration = calibration_of(config)
     program = load_program(config.program) if config.program is not None else program_of(config)[0]
     spec = spec_of(config)
     backend, drawn, how = spec.backend, DEALT, f"{spec.backend.parties} parties"
@@ -43,16 +40,22 @@ def run(config: DictConfig) -> None:
         how = f"actively secure, ring of {spec.engine.ring} bits"
         drawn += f"; {kinds(backend.demand(program, shapes, spec))}"
     ledger = cost_of(program, shapes, spec, INPUT_OWNER)
-    numbers = ledger.as_dict()
-    times = predicted(config, program, spec, calibration)
-    if times is not None:
-        fill(numbers, times)
-    timed = times is not None
-    title = f"Predicted cost by layer: batch of {config.batch}, {how}"
-    console.out.print(layer_table(title, numbers, timed=timed, calibrated=program.calibrated_layers))
-    console.out.print(phase_table("Totals of the client", numbers, timed=timed))
-    console.out.print(correlation_line(numbers, drawn))
+    line = correlation_line(ledger.as_dict(), drawn)
+    if measures(config):  # for minutes: what the graph tells is there at once
+        show(config, program, ledger.as_dict(), None, how)
+        console.out.print(line)
+    with console.progress("measure", config.quiet) as step:
+        timer = timer_of(config, step)
+        times = None if timer is None else timer(program, shapes, spec)
+    show(config, program, ledger.as_dict() if times is None else filled(ledger.as_dict(), times), times, how)
+    console.out.print(line)
     console.out.print(forecast(config, ledger) if times is None else summary(config, times))
+
+
+def show(config: DictConfig, program: Program, numbers: dict[str, Any], times: Times | None, how: str) -> None:
+    title = f"Predicted cost by layer: batch of {config.batch}, {how}"
+    console.out.print(layer_table(title, numbers, timed=times is not None, calibrated=program.calibrated_layers))
+    console.out.print(phase_table("Totals of the client", numbers, timed=times is not None))
 
 
 def kinds(demand: dict[str, Any]) -> str:
@@ -73,26 +76,23 @@ def chosen(config: DictConfig, program: Program, spec: SessionSpec) -> OtChoice:
     return ranked[0].ot
 
 
-def predicted(config: DictConfig, program: Program, spec: SessionSpec, calibration: Calibration | None) -> Times | None:
-    """Times on this machine, unless nothing is to be measured."""
-    if calibration is None:
-        return None
-    return reference.forecast(program, program.shapes(config.batch), spec, calibration)
-
-
-def fill(numbers: dict, times: Times) -> None:
-    """Predicted seconds in place of a run's."""
+def filled(numbers: dict[str, Any], times: Times) -> dict[str, Any]:
+    """With predicted seconds in place of a run's."""
     for node in numbers["nodes"]:
         node["online"]["seconds"] = times.nodes.get(node["name"], 0.0)
     for phase in ("setup", "preprocess", "online"):
         numbers["total"][phase]["seconds"] = getattr(times, phase)
+    return numbers
 
 
 def summary(config: DictConfig, times: Times) -> str:
     parts = f"greeting {times.greeting:.3f}, set-up {times.setup:.3f}, correlations {times.preprocess:.3f}"
+    source = (
+        "from figures of a reference machine; calibrate=missing measures this one" if times.estimated else "measured"
+    )
     return (
         f"link={config.link.name}: {times.seconds:.3f} s predicted between machines like this one "
-        f"({parts}, online {times.online:.3f})"
+        f"({parts}, online {times.online:.3f}), {source}"
     )
 
 

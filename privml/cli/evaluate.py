@@ -9,13 +9,14 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
-from privml.cli.measuring import calibration_of, spec_of
+from privml.cli.measuring import spec_of, timer_of
 from privml.cli.paths import in_checkout, shipped_models
 from privml.errors import ConfigError
-from privml.measure import markdown, page, reference
+from privml.measure import markdown, page
 from privml.measure.records import Record, read_all, save
 from privml.measure.zoo import Forecast, Settings, evaluate
 from privml.program import Program
+from privml.service.events import Progress
 from privml.spec import SessionSpec
 
 COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "seconds", "as predicted"]
@@ -35,8 +36,8 @@ def measured(config: DictConfig, path: Path) -> list[Record]:
     zoo, records = shipped_models(), []
     names = chosen(config, zoo.names())
     settings = settings_of(config)
-    forecast = forecast_of(config, settings.spec)
     with console.progress("evaluate", config.quiet) as step:
+        forecast = forecast_of(config, settings.spec, step)
         for index, name in enumerate(names):
             step(index, len(names), name)
             record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings, forecast=forecast)
@@ -51,14 +52,15 @@ def measured(config: DictConfig, path: Path) -> list[Record]:
     return records
 
 
-def forecast_of(config: DictConfig, spec: SessionSpec) -> Forecast | None:
-    """Predicts seconds of queries on this machine, unless nothing is to be measured for it."""
-    calibration = calibration_of(config)
-    if calibration is None or not spec.backend.remote:
+def forecast_of(config: DictConfig, spec: SessionSpec, progress: Progress) -> Forecast | None:
+    """Predicts seconds of queries on this machine, if they are wanted."""
+    timer = timer_of(config, progress, estimates=False)
+    if timer is None or not spec.backend.remote:
         return None
 
-    def seconds(program: Program, rows: int) -> float:
-        return reference.forecast(program, program.shapes(rows), spec, calibration).seconds
+    def seconds(program: Program, rows: int) -> float | None:
+        times = timer(program, program.shapes(rows), spec)
+        return None if times is None else times.seconds
 
     return seconds
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of the verbs that run all parties on this machine, or predict what they do: the session between them, and
-``calibrate``, whether times are measured here."""
+``calibrate``, where times come from."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from typing import Any
 
 from omegaconf import DictConfig
@@ -14,11 +15,18 @@ from privml.cli import console
 from privml.cli.engines import engine_of
 from privml.cli.settings import link_of, ot_of
 from privml.engines.interface import backend
-from privml.errors import ConfigError
+from privml.errors import PrivmlError
+from privml.measure import estimate, reference
 from privml.measure.calibration import Calibration
+from privml.measure.predict import Times
+from privml.program import Program
+from privml.service.events import Progress
 from privml.spec import SessionSpec
 
-CALIBRATE = {"missing": "missing", "all": "all", "none": "none", True: "all", False: "none"}
+# What predicts the seconds of a query on this machine, None if it cannot be told.
+Timer = Callable[[Program, Sequence[Sequence[int]], SessionSpec], Times | None]
+
+CALIBRATE = {"quick": "quick", "missing": "missing", "all": "all", "none": "none", True: "all", False: "none"}
 
 
 def spec_of(config: DictConfig, engine: Mapping[str, Any] | None = None) -> SessionSpec:
@@ -37,18 +45,37 @@ def spec_of(config: DictConfig, engine: Mapping[str, Any] | None = None) -> Sess
     return SessionSpec(own, ot, threads=config.threads, link=link, simulated=link, **further)
 
 
-def calibration_of(config: DictConfig) -> Calibration | None:
-    """What is known of this machine, to be completed; None with calibrate=none."""
-    if config.calibrate not in CALIBRATE:
-        raise ConfigError(f"calibrate={config.calibrate}: choose missing, all or none")
+def measures(config: DictConfig) -> bool:
+    """Whether calibrate=... may take minutes."""
+    return CALIBRATE[config.calibrate] in ("missing", "all")
+
+
+def timer_of(config: DictConfig, progress: Progress, estimates: bool = True) -> Timer | None:
+    """What calibrate=... chooses; None with calibrate=none. ``progress``: told of what is measured. ``estimates``:
+    whether a measurement that fails leaves an estimate; else its error is raised."""
     how = CALIBRATE[config.calibrate]
     if how == "none":
         return None
-    made = Calibration.load(fresh=how == "all")
-    made.on_measure = lambda count: announce(config, count)
-    return made
+    calibration = Calibration.load(fresh=how == "all")
+    if how == "quick":
+        return partial(estimate.forecast, calibration=calibration)
+    calibration.progress = progress
+    return Measuring(calibration) if estimates else partial(reference.forecast, calibration=calibration)
 
 
-def announce(config: DictConfig, count: int) -> None:
-    if not config.quiet:
-        console.err.print(f"measuring {count} calls on this machine, once (calibrate=none: no times)")
+class Measuring:
+    """A ``Timer`` that measures what ``calibration`` lacks. After a failure it estimates: what went wrong once may take
+    as long again."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self._calibration, self._failed = calibration, False
+
+    def __call__(self, program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec) -> Times | None:
+        if not self._failed:
+            try:
+                return reference.forecast(program, shapes, spec, self._calibration)
+            except (PrivmlError, OSError) as error:
+                self._failed = True
+                why = f"{type(error).__name__}: {error}"
+                console.err.print(f"not measured, times are estimated from here on (as with calibrate=quick): {why}")
+        return estimate.forecast(program, shapes, spec, self._calibration)

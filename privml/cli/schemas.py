@@ -59,8 +59,12 @@ def _threads(about: str = "lanes of the session, each a connection and a thread;
 
 
 def _calibrate(default: str) -> Any:
-    about = "what is measured on this machine to predict seconds: missing (once, and kept in the user's cache folder), "
-    return setting(default, about + "all (again), or none", of=("missing", "all", "none", True, False))
+    about = (
+        "where predicted seconds come from: quick (figures of a reference machine, scaled to this one in two seconds), "
+        "missing (calls that are not known yet are measured on this machine, for minutes, and kept in the user's cache "
+        "folder), all (they are measured again), or none"
+    )
+    return setting(default, about, of=("quick", "missing", "all", "none", True, False))
 
 
 def _program(about: str = "file of the converted model") -> Any:
@@ -271,7 +275,7 @@ class Cost(Common):
     tree_structure: str = _tree_structure()
     batch: int = setting(1, "inputs per query", least=1)
     threads: int = _threads("lanes of the session: independent layers overlap")
-    calibrate: Any = _calibrate("missing")
+    calibrate: Any = _calibrate("quick")
 
 
 @dataclass
@@ -301,7 +305,7 @@ class Advise(Common):
     )
     count: int = setting(32, "see input", least=1)
     calibration: str | None = _calibration()
-    calibrate: Any = _calibrate("missing")
+    calibrate: Any = _calibrate("quick")
 
 
 @dataclass

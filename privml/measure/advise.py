@@ -15,10 +15,7 @@ from privml.engines.correlations import OtChoice
 from privml.engines.interface import MALICIOUS, Backend, backends
 from privml.errors import ConfigError, InvalidInput, OverflowDetected, PrivmlError
 from privml.measure.answers import labels, plain_outputs
-from privml.measure.calibration import Calibration, prefix
-from privml.measure.calls import Call
-from privml.measure.predict import Times, calls_of, cost_of, demand_of, times_of
-from privml.measure.reference import calibrate, calibrate_planning
+from privml.measure.predict import Times, cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
 from privml.spec import LinkProfile, SessionSpec
@@ -65,7 +62,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to run the model; ``times`` is None if nothing was measured on this machine."""
+    """One way to run the model; ``times`` is None if they cannot be told."""
 
     numerics: str
     spec: SessionSpec
@@ -113,37 +110,50 @@ class Subject:
 
 
 Step = Callable[[int, int, str], None]
+# The seconds of a query, None if they cannot be told.
+Timer = Callable[[Program, Sequence[Sequence[int]], SessionSpec], Times | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """``step``: told (done, total, what is next). ``on_choice``: told of the best choice of each engine and format as
+    soon as it is known."""
+
+    step: Step = lambda done, total, label: None
+    on_choice: Callable[[Choice], None] = lambda choice: None
 
 
 def advise(
     subject: Subject,
     wish: Wish,
     numerics: Mapping[str, Mapping[str, Any]],
-    calibration: Calibration | None,
-    step: Step = lambda done, total, label: None,
+    timer: Timer | None,
+    hooks: Hooks = Hooks(),
 ) -> Advice:
-    """``numerics``: settings of the number formats, by name. ``calibration``: what is known of this machine, which is
-    completed; None: no times, the choices are ranked by their bytes."""
-    advice, found = Advice(), []
+    """``numerics``: settings of the number formats, by name. ``timer``: tells seconds; None: no times. Choices without
+    times come behind those with, ranked by their bytes."""
+    advice = Advice()
     engines = [each for each in backends() if each.remote and _fits(each, wish, advice)]
+    total = len(numerics) * (len(engines) + 1)
     for index, (name, settings) in enumerate(numerics.items()):
-        step(index, len(numerics) + 1, name)
+        first = index * (len(engines) + 1)
+        hooks.step(first, total, f"convert to {name}")
         try:
             program = _converted(subject, settings)
         except PrivmlError as error:
             advice.refused += [(each.name, name, _told(error)) for each in engines]
             continue
-        for each in engines:
+        for place, each in enumerate(engines):
+            hooks.step(first + 1 + place, total, f"{each.name} with {name}")
             try:
-                found += _ways(program, each, name, wish, risk_of(program, subject, each))
+                ways = _ways(program, each, name, wish, risk_of(program, subject, each))
+                ways = [_timed(way, program, wish, timer) for way in ways]
+                advice.choices += ways
+                hooks.on_choice(min(ways, key=_rank))
             except (ConfigError, ValueError) as error:
                 advice.refused.append((each.name, name, _told(error)))
-    step(len(numerics), len(numerics) + 1, "times on this machine")
-    if calibration is not None:
-        _complete(calibration, found)
-    advice.choices = [_timed(way, calibration) for way in found]
     advice.choices.sort(key=_rank)
-    step(len(numerics) + 1, len(numerics) + 1, "done")
+    hooks.step(total, total, "done")
     return advice
 
 
@@ -194,26 +204,16 @@ def risk_of(program: Program, subject: Subject, backend: Backend) -> Risk:
 
 
 # ---- cost and time
-@dataclass(frozen=True, slots=True)
-class _Way:
-    numerics: str
-    program: Program
-    shapes: tuple[tuple[int, ...], ...]
-    spec: SessionSpec
-    cost: Snapshot
-    calls: list[Call]
-    risk: Risk
+def _ways(program: Program, backend: Backend, name: str, wish: Wish, risk: Risk) -> list[Choice]:
+    """One per provider of transfers, if there is a choice; all are counted before any is timed."""
+    specs = [spec_of(backend, wish, ot) for ot in (PROVIDERS if backend.transfers else PROVIDERS[:1])]
+    shapes = program.shapes(wish.batch)
+    costs = [cost_of(program, shapes, spec, INPUT_OWNER).snapshot() for spec in specs]
+    return [Choice(name, spec, cost, risk, None) for spec, cost in zip(specs, costs, strict=True)]
 
 
-def _ways(program: Program, backend: Backend, name: str, wish: Wish, risk: Risk) -> list[_Way]:
-    """One per provider of transfers, if there is a choice."""
-    shapes, made = program.shapes(wish.batch), []
-    for ot in PROVIDERS if backend.transfers else PROVIDERS[:1]:
-        spec = spec_of(backend, wish, ot)
-        cost = cost_of(program, shapes, spec, INPUT_OWNER).snapshot()
-        calls = made[0].calls if made else calls_of(program, shapes, spec)
-        made.append(_Way(name, program, shapes, spec, cost, calls, risk))
-    return made
+def _timed(choice: Choice, program: Program, wish: Wish, timer: Timer | None) -> Choice:
+    return choice if timer is None else replace(choice, times=timer(program, program.shapes(wish.batch), choice.spec))
 
 
 def spec_of(backend: Backend, wish: Wish, ot: OtChoice) -> SessionSpec:
@@ -223,18 +223,3 @@ def spec_of(backend: Backend, wish: Wish, ot: OtChoice) -> SessionSpec:
     security = backend.security or ot.security
     threads = wish.threads if backend.lanes else 1
     return SessionSpec(own, replace(ot, security=security), threads=threads, link=wish.link)
-
-
-def _complete(calibration: Calibration, ways: Sequence[_Way]) -> None:
-    """All calls of an engine together, once; then what is each one's own."""
-    for spec in {way.spec: None for way in ways}:
-        calls = [call for way in ways if prefix(way.spec) == prefix(spec) for call in way.calls]
-        calibrate(calibration, spec, calls)
-    for way in ways:
-        calibrate(calibration, way.spec, (), demand_of(way.program, way.shapes, way.spec))
-        calibrate_planning(calibration, way.spec, way.program, way.shapes)
-
-
-def _timed(way: _Way, calibration: Calibration | None) -> Choice:
-    times = None if calibration is None else times_of(way.program, way.shapes, way.spec, calibration)
-    return Choice(way.numerics, way.spec, way.cost, way.risk, times)

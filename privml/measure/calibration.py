@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time of calls on this machine: measured once between local processes, and kept.
 
-The file lies in the user's cache folder (``PRIVML_CACHE``, or privml in ``XDG_CACHE_HOME`` or ~/.cache), one for each
-machine and version.
+The file lies in the user's cache folder (``PRIVML_CACHE``, or that of the system), one for each machine and version.
 """
 
 from __future__ import annotations
@@ -10,16 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+import platformdirs
 
 from privml.engines.correlations import OtChoice
 from privml.engines.demands import NOTHING, Demand, Item, items_of
 from privml.measure.calls import Call, Sample
 from privml.measure.launch import ENGINE, ranked
 from privml.measure.machine import fingerprint, machine
+from privml.service.events import Progress
 from privml.spec import SessionSpec
 
 
@@ -50,6 +52,14 @@ def hop(spec: SessionSpec, delayed: bool) -> str:
     return f"{prefix(spec)}/hop/{'delayed' if delayed else 'still'}"
 
 
+def layer(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/layer"
+
+
+def making(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/making/{transfers_of(spec)}"
+
+
 def correlation(spec: SessionSpec) -> str:
     return f"{prefix(spec)}/correlation/{transfers_of(spec)}"
 
@@ -74,7 +84,7 @@ class Calibration:
 
     path: Path
     seconds: dict[str, float] = field(default_factory=dict)
-    on_measure: Callable[[int], None] | None = None  # told how many calls before they are measured
+    progress: Progress | None = None  # of what is measured: called with calls done, calls in all, and the next one
 
     @classmethod
     def load(cls, fresh: bool = False) -> Calibration:
@@ -115,15 +125,15 @@ class Calibration:
         samples, items = self.missing(spec, calls), self.missing_items(spec, demand)
         if not samples and not items and setup(spec) in self.seconds:
             return
-        if self.on_measure is not None:
-            self.on_measure(len(samples) + len(items))
-        self.seconds.update(measure(spec, samples, items))
+        self.seconds.update(measure(spec, samples, items, self.progress))
         self.save()
 
     def making(self, spec: SessionSpec, demand: Demand) -> float:
         """Seconds that making ``demand`` takes, without a link."""
         if not spec.backend.by_kind:
             return 0.0
+        if making(spec) in self.seconds:  # estimated for this demand
+            return self.seconds[making(spec)]
         return sum(count * self.seconds[of_kind(spec, item)] for item, count in items_of(demand).items())
 
     def of(self, spec: SessionSpec, call: Call) -> float:
@@ -139,15 +149,15 @@ def _checked(seconds: Any) -> dict[str, float]:
 
 def folder() -> Path:
     own = os.environ.get("PRIVML_CACHE")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privml"
+    return Path(own) if own else platformdirs.user_cache_path("privml", appauthor=False)
 
 
-def measure(spec: SessionSpec, samples: Sequence[Sample], items: Sequence[Item]) -> dict[str, float]:
+def measure(
+    spec: SessionSpec, samples: Sequence[Sample], items: Sequence[Item], progress: Progress | None = None
+) -> dict[str, float]:
     """Seconds by name, of the slowest party, from parties that are processes of their own."""
     task = {"spec": spec, "samples": list(samples), "items": list(items)}
-    reports = ranked(ENGINE, spec.backend.parties, task, spec.threads)
+    reports = ranked(ENGINE, spec.backend.parties, task, spec.threads, progress=progress)
     found = {setup(spec): max(report["setup"] for report in reports)}
     if reports[0]["correlation"] is not None:
         found[correlation(spec)] = max(report["correlation"] for report in reports)

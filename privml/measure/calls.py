@@ -72,6 +72,16 @@ class Sample:
         words = (self.method, self.args, self.kwargs, self.lanes)
         return f"{self.method}:{hashlib.sha256(repr(words).encode()).hexdigest()[:20]}"
 
+    @property
+    def products(self) -> float:
+        """About as many as the products of numbers that a product of matrices computes, whose messages are in
+        proportion to its result: the root of the sizes of both factors and of the messages. 0 for other calls."""
+        if self.method not in ("matmul", "conv2d", "inner", "multiply_rows"):
+            return 0.0
+        words = (*self.args, *(word for _, word in self.kwargs))
+        sizes = [math.prod(shape) for shape in map(_shape, words) if shape is not None]
+        return math.sqrt(math.prod(sizes[:2]) * self.size) if len(sizes) > 1 else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -161,9 +171,10 @@ def _clear(shape: tuple[int, ...], boolean: bool) -> torch.Tensor:
 @dataclass(slots=True)
 class Watch:
     """The interactive calls of a program on a meter, in order. ``seconds``: what each takes, once that is known; then
-    the meter's time goes on by it, and by the computing between calls, which the meter does as the parties do."""
+    the meter's time goes on by it and, if the meter ``computes`` as the parties do, by the computing between calls."""
 
     seconds: Callable[[Call], float] | None = None
+    computes: bool = True
     calls: list[Call] = field(default_factory=list)
     _last: dict[int, float] = field(default_factory=dict)  # thread -> when its last call ended
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -191,7 +202,8 @@ class Watch:
     def _go_on(self, engine: Any, start: float, seconds: float) -> None:
         thread = threading.get_ident()
         if self.seconds is not None:
-            engine.compute(seconds + start - self._last.get(thread, start))
+            between = start - self._last.get(thread, start) if self.computes else 0.0
+            engine.compute(seconds + between)
         self._last[thread] = time.perf_counter()
 
 

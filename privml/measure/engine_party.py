@@ -88,12 +88,22 @@ def calibrate(engine: Engine, task: dict[str, Any]) -> dict[str, Any]:
     of a call, one of each of ``samples``."""
     spec = task["spec"]
     alike = spec.backend.transfers and not spec.backend.by_kind
-    found = {
-        "correlation": seconds_per_correlation(engine, spec.ot) if alike else None,
-        "items": [seconds_per_item(engine, spec, item) for item in task["items"]],
-    }
+    total, items, calls = len(task["items"]) + len(task["samples"]), [], []
+    correlation = seconds_per_correlation(engine, spec.ot) if alike else None
+    for item in task["items"]:
+        tell_progress(task, len(items), total, item.key)
+        items.append(seconds_per_item(engine, spec, item))
     with torch.no_grad():
-        return {**found, "calls": [seconds_of(engine, spec, sample) for sample in task["samples"]]}
+        for sample in task["samples"]:
+            tell_progress(task, len(items) + len(calls), total, sample.method)
+            calls.append(seconds_of(engine, spec, sample))
+    return {"correlation": correlation, "items": items, "calls": calls}
+
+
+def tell_progress(task: dict[str, Any], done: int, total: int, label: str) -> None:
+    """Of the party that is waited for."""
+    if task["rank"] == 0:
+        worker.tell("progress", done=done, total=total, label=label)
 
 
 def seconds_per_correlation(engine: Engine, ot: OtChoice) -> float:

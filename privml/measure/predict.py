@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from privml.engines.demands import NOTHING
-from privml.measure.calibration import Calibration, correlation, greeting, hop, planning, setup, step
+from privml.measure.calibration import Calibration, correlation, greeting, hop, layer, planning, setup, step
 from privml.measure.calls import Call, Watch, Watched
 from privml.program import Program
 from privml.session.ledger import Ledger, Snapshot
@@ -23,7 +23,7 @@ from privml.spec import LinkProfile, SessionSpec
 @dataclass(frozen=True, slots=True)
 class Times:
     """Seconds of a query by phase; ``greeting``: hello, both parties' own planning, and what they do for each node of
-    the graph beside its calls. ``nodes``: online, by layer."""
+    the graph beside its calls. ``nodes``: online, by layer. ``estimated``: from figures of another machine."""
 
     ledger: Ledger
     greeting: float
@@ -31,6 +31,7 @@ class Times:
     preprocess: float
     online: float
     nodes: dict[str, float] = field(default_factory=dict)
+    estimated: bool = False
 
     @property
     def seconds(self) -> float:
@@ -52,10 +53,18 @@ def calls_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpe
     return watch.calls
 
 
-def times_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec, calibration: Calibration) -> Times:
-    """Over ``spec.link``. ``calibration`` knows all calls of the query (``reference.calibrate``)."""
+def times_of(
+    program: Program,
+    shapes: Sequence[Sequence[int]],
+    spec: SessionSpec,
+    calibration: Calibration,
+    computes: bool = True,
+) -> Times:
+    """Over ``spec.link``. ``calibration`` knows all calls of the query (``reference.calibrate``, ``estimate``).
+    ``computes``: whether the time between calls is that of this process, which computes as the parties do; else it is
+    what ``calibration`` says of a layer."""
     backend, link = spec.backend, spec.link
-    engine: Any = backend.meter(spec, 0, False)  # computes as the parties do
+    engine: Any = backend.meter(spec, 0, not computes)
     if not hasattr(engine, "elapsed"):
         engine = Clocked(engine)
     making = calibration.seconds[correlation(spec)] if backend.transfers and not backend.by_kind else 0.0
@@ -66,11 +75,14 @@ def times_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpe
     engine.compute(calibration.making(spec, demand_of(program, shapes, spec)))
     preprocess = engine.elapsed()
     nodes: dict[str, float] = {}
-    watch = Watch(lambda call: calibration.of(spec, call))
+    watch = Watch(lambda call: calibration.of(spec, call), computes)
+    each = 0.0 if computes else calibration.seconds.get(layer(spec), 0.0)
 
     def on_node(event: str, name: str) -> None:
         if spec.threads == 1:  # each layer's own computing; side by side it goes to the next call
             watch.tick(engine)
+        if event == "end":
+            engine.compute(each)
         nodes[name] = nodes.get(name, 0.0) + (engine.elapsed() if event == "end" else -engine.elapsed())
 
     watch.begin()
@@ -80,7 +92,7 @@ def times_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpe
     before += len(program.graph.nodes) * calibration.seconds.get(step(spec), 0.0)
     # Both parties count what the query draws, side by side.
     before += calibration.seconds.get(planning(spec, program.hash, shapes), 0.0)
-    return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes)
+    return Times(ledger, before, opening, preprocess, engine.elapsed() - preprocess, nodes, estimated=not computes)
 
 
 def demand_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from commands import run as privml
 from privml.conversion import convert
 from privml.engines.interface import MALICIOUS, SEMI_HONEST, backend, backends
 from privml.measure import advise as advice
-from privml.measure.advise import Subject, Wish, advise, risk_of
+from privml.measure.advise import Hooks, Subject, Timer, Wish, advise, risk_of
 from privml.measure.calibration import Calibration
+from privml.measure.predict import times_of
 from privml.spec import LinkProfile
 
 OFFERS = {each.name: each for each in backends() if each.remote}
@@ -40,11 +42,11 @@ def subject() -> Subject:
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> Calibration:
-    return Calibration(tmp_path / "known.json", Known())
+def known(tmp_path: Path) -> Timer:
+    return partial(times_of, calibration=Calibration(tmp_path / "known.json", Known()))
 
 
-def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Calibration) -> None:
+def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Timer) -> None:
     found = advise(subject, Wish(SEMI_HONEST, None, LinkProfile(40, 100)), NUMERICS, known)
     timed = found.choices
     assert all(choice.times is not None for choice in timed)
@@ -64,8 +66,20 @@ def test_choices_are_ranked_by_predicted_time(subject: Subject, known: Calibrati
         assert choice.cost.online.bytes > 0 and choice.cost.online.depth > 0 and not choice.risk.high
 
 
+def test_choices_are_told_as_they_come(subject: Subject, known: Timer) -> None:
+    """Each is known before the next engine is looked at."""
+    heard: list[str] = []
+    hooks = Hooks(
+        lambda done, total, label: heard.append(label), lambda choice: heard.append(str(choice.times is not None))
+    )
+    found = advise(subject, Wish(SEMI_HONEST, None, LinkProfile()), {"fixed32": {"bits": 32}}, known, hooks)
+    engines = [f"{name} with fixed32" for name in OFFERS]
+    assert heard == ["convert to fixed32", *(each for name in engines for each in (name, "True")), "done"]
+    assert len(found.best()) == len(OFFERS)
+
+
 def test_a_malicious_threat_leaves_only_what_withstands_it(
-    subject: Subject, known: Calibration, monkeypatch: pytest.MonkeyPatch
+    subject: Subject, known: Timer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wish = Wish(MALICIOUS, None, LinkProfile())
     semi_honest = {name: offer for name, offer in OFFERS.items() if offer.threat == SEMI_HONEST}
@@ -77,7 +91,7 @@ def test_a_malicious_threat_leaves_only_what_withstands_it(
     assert {choice.engine for choice in advise(subject, wish, NUMERICS, known).choices} >= {"twopc"}
 
 
-def test_the_number_of_parties_is_kept(subject: Subject, known: Calibration) -> None:
+def test_the_number_of_parties_is_kept(subject: Subject, known: Timer) -> None:
     found = advise(subject, Wish(SEMI_HONEST, 3, LinkProfile()), {"fixed32": {"bits": 32}}, known)
     assert {choice.engine for choice in found.choices} == {"threepc"}
     assert ("twopc", "all", "has 2 parties") in found.refused
@@ -89,7 +103,7 @@ def test_without_times_bytes_rank(subject: Subject) -> None:
     assert totals == sorted(totals) and all(choice.times is None for choice in found.choices)
 
 
-def test_a_format_that_changes_labels_comes_last(subject: Subject, known: Calibration) -> None:
+def test_a_format_that_changes_labels_comes_last(subject: Subject, known: Timer) -> None:
     numerics = {"coarse": {"bits": 16, "scale": 2, "weight_bits": 4}, "fixed32": {"bits": 32}}
     found = advise(subject, Wish(SEMI_HONEST, 2, LinkProfile()), numerics, known)
     assert [choice.risk.high for choice in found.choices] == sorted(choice.risk.high for choice in found.choices)
@@ -108,9 +122,11 @@ def test_the_risk_is_measured_where_there_are_samples(subject: Subject) -> None:
 
 def test_the_command_prints_choices_and_reasons(tmp_path: Path) -> None:
     done = privml("advise", "model=mlp", "link=lan", "calibrate=none", "~formats.bfloat16", "count=8", cwd=tmp_path)
+    told, table = done.stdout.split("the best choice first")
+    assert "twopc | fixed32 | " in told and "twopc" in table  # rows at once, and in the end the ranks
     assert "twopc assumes: both parties follow the protocol" in done.stdout
     assert "no two of them work together" in done.stdout
     assert "not threepc with numerics float32" in done.stdout and "mixed" in done.stdout
-    assert "no times: this machine is not calibrated" in done.stdout
+    assert "no times without figures or measurements (calibrate=quick or missing)" in done.stdout
     done = privml("advise", "model=mlp", "threat=rude", cwd=tmp_path, check=False)
     assert done.returncode == 2 and "semi_honest, malicious" in done.stderr
