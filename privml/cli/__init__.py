@@ -81,14 +81,25 @@ def without_core_dumps() -> None:
 
 
 def run_verb(verb: str, overrides: list[str]) -> None:
-    import hydra
-    from omegaconf import DictConfig
-
     from privml.cli import console, schemas
     from privml.cli import overrides as written
 
     with console.clean_errors(verb):
         overrides = written.checked(verb, overrides)
+        if schemas.is_plain(verb, overrides):
+            without_core_dumps()
+            console.plain_warnings()
+            importlib.import_module(f"privml.cli.{verb}").run(schemas.checked(verb, schemas.plain(verb, overrides)))
+            return
+    run_with_hydra(verb, overrides)
+
+
+def run_with_hydra(verb: str, overrides: list[str]) -> None:
+    import hydra
+    from omegaconf import DictConfig
+
+    from privml.cli import console, schemas
+
     schemas.register(verb)
     schemas.register_engines(overrides)
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -459,6 +460,27 @@ def places(verb: str) -> dict[str, str]:
 def names(verb: str) -> set[str]:
     """The names of a verb's settings and groups, without what follows a dot."""
     return {each.name for each in fields(SCHEMAS[verb])} | {place.partition(".")[0] for place in places(verb)}
+
+
+def is_plain(verb: str, overrides: Sequence[str]) -> bool:
+    """Whether the verb's settings need no Hydra, which takes longer to load than such a verb to run: it chooses from no
+    groups, and is given values in which nothing has a meaning to Hydra."""
+    return not SCHEMAS[verb].GROUPS and all(re.fullmatch(r"\w+=[\w./ @+-]*", each) for each in overrides)
+
+
+def plain(verb: str, overrides: Sequence[str]) -> DictConfig:
+    """The configuration of a verb that ``is_plain``."""
+    from omegaconf import OmegaConf
+
+    values: Any = OmegaConf.to_container(OmegaConf.structured(SCHEMAS[verb]))
+    types = {each.name: str(each.type) for each in fields(SCHEMAS[verb])}
+    for each in overrides:
+        name, _, text = each.partition("=")
+        if text in ("null", "true", "false"):
+            values[name] = {"null": None, "true": True, "false": False}[text]
+        else:
+            values[name] = int(text) if types[name].startswith("int") and text.isdecimal() else text
+    return OmegaConf.create(values)
 
 
 def register(verb: str) -> None:

@@ -31,6 +31,7 @@ STARTS = {
     "version": MAIN.format(["--version"]),
     "a verb's help": MAIN.format(["serve", "--help"]),
     "certs": MAIN.format(["certs", "init", "folder=made"]),
+    "certs with values": MAIN.format(["certs", "init", "folder=made", "name=an authority", "days=30"]),
     "doctor": "import privml.cli.doctor",
 }
 
@@ -44,7 +45,13 @@ def started(body: str, folder: Path, before: str = "") -> subprocess.CompletedPr
 def test_torch_and_the_core_are_not_loaded(case, tmp_path):
     result = started(STARTS[case], tmp_path)
     assert result.returncode == 0, result.stderr
-    assert (tmp_path / "made" / "authority.pem").exists() == (case == "certs")
+    assert (tmp_path / "made" / "authority.pem").exists() == case.startswith("certs")
+
+
+@pytest.mark.parametrize("case", ["help", "version", "certs", "certs with values"])
+def test_hydra_is_not_loaded_where_nothing_is_chosen_from_groups(case, tmp_path):
+    result = started(STARTS[case], tmp_path, "sys.modules.update(hydra=None)")
+    assert result.returncode == 0, result.stderr
 
 
 def test_doctor_says_what_is_missing(tmp_path):
