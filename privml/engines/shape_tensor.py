@@ -7,13 +7,16 @@ A cost depends on shapes alone, which whoever asks chooses; so counting takes no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 _NUMPY = {torch.int64: np.int64, torch.uint8: np.uint8}
 _aten = torch.ops.aten
+# Results whose shapes are remembered.
+OUTCOMES = 4096
 # What makes a Python number of a tensor of one element.
 _NUMBERS = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonzero.default)
 
@@ -34,11 +37,9 @@ class ShapeTensor(torch.Tensor):
             return func(torch.zeros(args[0].shape, dtype=args[0].dtype))  # of one element
         if func is _aten.index.Tensor:
             args = (args[0], _places(args[1]))
-        kwargs = {name: _meta(value) for name, value in (kwargs or {}).items()}
-        if kwargs.get("device") is not None:
-            kwargs["device"] = torch.device("meta")
-        result = func(*_meta(args), **kwargs)
-        return args[0] if func._schema.is_mutable else _outlined(result)
+        named = tuple((name, _outline(value)) for name, value in (kwargs or {}).items())
+        result = _shapes_of(func, _outline(args), named)
+        return args[0] if func._schema.is_mutable else _drawn(result)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         return f"ShapeTensor({list(self.shape)}, {self.dtype})"
@@ -55,20 +56,43 @@ def _places(index: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
     return places
 
 
-def _meta(value: Any) -> Any:
+class _Outline(NamedTuple):
+    """A tensor by its shape and dtype (``kind``), a list or tuple by its type and parts, anything else by its type and
+    itself: 1, 1.0 and True are equal."""
+
+    kind: Any
+    content: Any
+
+
+def _outline(value: Any) -> _Outline:
     if isinstance(value, torch.Tensor):
-        return torch.empty(value.shape, dtype=value.dtype, device="meta")
+        return _Outline(value.dtype, tuple(value.shape))
     if isinstance(value, (list, tuple)):
-        return type(value)(_meta(each) for each in value)
-    return value
+        return _Outline(type(value), tuple(map(_outline, value)))
+    return _Outline(type(value), value)
 
 
-def _outlined(result: Any) -> Any:
-    if isinstance(result, torch.Tensor):
-        return ShapeTensor(result.shape, result.dtype)
-    if isinstance(result, (list, tuple)):
-        return type(result)(_outlined(each) for each in result)
-    return result
+@lru_cache(maxsize=OUTCOMES)
+def _shapes_of(func: Any, args: _Outline, kwargs: tuple[tuple[str, _Outline], ...]) -> _Outline:
+    """The outline of what ``func`` gives, which torch works out without data; a program asks the same many times."""
+    named = {name: _meta(value) for name, value in kwargs}
+    if named.get("device") is not None:
+        named["device"] = torch.device("meta")
+    return _outline(func(*_meta(args), **named))
+
+
+def _meta(outline: _Outline) -> Any:
+    kind, content = outline
+    if isinstance(kind, torch.dtype):
+        return torch.empty(content, dtype=kind, device="meta")
+    return kind(map(_meta, content)) if kind in (list, tuple) else content
+
+
+def _drawn(outline: _Outline) -> Any:
+    kind, content = outline
+    if isinstance(kind, torch.dtype):
+        return ShapeTensor(content, kind)
+    return kind(map(_drawn, content)) if kind in (list, tuple) else content
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray:
