@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from privml.cli.fields import WrongCall
@@ -97,6 +97,7 @@ def progress(title: str, quiet: bool, first: str = "") -> Iterator[Callable[[int
             BarColumn(),
             TextColumn("{task.fields[count]}", markup=False),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
             TextColumn("{task.fields[label]}", markup=False),
         )
         with Progress(*columns, console=err, transient=True) as bar:

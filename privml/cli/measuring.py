@@ -77,5 +77,7 @@ class Measuring:
             except (PrivmlError, OSError) as error:
                 self._failed = True
                 why = f"{type(error).__name__}: {error}"
-                console.err.print(f"not measured, times are estimated from here on (as with calibrate=quick): {why}")
+                console.err.print(
+                    f"not measured, times are estimated from here on (as with calibrate=quick): {why}", soft_wrap=True
+                )
         return estimate.forecast(program, shapes, spec, self._calibration)

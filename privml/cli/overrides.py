@@ -204,13 +204,14 @@ def _refuse_former(verb: str, key: str) -> None:
 
 def _refuse_grammar(arguments: Sequence[str]) -> None:
     """WrongCall for values that Hydra cannot read."""
+    arguments = [each for each in arguments if "=" in each and not each.startswith("-") and not schemas.is_simple(each)]
+    if not arguments:
+        return
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     parser = OverridesParser.create()
     for argument in arguments:
-        if "=" not in argument or argument.startswith("-"):
-            continue
         try:
             parser.parse_override(argument)
         except HydraException as error:

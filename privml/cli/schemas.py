@@ -462,10 +462,14 @@ def names(verb: str) -> set[str]:
     return {each.name for each in fields(SCHEMAS[verb])} | {place.partition(".")[0] for place in places(verb)}
 
 
+def is_simple(override: str) -> bool:
+    """Whether no part of a value means something to Hydra, which takes longer to load than some verbs to run."""
+    return re.fullmatch(r"\w+=[\w./@+-]+( [\w./@+-]+)*", override, re.ASCII) is not None
+
+
 def is_plain(verb: str, overrides: Sequence[str]) -> bool:
-    """Whether the verb's settings need no Hydra, which takes longer to load than such a verb to run: it chooses from no
-    groups, and is given values in which nothing has a meaning to Hydra."""
-    return not SCHEMAS[verb].GROUPS and all(re.fullmatch(r"\w+=[\w./ @+-]*", each) for each in overrides)
+    """Whether the verb's settings need no Hydra: it chooses from no groups, and all its values are simple."""
+    return not SCHEMAS[verb].GROUPS and all(map(is_simple, overrides))
 
 
 def plain(verb: str, overrides: Sequence[str]) -> DictConfig:
