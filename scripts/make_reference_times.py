@@ -54,6 +54,7 @@ class Query:
     depth: dict[str, int]
     nodes: int
     correlations: tuple[int, int]
+    made_bytes: int
 
 
 def main() -> None:
@@ -104,7 +105,7 @@ def counted(program: Program, record: Record, delayed: Record | None) -> Query:
     made = tuple(-(-each // size) * size for each in (total.cots_as_sender, total.cots_as_receiver))
     depth = {name: node.cost.online.depth for name, node in ledger.records.items()}
     nodes = len(program.graph.nodes)
-    return Query(record, delayed, spec, dict(layers), depth, nodes, made)
+    return Query(record, delayed, spec, dict(layers), depth, nodes, made, total.preprocess.bytes)
 
 
 def figures(queries: Sequence[Query], name: str) -> dict[str, Any]:
@@ -158,12 +159,13 @@ def setup(queries: Sequence[Query]) -> dict[str, float]:
 
 
 def making(queries: Sequence[Query]) -> dict[str, float]:
-    """Seconds of a transfer. Silent ones are made in large batches, as many as are drawn or more; of an engine that was
-    measured without they are told from the other ones' time."""
+    """Seconds of a transfer, or of a byte sent where correlations are of many kinds. Silent transfers are made in large
+    batches, as many as are drawn or more; of an engine that was measured without they are told from the other ones."""
     found: dict[str, list[float]] = defaultdict(list)
     for query in queries:
-        if sum(query.correlations):
-            found[query.spec.ot.provider].append(query.record.measured.preprocess.seconds / sum(query.correlations))
+        count = query.made_bytes if query.spec.backend.by_kind else sum(query.correlations)
+        if count:
+            found[query.spec.ot.provider].append(query.record.measured.preprocess.seconds / count)
     made = {provider: statistics.median(values) for provider, values in found.items()}
     return {"silent": made["softspoken"], "ideal": 0.0, **made} if made else {}
 

@@ -4,8 +4,8 @@ one takes to make correlations.
 
 ``reference_times.json`` has, by engine, what least squares find in the measured queries of the zoo: seconds of a
 message (``hop``; ``delayed`` on a link that makes parties wait), of a layer, of the greeting and of each node of the
-graph (``step``), of the set-up and of making a transfer, with all that is made of it, by the source of transfers; and
-for each call those of a byte of its messages and of a product (``Sample.products``).
+graph (``step``), of the set-up and of making a transfer, by its source, or where correlations are of many kinds of a
+byte sent to make them; and for each call those of a byte of its messages and of a product (``Sample.products``).
 ``scripts/make_reference_times.py`` makes it.
 """
 
@@ -101,10 +101,12 @@ def estimated(calibration: Calibration, spec: SessionSpec, calls: Iterable[Call]
     }
     if spec.backend.transfers:
         security = spec.backend.security or PROBE.security
-        each = own["making"][ot.provider] * _nanoseconds(ot) / _nanoseconds(OtChoice(ot.provider, PROBE.k, security))
-        seconds[names.correlation(spec)] = each
+        each = own["making"][ot.provider]
         if spec.backend.by_kind:
-            seconds[names.making(spec)] = each * made_ahead(demand, spec)[1]
+            seconds[names.making(spec)] = each * made_ahead(demand, spec)[0].preprocess.bytes
+        else:
+            slower_than_probe = _nanoseconds(ot) / _nanoseconds(OtChoice(ot.provider, PROBE.k, security))
+            seconds[names.correlation(spec)] = each * slower_than_probe
     for call in calls:
         seconds[names.named(spec, call.sample)] = seconds_of(own, call.sample)
     return Calibration(calibration.path, {name: slower * each for name, each in seconds.items()})
