@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -68,7 +67,8 @@ def convert(
     steps done, those in all and the next one's name; None shows a bar in a notebook.
 
     ``program.choice`` holds the formats' measured error and the overflow report. Raises UnsupportedOperator (all
-    operators at once), InvalidInput, OverflowDetected, ConfigError, and CorruptFile for a broken ONNX file.
+    operators at once), InvalidInput, OverflowDetected, PrecisionLost (no formats keep the tolerance), ConfigError, and
+    CorruptFile for a broken ONNX file.
     """
     precision = Precision.of(numerics)
     data = _tensors(calibration)
@@ -96,13 +96,6 @@ def convert(
     check_promises(graph_module, choice.precision.numerics)
     program = Program.of(graph_module, choice.precision.numerics, getattr(module, "labels", None) or ())
     program.choice = choice
-    if choice.error > precision.tolerance:
-        warnings.warn(
-            f"the chosen formats change an output by {choice.error:.2%} of the largest output on the calibration data, "
-            f"more than tolerance {precision.tolerance:.2%}; use more bits, a larger scale or wider weights, or scale "
-            "the model so that its values are neither tiny nor huge",
-            stacklevel=2,
-        )
     report("done")
     return program
 

@@ -39,6 +39,10 @@ class OverflowDetected(PrivmlError, OverflowError):
     """
 
 
+class PrecisionLost(PrivmlError, ArithmeticError):
+    """No number format keeps a model's outputs within the tolerance; names the layers that lose the most."""
+
+
 class InvalidInput(PrivmlError, ValueError):
     """An input has a wrong shape or dtype, or holds NaN, infinity or a value too large for its format.
 

@@ -17,7 +17,19 @@ def run(config: DictConfig) -> None:
     if config.quiet:
         return
     console.out.print(report(program))
-    console.out.print(f"largest error on the calibration data: {program.choice.error:.2%} of the largest output")
+    choice = program.choice
+    rows = f"{choice.held_out} held-out rows" if choice.held_out else "the calibration data"
+    console.out.print(f"largest error on {rows}: {choice.error:.2%} of the largest output")
+    for layer, factor in choice.unseen:
+        console.out.print(
+            f"layer {layer}: held-out rows reach {factor:.2g} times what the others' margin holds; rings have room for "
+            "them, rows to come may go further: give more calibration data or a larger numerics.margin"
+        )
+    if choice.floats:
+        console.out.print(
+            f"floats ({choice.precision.rescue}) in layers {', '.join(choice.floats)}, as no ring keeps the tolerance; "
+            "only engines with floating point run the program"
+        )
     if program.calibrated_layers:
         console.out.print(reliance(program))
     console.out.print(f"program {path} ({console.size(path.stat().st_size)}), for both parties, {program.hash[:16]}")

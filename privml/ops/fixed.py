@@ -268,8 +268,10 @@ def added(a: SecretTensor, b: SecretTensor) -> SecretTensor:
 
 
 def shifted(x: SecretTensor, value: Any) -> SecretTensor:
-    """``x`` plus a public number or tensor of small numbers, in the same ring."""
-    fmt = x.format
-    encoded = torch.as_tensor((torch.as_tensor(value).double() * 2.0**fmt.scale).round()).to(torch.int64)
-    share = engine_of(x).add_public(x.share, encoded.expand(x.shape), fmt.bits)
-    return SecretTensor(share, plus(fmt, *extremes(encoded)), x.placement, x.session, x.dtype)
+    """``x`` plus a public number or tensor of small numbers, in the same ring if that holds twice these."""
+    scale = x.format.scale
+    encoded = torch.as_tensor((torch.as_tensor(value).double() * 2.0**scale).round()).to(torch.int64)
+    low, high = extremes(encoded)
+    x = cast(x, min(max(x.format.bits, max(high, -low).bit_length() + 2), 64), scale)
+    share = engine_of(x).add_public(x.share, encoded.expand(x.shape), x.format.bits)
+    return SecretTensor(share, plus(x.format, low, high), x.placement, x.session, x.dtype)

@@ -1,138 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Number formats of a graph, chosen from example data and measured on it."""
+"""Number formats of a graph, chosen from example data and measured on rows of it that are held out."""
 
 from __future__ import annotations
 
+import glob
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import fx
 
 from privml.context import Session
 from privml.engines.plain.engine import PlainEngine
-from privml.errors import ConfigError, OverflowDetected
-from privml.formats import Boolean, FixedPoint, Integer, Numerics, check_exponential, float_format
-from privml.graph.ir import attribute, placeholders, tensor_of
-from privml.graph.passes.float_layers import INTEGER_BITS, all_floats, inner_floats, named_floats, write_floats
-from privml.graph.passes.kinds import Kind, factors, is_secret
+from privml.errors import OverflowDetected, PrecisionLost, PrivmlError
+from privml.formats import float_format
+from privml.graph.ir import attribute, placeholders, shape_of, tensor_of
+from privml.graph.passes.float_layers import all_floats, inner_floats, named_floats
+from privml.graph.passes.losses import difference, losses
+from privml.graph.passes.precision import FIRST_BITS, WIDEST_BITS, Choice, Headroom, Precision
 from privml.graph.passes.ranges import Range, calibrate, chunks
-from privml.graph.passes.rings import Rings, assign_rings
-from privml.graph.passes.scales import Scales, assign_scales, early_products, operand_scale, weight_of
+from privml.graph.passes.rings import Rings
+from privml.graph.passes.rows import Rows, split_rows
+from privml.graph.passes.scales import Scales
+from privml.graph.passes.write_formats import headroom_report, write_formats
 from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
 from privml.tables import Table
 
-# Samples on which a candidate's error is measured; a label carries less information.
+__all__ = ["Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
+
+# Rows on which a candidate's error is measured; a label carries less information.
 _MEASURED = 32
 _MEASURED_LABELS = 512
 # What labels are computed finer with than the calibration data's labels need: others lie closer to a border.
 _SPARE_BITS = 2
-_SCALES = range(5, 21)
-_WEIGHT_BITS = range(6, 21)
+# Candidates in rings of up to 32 bits, and in wider ones.
+_SCALES, _WEIGHT_BITS = range(5, 21), range(6, 21)
+_WIDE_SCALES, _WIDE_WEIGHT_BITS = range(12, 27, 2), range(8, 31, 2)
+_BETWEEN = (40, 48)
+# Where the cause of an error is looked for, and how many layers may become floats for it.
+_SEARCHED_ROWS = 8
+_MOST_FLOATS = 16
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Precision:
-    """What the user may say about numbers; None leaves it to measurement.
+class _Search:
+    """What candidates are judged by. ``asked``: what the user said; ``failures``: why some could not be tried."""
 
-    ``bits``: the widest ring, in [8, 64]. ``scale``: fractional bits of activations. ``weight_bits``: width of
-    the weights, which one party knows. ``margin``: factor of head room over the largest calibrated values, at
-    least 1. ``narrow``: let every layer use a ring just as wide as it needs. ``tolerance``: largest error of an
-    output, as a part of the largest output, that the chosen scale may cause. ``bounds``: "proved" leaves results the
-    rings they have; "calibrated" also reduces them to what ``margin`` times what calibration saw needs, if that
-    makes a shift cheaper: a value beyond it wraps around even if its ring has room.
-    ``exp``: see Numerics.
-    ``floating``: the floating-point format (``privml.formats.FLOATS``) of all real numbers instead of fixed point;
-    ``layers``: that of some layers, by patterns of their names or their operators', among fixed-point ones; ``dot``:
-    how products of matrices of floats are computed (see ``Numerics``).
-    """
-
-    bits: int = 32
-    scale: int | None = None
-    weight_bits: int | None = None
-    margin: float = 2.0
-    narrow: bool = True
-    tolerance: float = 1 / 128
-    bounds: str = "proved"
-    exp: str = "auto"
-    floating: str | None = None
-    layers: dict[str, str] | None = None
-    dot: str = "fused"
-
-    def __post_init__(self) -> None:
-        for name in ("bits", "scale", "weight_bits"):
-            value = getattr(self, name)
-            if type(value) is not int and (value is not None or name == "bits"):
-                raise ConfigError(f"numerics: {name} must be a whole number, got {value!r}")
-        for name in ("margin", "tolerance"):
-            if type(getattr(self, name)) not in (int, float):
-                raise ConfigError(f"numerics: {name} must be a number, got {getattr(self, name)!r}")
-        float_format(self.floating)
-        if self.layers is not None and not isinstance(self.layers, Mapping):
-            raise ConfigError(f"numerics: layers must map names to formats, got {self.layers!r}")
-        if self.floating is not None and self.layers:
-            raise ConfigError("numerics: with floating=... every layer has floats; leave layers out")
-        if self.dot not in ("exact", "fused"):
-            raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
-        if self.bounds not in ("proved", "calibrated"):
-            raise ConfigError(f"numerics: bounds must be proved or calibrated, got {self.bounds!r}")
-        check_exponential(self.exp)
-        if not isinstance(self.narrow, bool):
-            raise ConfigError(f"numerics: narrow must be true or false, got {self.narrow!r}")
-        if not 8 <= self.bits <= 64:
-            raise ConfigError(f"numerics: bits must be in [8, 64], got {self.bits}")
-        if self.scale is not None and not 0 < self.scale < self.bits - 2:
-            raise ConfigError(f"numerics: scale must be in [1, bits - 3], got {self.scale}")
-        if self.weight_bits is not None and not 2 <= self.weight_bits <= self.bits:
-            raise ConfigError(f"numerics: weight_bits must be in [2, bits], got {self.weight_bits}")
-        if self.margin < 1 or not math.isfinite(self.margin) or not 0 < self.tolerance < 1:
-            raise ConfigError("numerics: margin must be at least 1, tolerance in (0, 1)")
-
-    @property
-    def numerics(self) -> Numerics:
-        """Those of a session for a program of this precision."""
-        if self.floating is not None:
-            return Numerics(INTEGER_BITS, floating=float_format(self.floating), dot=self.dot)
-        return Numerics(self.bits, self.scale, exp=self.exp, dot=self.dot)
-
-    @staticmethod
-    def of(settings: Precision | Mapping[str, Any] | None) -> Precision:
-        """From a mapping (a configuration group), rejecting unknown names."""
-        if settings is None or isinstance(settings, Precision):
-            return settings or Precision()
-        known = {field.name for field in fields(Precision)}
-        unknown = sorted(set(settings) - known)
-        if unknown:
-            raise ConfigError(f"numerics: unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
-        given = dict(settings)
-        if isinstance(given.get("layers"), Mapping):
-            given["layers"] = dict(given["layers"]) or None
-        return Precision(**given)
+    module: fx.GraphModule
+    asked: Precision
+    rows: Rows
+    expected: Sequence[torch.Tensor]
+    ranges: dict[fx.Node, Range]
+    failures: list[Exception] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Headroom:
-    """One line of the overflow report: the largest value that calibration saw in a ring, its place, the first value
-    that would not fit, and the bits between the two."""
-
-    layer: str
-    bits: int
-    scale: int
-    seen: float
-    limit: float
-    headroom_bits: float
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """``error``: the largest error of an output on the calibration data, as a part of the largest output."""
-
+class _Found:
     precision: Precision
     error: float
-    report: tuple[Headroom, ...]
+
+    @property
+    def good(self) -> bool:
+        return self.error <= self.precision.tolerance
 
     def summary(self) -> Table:
         """The layers of narrow rings, narrowest margin first, and the formats' measured error."""
@@ -154,63 +87,41 @@ def choose_formats(
 ) -> tuple[fx.GraphModule, Choice]:
     """Writes ``format``, ``request`` and ``working`` into the metadata of every secret node of ``module``.
 
-    ``data``: one batch of example values per input; rings hold ``margin`` times the largest value seen on it.
-    Without a given scale the smallest one is taken whose outputs, computed by the plain engine, stay within
-    ``tolerance``; then, without a given weight width, the smallest such width. Raises OverflowDetected when no
-    scale fits the rings.
+    ``data``: one batch of example values per input; rings hold ``margin`` times the largest value seen on it. A part of
+    its rows is held out, and the plain engine's outputs on these decide: without a given scale the smallest one is
+    taken that keeps them within ``tolerance``; then, without a given weight width, the smallest such width. Where none
+    does the search goes on in wider rings (unless ``bits`` are given), and with floats (``rescue``) for the layers that
+    lose most. Raises OverflowDetected if nothing fits the rings, PrecisionLost, which names layers, if the error stays
+    larger than ``tolerance`` and ``accept``; an error that is accepted comes with a warning.
     """
-    ranges, expected = calibrate(module, data)
+    rows = split_rows(module.graph, data, _MEASURED_LABELS if _gives_labels(module.graph) else _MEASURED)
+    ranges, _ = calibrate(module, rows.seen)
+    judged, expected = calibrate(module, rows.judges)
+    unseen = _joined(ranges, judged, precision.margin)
     if precision.floating is not None:
         all_floats(module, float_format(precision.floating))
-        return module, Choice(precision, _measure(module, data, expected, precision), ())
-    for node in inner_floats(named_floats(module, precision.layers or {})):
-        if node in ranges:
-            ranges[node] = replace(ranges[node], largest=0.0)
-    weight_bits = precision.weight_bits or min(max(_WEIGHT_BITS), precision.bits)
-    scales = [precision.scale] if precision.scale is not None else [s for s in _SCALES if s < precision.bits - 2]
-    tried = (replace(precision, scale=s, weight_bits=weight_bits) for s in scales)
-    best, error = _first_good(module, data, ranges, expected, tried, precision.tolerance)
-    if precision.weight_bits is None:
-        tried = (replace(best, weight_bits=bits) for bits in _WEIGHT_BITS if bits < weight_bits)
-        found, smaller_error = _first_good(module, data, ranges, expected, tried, precision.tolerance, best)
-        best, error = found, smaller_error if found is not best else error
-    if only_labels(expected):
-        finer = replace(
-            best,
-            scale=min(best.scale + _SPARE_BITS, precision.bits - 3) if precision.scale is None else best.scale,
-            weight_bits=min(best.weight_bits + _SPARE_BITS, weight_bits),
-        )
-        found, finer_error = _first_good(module, data, ranges, expected, [finer], precision.tolerance, best)
-        best, error = (found, finer_error) if found is finer else (best, error)
-    rings, plan = _write(module, ranges, best)
-    return module, Choice(best, error, _report(rings, plan, ranges, best.margin))
-
-
-def _first_good(
-    module: fx.GraphModule,
-    data: Sequence[torch.Tensor],
-    ranges: dict[fx.Node, Range],
-    expected: Sequence[torch.Tensor],
-    candidates: Any,
-    tolerance: float,
-    otherwise: Precision | None = None,
-) -> tuple[Precision, float]:
-    """The first candidate within the tolerance, else ``otherwise``, else the best one there is."""
-    best, least, failure = otherwise, math.inf, None
-    for candidate in candidates:
-        try:
-            _write(module, ranges, candidate)
-            error = _measure(module, data, expected, candidate)
-        except OverflowDetected as problem:
-            failure = failure or problem
-            continue
-        if error <= tolerance:
-            return candidate, error
-        if otherwise is None and error < least:
-            best, least = candidate, error
+        error = _measure(module, rows.judges, expected, precision)
+        _require_tolerance(_Search(module, precision, rows, expected, ranges), _Found(precision, error))
+        return module, Choice(precision, error, (), rows.held_out, unseen)
+    search = _Search(module, precision, rows, expected, ranges)
+    best = _in_fixed_point(search, precision)
+    floats: tuple[str, ...] = ()
+    if best is not None and not best.good and precision.rescue is not None:
+        rescued = _with_floats(search, best)
+        if rescued is not None:
+            floats = tuple(set(rescued.precision.layers or {}) - set(precision.layers or {}))
+            best = rescued
     if best is None:
-        raise failure or OverflowDetected("no scale fits the rings")
-    return best, least
+        raise _cause(search)
+    _require_tolerance(search, best)
+    rings, plan = _write(search, best.precision)
+    report = headroom_report(rings, plan, ranges, best.precision.margin)
+    return module, Choice(best.precision, best.error, report, rows.held_out, unseen, tuple(sorted(floats)))
+
+
+def _gives_labels(graph: fx.Graph) -> bool:
+    results = graph.output_node().args[0]
+    return not any(tensor_of(n).dtype.is_floating_point for n in results)
 
 
 def only_labels(outputs: Sequence[torch.Tensor]) -> bool:
@@ -218,149 +129,187 @@ def only_labels(outputs: Sequence[torch.Tensor]) -> bool:
     return not any(x.dtype.is_floating_point for x in outputs)
 
 
+def _joined(
+    ranges: dict[fx.Node, Range], judged: Mapping[fx.Node, Range], margin: float
+) -> tuple[tuple[str, float], ...]:
+    """Widens ``ranges`` to what held-out rows reach; by what factor these go beyond the margin, per layer."""
+    beyond: dict[str, float] = {}
+    for node, found in judged.items():
+        known = ranges.setdefault(node, Range(grain=found.grain))
+        if node.meta.get("secret") and found.largest > known.largest * margin > 0:
+            layer = str(node.meta.get("layer", node.name))
+            beyond[layer] = max(beyond.get(layer, 0.0), found.largest / (known.largest * margin))
+        known.largest = max(known.largest, found.largest)
+        known.negative |= found.negative
+        known.hides |= found.hides
+        both = known.grain is not None and found.grain is not None
+        known.grain = max(known.grain, found.grain) if both else None
+    return tuple(sorted(beyond.items(), key=lambda pair: -pair[1]))
+
+
+# ---- the search
+def _in_fixed_point(search: _Search, precision: Precision) -> _Found | None:
+    """The cheapest good candidate in rings as narrow as can be, else the best one; None if none could be tried."""
+    first = _in_rings(search, replace(precision, bits=precision.bits or FIRST_BITS), _SCALES, _WEIGHT_BITS)
+    if precision.bits is not None or first is not None and first.good:
+        return first
+    wide = _in_rings(search, replace(precision, bits=WIDEST_BITS), _WIDE_SCALES, _WIDE_WEIGHT_BITS)
+    if wide is None or first is not None and first.error < wide.error and not wide.good:
+        return first
+    if not wide.good:
+        return wide
+    return _first_good(search, (replace(wide.precision, bits=bits) for bits in _BETWEEN), wide)
+
+
+def _in_rings(search: _Search, precision: Precision, scales: range, widths: range) -> _Found | None:
+    """The smallest scale that keeps the tolerance, with the narrowest weights that do; else the best there is."""
+    bits, given = precision.bits, precision.scale is not None
+    weight_bits = precision.weight_bits or min(max(widths), bits)
+    tried = [precision.scale] if given else [s for s in scales if s < bits - 2]
+    best = _first_good(search, (replace(precision, scale=s, weight_bits=weight_bits) for s in tried))
+    if best is None:
+        return None
+    if precision.weight_bits is None:
+        tried = (replace(best.precision, weight_bits=width) for width in widths if width < weight_bits)
+        best = _first_good(search, tried, best)
+    if only_labels(search.expected):
+        chosen = best.precision
+        scale = chosen.scale if given else min(chosen.scale + _SPARE_BITS, bits - 3)
+        finer = replace(chosen, scale=scale, weight_bits=min(chosen.weight_bits + _SPARE_BITS, weight_bits))
+        best = _first_good(search, [finer], best)
+    return best
+
+
+def _first_good(search: _Search, candidates: Iterable[Precision], otherwise: _Found | None = None) -> _Found | None:
+    """The first candidate within the tolerance, else ``otherwise``, else the best one there is."""
+    best = otherwise
+    for candidate in candidates:
+        error = _try(search, candidate)
+        found = _Found(candidate, error)
+        if found.good:
+            return found
+        if otherwise is None and error < (math.inf if best is None else best.error):
+            best = found
+    return best
+
+
+def _try(search: _Search, candidate: Precision) -> float:
+    """The error of a candidate; infinite for one that cannot be computed, which is noted and ends no search."""
+    try:
+        _write(search, candidate)
+        return _measure(search.module, search.rows.judges, search.expected, candidate)
+    except (PrivmlError, ValueError) as failure:
+        search.failures.append(failure)
+        return math.inf
+
+
+def _write(search: _Search, precision: Precision) -> tuple[Rings, Scales]:
+    ranges = search.ranges
+    inner = inner_floats(named_floats(search.module, precision.layers or {})) & ranges.keys()
+    if inner:
+        ranges = {**ranges, **{node: replace(ranges[node], largest=0.0) for node in inner}}
+    return write_formats(search.module, ranges, precision)
+
+
 def _measure(
     module: fx.GraphModule, data: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], precision: Precision
 ) -> float:
-    """The largest error of the plain engine's outputs, relative to the largest output; if no output is a real number
-    the part of them that differs."""
-    inputs = placeholders(module.graph)
-    labels = only_labels(expected)
-    most = _MEASURED_LABELS if labels else _MEASURED
-    few = chunks(inputs, [x[:most] if x.dim() else x for x in data])
+    """How far the plain engine's outputs are from the expected ones; see ``difference``."""
     session = Session(PlainEngine(), precision.numerics)
     values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     attributes = share_attributes(module.graph, session, values)
-    parts = [run_graph(module.graph, share_inputs(module.graph, session, part), attributes, session) for part in few]
-    worst = 0.0
-    for results, clear in zip(zip(*parts, strict=True), expected, strict=True):
-        result = torch.cat([reveal(x) for x in results]) if results[0].dim() else reveal(results[0])
-        clear = clear[: result.shape[0]] if result.dim() else clear
-        if clear.dtype.is_floating_point:
-            size = float(clear.abs().max()) or 1.0
-            worst = max(worst, float((result - clear).abs().max()) / size)
-        elif labels:
-            worst = max(worst, float((result != clear).double().mean()))
-    return worst
+    batches = chunks(placeholders(module.graph), data)
+    parts = [
+        run_graph(module.graph, share_inputs(module.graph, session, batch), attributes, session) for batch in batches
+    ]
+    results = [
+        torch.cat([reveal(x) for x in each]) if each[0].dim() else reveal(each[0]) for each in zip(*parts, strict=True)
+    ]
+    return difference(results, expected)
 
 
-def _write(module: fx.GraphModule, ranges: dict[fx.Node, Range], precision: Precision) -> tuple[Rings, Scales]:
-    limits: dict[fx.Node, int] = {}
-    eager: set[fx.Node] = set()
-    for _ in range(64):
-        plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, eager)
-        while not early_products(plan) <= eager:
-            eager |= early_products(plan)
-            plan = assign_scales(module, ranges, precision.scale, precision.weight_bits, limits, eager)
-        rings = assign_rings(module, plan, ranges, precision.bits, precision.margin, precision.narrow)
-        over = [root for root, bits in rings.bits.items() if bits > precision.bits]
-        if not over:
-            _annotate(module, plan, rings, ranges, precision)
-            return rings, plan
-        if not _truncate_earlier(plan, rings, over, eager) and not _lower_weights(plan, rings, over, limits):
-            break
-    need = max((rings.needs[root] for root in over if root in rings.needs), key=lambda n: n.bits)
-    raise OverflowDetected(
-        f"layer {need.layer!r}: values up to {need.seen:g} (with margin {precision.margin:g}) at scale {need.scale} "
-        f"need {need.bits} bits, the ring has {precision.bits}; use numerics bits=64, a smaller scale, or scale the "
-        "model's inputs"
+# ---- where no ring will do
+def _with_floats(search: _Search, best: _Found) -> _Found | None:
+    """The first good candidate with floats in the layers that lose most, as few as possible; None if there is none."""
+    lost = _losses(search, best.precision)[:_MOST_FLOATS]
+    tried, count = [], 1
+    while lost and (not tried or len(tried[-1]) < len(lost)):
+        while count < len(lost) and sum(loss for _, loss in lost[count:]) > best.precision.tolerance / 2:
+            count += 1  # the effects of layers add up, at most
+        tried.append(lost[:count])
+        count = min(2 * count, len(lost))
+    for layers in tried:
+        names = {glob.escape(layer): best.precision.rescue for layer, _ in layers}
+        candidate = replace(best.precision, layers={**names, **(best.precision.layers or {})})
+        found = _Found(candidate, _try(search, candidate))
+        if found.good:
+            return found
+    return None
+
+
+def _losses(search: _Search, precision: Precision) -> list[tuple[str, float]]:
+    """The layers that lose most with these formats; none if a run does not get to the end."""
+    nodes = placeholders(search.module.graph)
+    batch = chunks(nodes, search.rows.judges)[0]
+    if all(shape_of(node)[:1] == (None,) for node in nodes):
+        batch = [x[:_SEARCHED_ROWS] for x in batch]
+    try:
+        _write(search, precision)
+        return losses(search.module, precision.numerics, batch)
+    except (PrivmlError, ValueError) as failure:
+        search.failures.append(failure)
+        return []
+
+
+def _require_tolerance(search: _Search, best: _Found) -> None:
+    """Raises PrecisionLost, or warns, where the error is larger than the tolerance."""
+    precision, error = best.precision, best.error
+    if best.good:
+        return
+    where = f"{search.rows.held_out} held-out rows" if search.rows.held_out else "the calibration data"
+    part = "part of the labels" if only_labels(search.expected) else "part of the largest output"
+    text = (
+        f"the chosen formats change an output on {where} by {error:.2%} as a {part}, more than tolerance "
+        f"{precision.tolerance:.2%}"
+    )
+    if precision.accept is not None and error <= precision.accept:
+        warnings.warn(f"{text}; numerics.accept={precision.accept:g} puts up with it", stacklevel=4)
+        return
+    lost = _losses(search, precision) if precision.floating is None else []
+    named = ", ".join(f"{layer!r} ({loss:.2%})" for layer, loss in lost[:_NAMED])
+    raise PrecisionLost(
+        text
+        + (f"; most is lost in layers {named}" if named else "")
+        + f"; {_remedies(search.asked)}, or accept the error with numerics.accept={_rounded_up(error)}"
     )
 
 
-def _truncate_earlier(plan: Scales, rings: Rings, over: list[Any], eager: set[fx.Node]) -> bool:
-    """Ends the wait of products that lead, untruncated, to values too large for the ring; False if there are none."""
-    before = len(eager)
-    for node, kind in plan.kinds.items():
-        if kind is not Kind.PRODUCT and rings.find(("in", node)) in over:
-            waiting = [node]
-            while waiting:
-                source = waiting.pop()
-                if plan.kinds.get(source) is Kind.PRODUCT:
-                    eager.add(source)
-                elif source in plan.kinds and (source is node or not plan.truncates(source)):
-                    waiting += [a for a in source.all_input_nodes if plan.scale.get(a, 0) > plan.working]
-    return len(eager) > before
+def _remedies(asked: Precision) -> str:
+    """What the search was not free to try, else what would help."""
+    if asked.floating is not None:
+        return "choose a wider floating-point format"
+    if asked.bits is not None and asked.bits < WIDEST_BITS:
+        return f"leave bits to the search, which goes up to {WIDEST_BITS} (numerics.bits=null)"
+    given = [name for name in ("scale", "weight_bits") if getattr(asked, name) is not None]
+    if given:
+        return f"leave {' and '.join(given)} to the search"
+    return "scale the model so that its values are neither tiny nor huge, use floats (numerics=float32)"
 
 
-def _lower_weights(plan: Scales, rings: Rings, over: list[Any], limits: dict[fx.Node, int]) -> bool:
-    """One fractional bit less for the weights whose products are too large; False when nothing is left to lower."""
-    lowered = False
-    for node, kind in plan.kinds.items():
-        if kind is Kind.PRODUCT and rings.find(("in", node)) in over:
-            for operand in factors(node):
-                weight = weight_of(operand)
-                if weight is not None and plan.weights[weight].scale > 3:
-                    limits[weight] = plan.weights[weight].scale - 1
-                    lowered = True
-    return lowered
+def _rounded_up(error: float) -> str:
+    if not math.isfinite(error):
+        return "..."
+    digits = 2 - math.ceil(math.log10(error))
+    return f"{math.ceil(error * 10**digits) / 10**digits:g}"
 
 
-def _annotate(
-    module: fx.GraphModule, plan: Scales, rings: Rings, ranges: dict[fx.Node, Range], precision: Precision
-) -> None:
-    for node in module.graph.nodes:
-        for key in ("format", "request", "working", "fixed"):
-            node.meta.pop(key, None)
-        if not is_secret(node) or node.op == "output":
-            continue
-        tensor = tensor_of(node)
-        if node.op == "get_attr":
-            node.meta["format"] = plan.weights[node]
-        elif not tensor.dtype.is_floating_point:
-            node.meta["format"] = Boolean() if tensor.dtype is torch.bool else Integer(precision.bits)
-        elif node.op == "placeholder":
-            known = ranges[node]
-            positive = known.grain is not None and not known.negative
-            bits = rings.of(("out", node))
-            node.meta["format"] = FixedPoint(min(bits, precision.bits), plan.scale[node], nonnegative=positive)
-        else:
-            node.meta["format"] = FixedPoint(rings.of(("out", node)), plan.scale[node])
-            _request(node, plan, rings, precision)
-            if precision.bounds == "calibrated" and "request" in node.meta and not ranges[node].hides:
-                node.meta["request"] = _bounded(node.meta["request"], ranges[node].largest * precision.margin)
-
-    write_floats(named_floats(module, precision.layers or {}))
-
-
-def _request(node: fx.Node, plan: Scales, rings: Rings, precision: Precision) -> None:
-    """What the rule is asked for: the ring to compute in (``working``) and the result's format (``request``)."""
-    kind = plan.kinds[node]
-    if kind is Kind.PRODUCT:
-        scale = max(operand_scale(plan, operand) for operand in factors(node))
-        node.meta["working"] = FixedPoint(rings.of(("in", node)), scale)
-        node.meta["request"] = node.meta["format"]
-    elif kind is Kind.SCALED:
-        node.meta["working"] = FixedPoint(rings.of(("in", node)), plan.working)
-        node.meta["request"] = node.meta["format"]
-    elif kind is Kind.SELECTION:
-        node.meta["working"] = node.meta["format"]
-    elif kind is Kind.CARRIER and plan.truncates(node):
-        node.meta["request"] = node.meta["format"]
-    elif kind is Kind.FUNCTION:
-        # The ring may be wider than its values, for the sake of products that read them too.
-        needed = max(rings.required(("in", node)), plan.working + 3)
-        bits = min(rings.of(("in", node)), needed if precision.narrow else precision.bits, precision.bits)
-        node.meta["working"] = FixedPoint(bits, plan.working)
-        node.meta["request"] = node.meta["format"]
-    elif kind is Kind.OTHER:
-        node.meta["working"] = FixedPoint(precision.bits, plan.working)
-
-
-def _bounded(fmt: FixedPoint, largest: float) -> FixedPoint:
-    """The format with the bound of a value whose magnitude is at most ``largest``."""
-    bound = math.ceil(largest * 2**fmt.scale) + 1
-    return fmt if bound >> (fmt.bits - 1) else replace(fmt, bound=bound)
-
-
-def _report(rings: Rings, plan: Scales, ranges: dict[fx.Node, Range], margin: float) -> tuple[Headroom, ...]:
-    rows = []
-    for node in plan.kinds:
-        root = rings.find(("in", node))
-        need = rings.needs.get(root)
-        if need is None or need.layer != node.meta.get("layer", node.name):
-            continue
-        bits = rings.bits[root]
-        limit = 2.0 ** (bits - 1 - need.reserve - need.scale)
-        seen = need.seen / margin
-        room = math.log2(limit / seen) if seen else math.inf
-        rows.append(Headroom(need.layer, bits, need.scale, seen, limit, round(room, 2)))
-    return tuple(rows)
+def _cause(search: _Search) -> Exception:
+    """Why no candidate could be tried: the first overflow, else the first failure of any kind, with its layer."""
+    failures = search.failures
+    cause = next((f for f in failures if isinstance(f, OverflowDetected)), failures[0] if failures else None)
+    if cause is None:
+        return OverflowDetected("no scale fits the rings")
+    notes = "; ".join(getattr(cause, "__notes__", ()))
+    if not isinstance(cause, PrivmlError):
+        return PrecisionLost(f"no format of the search can be computed: {cause}{f' ({notes})' if notes else ''}")
+    return cause

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for formats: held-out rows decide, it goes on where 32 bits do not do, and it ends in a refusal."""
+
+import pytest
+import torch
+from torch import nn
+
+import privml
+from privml.errors import ConfigError, OverflowDetected, PrecisionLost
+from privml.formats import Float
+from privml.graph.export import export
+from privml.graph.passes import choose_formats as search
+from privml.graph.passes.losses import losses
+from privml.graph.passes.precision import Precision
+from privml.graph.passes.rows import split_rows
+
+
+class Density(nn.Module):
+    """A logarithm of normal densities, as classifiers have it: squares of small differences by small variances."""
+
+    def __init__(self, spread, offset=30.0):
+        super().__init__()
+        self.mean = nn.Parameter(offset + torch.arange(6.0).reshape(2, 3))
+        self.variance = nn.Parameter(torch.tensor(spread))
+
+    def forward(self, x):
+        return -0.5 * ((x.unsqueeze(1) - self.mean) ** 2 / self.variance).sum(-1)
+
+
+def rows(offset=30.0):
+    torch.manual_seed(0)
+    return offset + 6 * torch.rand(32, 3)
+
+
+def run(program, x, engine="plain", **options):
+    bits, scale = program.numerics.bits, program.numerics.scale
+    with privml.local(engine, bits=bits, scale=scale, **options) as session:
+        return privml.reveal(program.run(session, x))
+
+
+def test_rows_are_split_by_batches_of_the_graph():
+    x = torch.arange(10.0).reshape(10, 1)
+    free = split_rows(export(nn.Linear(1, 1), (x[:1],)).graph, [x], 32)
+    assert free.held_out == 2 and free.judges[0].flatten().tolist() == [4, 9]
+    assert sorted(torch.cat([free.seen[0], free.judges[0]]).flatten().tolist()) == list(range(10))
+    pairs = split_rows(export(nn.Linear(1, 1), (x[:2],), dynamic_batch=False).graph, [x], 32)
+    assert pairs.held_out == 2 and pairs.judges[0].flatten().tolist() == [8, 9]
+    few = split_rows(export(nn.Linear(1, 1), (x[:1],)).graph, [x[:7]], 32)
+    assert few.held_out == 0 and len(few.seen[0]) == len(few.judges[0]) == 7
+    many = split_rows(export(nn.Linear(1, 1), (x[:1],)).graph, [x.repeat(50, 1)], 32)
+    assert many.held_out == 32 and len(many.seen[0]) == 468
+
+
+def test_held_out_rows_decide():
+    """Rows that tell nothing of the precision that others need do not choose a coarse scale."""
+    torch.manual_seed(0)
+    module = nn.Linear(4, 2).eval()
+    x = torch.zeros(32, 4)
+    x[3::4] = torch.rand(8, 4)
+    x[0] = 1.0
+    program = privml.convert(module, calibration=x)
+    judges = x[3::4]
+    error = (run(program, judges) - module(judges)).abs().max() / module(judges).abs().max()
+    assert program.choice.held_out == 8
+    assert float(error) == pytest.approx(program.choice.error, rel=1e-3) and program.choice.error <= 1 / 128
+
+
+def test_rows_beyond_the_margin_are_told_and_have_room():
+    x = torch.rand(32, 4)
+    x[3] = 9.0
+    program = privml.convert(nn.Linear(4, 2).eval(), calibration=x)
+    assert dict(program.choice.unseen)["input_1"] == pytest.approx(9.0 / (2 * float(x[x < 9].max())), rel=0.05)
+    assert program.inputs[0].format.bits - 1 - program.inputs[0].format.scale >= 4
+
+
+def test_the_search_goes_on_in_wider_rings():
+    module, x = Density(1e-4), rows()
+    program = privml.convert(module, calibration=x, numerics={"rescue": None})
+    assert program.numerics.bits > 32 and program.choice.error <= 1 / 128 and not program.choice.floats
+    with torch.no_grad():
+        expected = module(x)
+    assert (run(program, x) - expected).abs().max() <= 2 / 128 * expected.abs().max()
+    with pytest.raises((PrecisionLost, OverflowDetected)):
+        privml.convert(module, calibration=x, numerics={"bits": 32, "rescue": None})
+
+
+def test_layers_that_lose_most_become_floats():
+    module, x = Density(1e-4), rows()
+    program = privml.convert(module, calibration=x, numerics={"bits": 32, "scale": 8})
+    assert program.choice.floats and program.choice.error <= 1 / 128
+    found = [n.meta["format"] for n in program.graph.nodes if n.op == "call_function"]
+    assert any(isinstance(fmt, Float) for fmt in found) and not all(isinstance(fmt, Float) for fmt in found)
+    assert torch.equal(run(program, x[:4]), run(program, x[:4], "twopc", ot="ideal"))
+
+
+def test_an_error_beyond_the_tolerance_is_refused_and_can_be_accepted():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
+    x = torch.randn(16, 8)
+    coarse = {"scale": 1, "weight_bits": 2, "rescue": None}
+    with pytest.raises(
+        PrecisionLost, match=r"more than tolerance 0.78%; most is lost in layers '.*leave scale and weig"
+    ):
+        privml.convert(module, calibration=x, numerics=coarse)
+    with pytest.raises(PrecisionLost):
+        privml.convert(module, calibration=x, numerics={**coarse, "accept": 0.01})
+    with pytest.warns(UserWarning, match="more than tolerance 0.78%; numerics.accept=2 puts up with it"):
+        program = privml.convert(module, calibration=x, numerics={**coarse, "accept": 2.0})
+    assert 0.01 < program.choice.error <= 2
+    with pytest.raises(ConfigError, match="accept"):
+        Precision(accept=0)
+
+
+def test_losses_name_the_layer_that_loses():
+    torch.manual_seed(0)
+    module = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2)).eval()
+    with torch.no_grad():
+        module[0].weight.copy_(torch.eye(4))
+        module[2].weight.copy_(torch.tensor([[0.501, -0.2503, 0.1257, 0.3751], [0.2501, 0.5003, -0.1251, 0.2509]]))
+    x = torch.rand(8, 4)
+    graph = export(module, (x[:1],))
+    numerics = Precision(bits=32, scale=12, weight_bits=5)
+    search.choose_formats(graph, [x], Precision(bits=32, scale=12, weight_bits=5, accept=1.0, rescue=None))
+    found = losses(graph, numerics.numerics, [x])
+    assert found[0][0] == "2" and found[0][1] > 10 * dict(found).get("1", 0.0)
+
+
+def test_one_bad_candidate_does_not_end_the_search(monkeypatch):
+    module, x = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid()).eval(), torch.rand(16, 4)
+    measure = search._measure
+
+    def only_fine_ones(graph, data, expected, precision):
+        if precision.scale < 11:
+            raise ValueError("sigmoid, input format: scale must lie in 0..bits-2")
+        return measure(graph, data, expected, precision)
+
+    monkeypatch.setattr(search, "_measure", only_fine_ones)
+    assert privml.convert(module, calibration=x).choice.precision.scale == 11
+
+
+def test_if_no_candidate_can_be_computed_the_layer_is_named(monkeypatch):
+    module, x = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid()).eval(), torch.rand(16, 4)
+
+    def refuse(*args):
+        raise ValueError("no such format")
+
+    monkeypatch.setattr("privml.ops.smooth.evaluate", refuse)
+    with pytest.raises(PrecisionLost, match="no such format.*in layer '1'"):
+        privml.convert(module, calibration=x)
