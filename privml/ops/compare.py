@@ -14,7 +14,7 @@ from privml.engines.ring import extremes
 from privml.errors import SecretLeakError
 from privml.formats import FixedPoint, Integer, Placement
 from privml.ops.linear import dims_of, is_bits, sub
-from privml.ops.masks import hidden_by, mask_of, masked
+from privml.ops.masks import hidden_by, lowered, mask_of, masked
 from privml.ops.maximum import rectify
 from privml.ops.product import mul
 from privml.ops.ring_formats import (
@@ -263,7 +263,8 @@ def where(condition: Any, a: Any, b: Any) -> SecretTensor:
     if not is_secret(a) and not is_secret(b):
         if dtype is torch.bool:
             return _where_bits(condition, a, b)
-        a, b = (v.to(dtype if dtype.is_floating_point else torch.int64) for v in (a, b))  # a narrow difference wraps
+        kind = dtype if dtype.is_floating_point else torch.int64  # a narrow difference wraps
+        a, b = lowered(a).to(kind), lowered(b).to(kind)
         result = _either(mul(condition, a - b) + b, a, b)
         return result if result.dtype is dtype else result.to(dtype)
     if dtype is torch.bool:

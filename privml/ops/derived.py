@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 
 from privml.dispatch import HINTS, Rule, intercepts, resolver
 from privml.ops.creation import filled
+from privml.ops.masks import HIDES
 from privml.ops.values import is_secret
 from privml.tensor import SecretTensor
 
@@ -90,9 +91,8 @@ def attention(
 
 
 def _additive(shown: Any, dtype: torch.dtype) -> torch.Tensor:
-    """What a Boolean mask adds to scores: minus infinity at hidden places, of a secret mask -1024, whose exponential is
-    zero in every format unless all of a row is hidden."""
-    return (shown.to(dtype) - 1) * 1024 if is_secret(shown) else torch.where(shown, 0.0, float("-inf")).to(dtype)
+    """What a Boolean mask adds to scores: minus infinity at hidden places, of a secret mask -HIDES."""
+    return (shown.to(dtype) - 1) * HIDES if is_secret(shown) else torch.where(shown, 0.0, float("-inf")).to(dtype)
 
 
 @intercepts(torch.nn.functional.multi_head_attention_forward)

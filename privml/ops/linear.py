@@ -64,8 +64,19 @@ def add(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
     dtype = result_dtype(a, b)
     if is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return finish(engine, engine.add(sa, sb, fmt.bits), added(fmt, 2), placement, a.session, dtype)
+        hidden = [mask_of(x) for x in (a, b)]
+        if any(mask is not None for mask in hidden):  # what a mask hides stays hidden, whatever is added to it
+            sa, sb = _shown(sa, *hidden), _shown(sb, *hidden)
+        result = finish(engine, engine.add(sa, sb, fmt.bits), added(fmt, 2), placement, a.session, dtype)
+        return masked(result, *hidden)
     return add_public(a, b, dtype)
+
+
+def _shown(share: Share, *masks: torch.Tensor | None) -> Share:
+    """Zero at the places that some mask hides."""
+    for mask in masks:
+        share = share if mask is None else tuple(torch.where(mask, 0, c) for c in share)
+    return share
 
 
 def add_public(a: SecretTensor, b: torch.Tensor | Number, dtype: torch.dtype) -> SecretTensor:

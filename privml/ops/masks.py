@@ -2,7 +2,8 @@
 """Public masks: minus infinity added or written at public places.
 
 A ring has no infinity. The masked elements get a constant far below what a ring of comparisons takes, and the tensor
-remembers which they are, so that softmax leaves them out exactly.
+remembers which they are, so that softmax leaves them out exactly. Of secret masks nobody knows the places: see
+``HIDES`` and ``privml.graph.passes.bound_masks``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ import torch
 
 from privml.encoding import is_never
 from privml.tensor import SecretTensor
+
+# What stands for infinity where a secret chooses it, and nothing tells how large scores are: its exponential is zero in
+# every format unless all of a row is hidden.
+HIDES = 1024.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,13 @@ def hidden_by(value: Any, bits: int, scale: int) -> torch.Tensor | None:
         return None
     hidden = is_never(value, bits, scale) & (value < 0)
     return hidden if bool(hidden.any()) else None
+
+
+def lowered(value: Any) -> Any:
+    """A public real tensor with ``HIDES`` in the place of infinities, for a secret to choose from."""
+    if not isinstance(value, torch.Tensor) or not value.dtype.is_floating_point or value.numel() == 0:
+        return value
+    return torch.where(is_never(value, 64, 0), torch.sign(value) * HIDES, value)
 
 
 def mask_of(x: Any) -> torch.Tensor | None:

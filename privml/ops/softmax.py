@@ -68,6 +68,8 @@ class _Parts:
 
 def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
     hidden = mask_of(x)
+    if hidden is not None:  # what stands there need not fit the ring of the others
+        x = like(x, tuple(c.masked_fill(hidden, 0) for c in x.share))
     x = _with_room(real(x, 1))
     engine, fmt, share = engine_of(x), x.format, x.share
     if hidden is not None:  # as low as a number that can be compared

@@ -2,6 +2,7 @@
 """Rewrites of a program's graph: each takes an ``fx.GraphModule`` and returns one, ``verify`` runs after each."""
 
 from privml.graph.passes.blend import blend
+from privml.graph.passes.bound_masks import bound_masks
 from privml.graph.passes.fold_batchnorm import fold_batchnorm
 from privml.graph.passes.fold_constants import fold_weights, fold_zeros
 from privml.graph.passes.maxpool_before_monotone import maxpool_before_monotone
@@ -13,6 +14,7 @@ from privml.graph.passes.verify import verify
 
 __all__ = [
     "blend",
+    "bound_masks",
     "fold_batchnorm",
     "fold_weights",
     "fold_zeros",
