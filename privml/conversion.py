@@ -14,6 +14,7 @@ from privml.errors import InvalidInput
 from privml.graph.export import export
 from privml.graph.passes import (
     blend,
+    bound_masks,
     fold_batchnorm,
     fold_weights,
     fold_zeros,
@@ -87,6 +88,8 @@ def convert(
     module = _module_of(model, examples, data or examples, method, tree_structure)
     report("trace")
     graph_module = verify(export(module, examples, dynamic_batch), after="export")
+    if precision.floating is None:
+        graph_module = verify(bound_masks(graph_module, data or examples, precision.margin), after="bound_masks")
     for rewrite in passes:
         report(rewrite.__name__)
         graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
@@ -115,7 +118,7 @@ def _module_of(
     from privml.graph.scikit_learn import is_estimator, onnx_of, require_agreement
 
     if not is_estimator(model):
-        return OnnxModule(model, tree_structure=tree_structure)
+        return OnnxModule(model, tree_structure=tree_structure, examples=examples)
     module = OnnxModule(onnx_of(model, examples, method), tree_structure=tree_structure)
     require_agreement(model, method, module, data[0])
     return module

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""If, Loop and Scan: a branch is chosen, and a body unrolled, at conversion; a secret decides neither."""
+"""If, Loop and Scan: a branch is chosen, and a body unrolled, at conversion; a secret decides neither.
+
+What depends on the shapes of the inputs alone, which the file may leave open, is taken from the example inputs; a check
+stays in the model, which refuses inputs of other shapes for which it would be something else.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import onnx
 import torch
 from onnx import helper
 
+from privml.errors import InvalidInput
 from privml.graph.onnx.table import Refusal
 from privml.graph.onnx.values import Value, known
 
@@ -30,12 +35,32 @@ def _attributes(proto: onnx.NodeProto) -> dict[str, Any]:
     return {a.name: helper.get_attribute_value(a) for a in proto.attribute}
 
 
-def _constant(value: Value | None, what: str) -> Any:
-    if value is None or value.array is None:
+def _constant(planner: Planner, proto: onnx.NodeProto, value: Value | None, what: str) -> Any:
+    if value is None or value.array is None and not value.static:
         raise Refusal(_SECRET.format(what))
-    if value.array.size != 1:
+    array = value.array
+    if array is None:
+        array = _traced(planner, proto, value, what)
+    if array.size != 1:
         raise Refusal(f"{what} is not one number")
-    return value.array.reshape(-1)[0].item()
+    return array.reshape(-1)[0].item()
+
+
+def _traced(planner: Planner, proto: onnx.NodeProto, value: Value, what: str) -> np.ndarray:
+    """A public number that depends on shapes, on those of the example inputs; inputs to come must give the same."""
+    found = planner.traced(value)
+    if found is None:
+        raise Refusal(
+            f"{what} depends on sizes of the inputs that the file leaves open; give example inputs, or their shapes"
+        )
+    array = np.asarray(found)
+
+    def check(given: Any) -> None:
+        if not np.array_equal(np.asarray(given), array):
+            raise InvalidInput(f"the model was converted for inputs of other sizes: {what} is no longer {array}")
+
+    planner.check(proto, check, value)
+    return array
 
 
 def _body(
@@ -56,7 +81,7 @@ def _body(
 
 
 def _if(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scope: dict[str, Value]) -> None:
-    chosen = _constant(operands[0], "its condition")
+    chosen = _constant(planner, proto, operands[0], "its condition")
     attributes = _attributes(proto)
     results = _body(planner, attributes["then_branch" if chosen else "else_branch"], scope, {}, True)
     scope.update(zip(proto.output, results, strict=True))
@@ -64,11 +89,11 @@ def _if(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scope:
 
 def _loop(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scope: dict[str, Value]) -> None:
     body = _attributes(proto)["body"]
-    trips = MOST_ITERATIONS if operands[0] is None else int(_constant(operands[0], "its trip count"))
+    trips = MOST_ITERATIONS if operands[0] is None else int(_constant(planner, proto, operands[0], "its trip count"))
     condition = operands[1] if len(operands) > 1 else None
     carried, collected = list(operands[2:]), None
     names = [value.name for value in body.input]
-    goes_on = True if condition is None else bool(_constant(condition, "its condition"))
+    goes_on = True if condition is None else bool(_constant(planner, proto, condition, "its condition"))
     count = 0
     while goes_on and count < trips:
         if count == MOST_ITERATIONS:
@@ -78,7 +103,7 @@ def _loop(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scop
         results = _body(planner, body, scope, bound, False)
         carried, scans = results[1 : 1 + len(carried)], results[1 + len(carried) :]
         collected = [[v] for v in scans] if collected is None else _appended(collected, scans)
-        goes_on = condition is None or bool(_constant(results[0], "the condition its body computes"))
+        goes_on = condition is None or bool(_constant(planner, proto, results[0], "the condition its body computes"))
         count += 1
     if collected is None and len(proto.output) > len(carried):
         raise Refusal("it never runs, and the shape of what it would collect is unknown")
@@ -95,9 +120,7 @@ def _scan(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scop
     backwards = attributes.get("scan_input_directions", [0] * scanned)
     output_axes = attributes.get("scan_output_axes", [0] * made)
     reversed_outputs = attributes.get("scan_output_directions", [0] * made)
-    if inputs[0].shape is None or inputs[0].shape[axes[0]] is None:
-        raise Refusal("the length of the sequence it scans is not known at conversion")
-    length = inputs[0].shape[axes[0]]
+    length = _length(planner, proto, inputs[0], axes[0])
     if length > MOST_ITERATIONS:
         raise Refusal(f"the sequence it scans has more than {MOST_ITERATIONS} parts")
     collected: list[list[Value]] | None = None
@@ -117,6 +140,13 @@ def _scan(planner: Planner, proto: onnx.NodeProto, operands: Sequence[Any], scop
         for values, axis, back in zip(collected, output_axes, reversed_outputs, strict=True)
     ]
     scope.update((n, v) for n, v in zip(proto.output, [*carried, *stacked], strict=True) if n)
+
+
+def _length(planner: Planner, proto: onnx.NodeProto, sequence: Value, axis: int) -> int:
+    if sequence.shape is not None and sequence.shape[axis] is not None:
+        return sequence.shape[axis]
+    size = planner.size(proto, sequence, axis)
+    return int(_traced(planner, proto, size, "the length of the sequence it scans").item())
 
 
 def _appended(collected: list[list[Value]], scans: Sequence[Value]) -> list[list[Value]]:

@@ -94,7 +94,9 @@ class OnnxModule(nn.Module):
     ``fixed``: inputs (or initializers) whose value is known to all and becomes a constant. ``shapes``: input name
     -> sizes, None where a size may vary, in place of what the file declares. ``public``: names of float
     initializers that are no secret and stay constants. ``tree_structure``: "public" (shape and features of trees are
-    known to all, thresholds and leaves are not) or "hidden" (only depth and number are).
+    known to all, thresholds and leaves are not) or "hidden" (only depth and number are). ``examples``: tensors like the
+    inputs, in their order; a branch or loop whose condition depends on shapes alone is decided by theirs, and inputs
+    for which it would be decided otherwise are refused (InvalidInput).
 
     Float initializers become parameters, batch-norm statistics buffers; single numbers in Constant nodes, masks
     with infinities and integers are constants of the architecture. ``onnx_names`` maps parameter and buffer
@@ -115,12 +117,13 @@ class OnnxModule(nn.Module):
         shapes: Mapping[str, Sequence[int | None]] | None = None,
         public: Iterable[str] = (),
         tree_structure: str = "public",
+        examples: Sequence[torch.Tensor] = (),
     ) -> None:
         super().__init__()
         if tree_structure not in TREE_STRUCTURES:
             raise ConfigError(f"tree_structure must be one of {', '.join(TREE_STRUCTURES)}, got {tree_structure!r}")
         fixed = fixed or {}
-        plan = make_plan(load(source, fixed, shapes or {}), {*public, *fixed}, tree_structure)
+        plan = make_plan(load(source, fixed, shapes or {}), {*public, *fixed}, tree_structure, examples)
         self.input_names = [name for name, _ in plan.inputs]
         self.output_names, self.labels = plan.output_names, plan.labels
         self.onnx_names: dict[str, str] = {}

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import torch
 from onnx import TensorProto, helper
 
 from privml.errors import UnsupportedOperator
@@ -63,10 +64,12 @@ class Plan:
     labels: list[list[str] | None] = field(default_factory=list)
 
 
-def make_plan(loaded: Loaded, public: Iterable[str], tree_structure: str = "public") -> Plan:
+def make_plan(
+    loaded: Loaded, public: Iterable[str], tree_structure: str = "public", examples: Sequence[torch.Tensor] = ()
+) -> Plan:
     """The plan of a loaded model; UnsupportedOperator lists every node that cannot be converted. Nodes that no output
-    depends on are left out."""
-    planner = Planner(loaded.model, frozenset(public), tree_structure)
+    depends on are left out. ``examples``: of the inputs, for branches and loops that depend on shapes."""
+    planner = Planner(loaded.model, frozenset(public), tree_structure, examples)
     graph = loaded.model.graph
     scope: dict[str, Value] = {}
     for name, array in loaded.arrays.items():
@@ -108,8 +111,15 @@ def _declared(info: onnx.ValueInfoProto) -> Value:
 class Planner:
     """Goes through the nodes in order; ``scope`` maps names to values, also inside unrolled bodies."""
 
-    def __init__(self, model: onnx.ModelProto, public: frozenset[str], tree_structure: str = "public") -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        public: frozenset[str],
+        tree_structure: str = "public",
+        examples: Sequence[torch.Tensor] = (),
+    ) -> None:
         self.tree_structure = tree_structure
+        self.examples, self.computed = examples, {}  # the steps' results on the examples, as far as they were needed
         self.needed = needed_values(model.graph)
         self.plan = Plan()
         self.opsets = model.opset_import
@@ -327,6 +337,48 @@ class Planner:
     def append(self, proto: Any, run: Run, operands: Sequence[Value], result: Value) -> None:
         """Adds a step beside the node's own: stacking what a loop collects, picking what a scan reads."""
         self.plan.steps.append(Step(label_of(proto), run, [self.operand(v) for v in operands], [result.key]))
+
+    def size(self, proto: Any, value: Value, axis: int) -> Value:
+        """The public number that is the size of ``value`` along an axis."""
+        result = Value(self.key(f"{value.key}.size"), TensorProto.INT64, (), static=True)
+
+        def run(x: Any) -> np.ndarray:
+            return shape_array(list(x.shape)).reshape(-1)[axis : axis + 1 or None].reshape(())
+
+        self.plan.steps.append(Step(label_of(proto), run, [value.key], [result.key]))
+        return result
+
+    def check(self, proto: Any, run: Run, value: Value) -> None:
+        """Adds a step that looks at a public number and has no result."""
+        self.plan.steps.append(Step(f"{label_of(proto)}_check", run, [value.key], []))
+
+    def traced(self, value: Value) -> Any:
+        """The value of a public number on the example inputs; None if there are none."""
+        names = [key for key, _ in self.plan.inputs]
+        if not self.examples or len(self.examples) != len(names):
+            return None
+        known = self.computed
+        known.update(zip(names, self.examples, strict=True))
+        needed, steps = {value.key}, []
+        for step in reversed(self.plan.steps):
+            if needed & set(step.results) and not all(key in known for key in step.results if key):
+                steps.append(step)
+                needed |= {s for s in step.sources if isinstance(s, str) and s not in known}
+        with torch.no_grad():
+            for step in reversed(steps):
+                results = step.run(*(self._operand_of(step, i) for i in range(len(step.sources))))
+                results = results if isinstance(results, (tuple, list)) else (results,)
+                known.update((key, found) for key, found in zip(step.results, results, strict=False) if key)
+        return known[value.key]
+
+    def _operand_of(self, step: Step, index: int) -> Any:
+        source = step.sources[index]
+        if isinstance(source, Constant):
+            source = source.value
+        elif isinstance(source, str):
+            held = {**self.plan.parameters, **self.plan.buffers}.get(source) if source not in self.computed else None
+            source = self.computed[source] if held is None else to_tensor(held)
+        return to_tensor(source) if index in step.to_tensor else source
 
     def _step(
         self, proto: Any, run: Run, sources: list, scope: dict, declared: Any, static: bool, late: Any = ()

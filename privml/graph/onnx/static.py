@@ -33,6 +33,7 @@ def folder(proto: onnx.NodeProto, opsets: Sequence[onnx.OperatorSetIdProto]) -> 
     evaluator = ReferenceEvaluator(helper.make_model(graph, opset_imports=opsets))
 
     def run(*operands: Any) -> tuple[np.ndarray, ...]:
+        operands = tuple(_settled(v) for v in operands)
         if any(isinstance(v, np.ndarray) and v.dtype == object and _symbolic(v) for v in operands):
             return (_fold_symbolic(proto, operands),)
         feed = {name: value for name, value in zip(proto.input, operands, strict=True) if name}
@@ -53,6 +54,13 @@ def _constant(proto: onnx.NodeProto) -> np.ndarray:
     if attribute.name not in types:
         raise ValueError(f"a constant given as {attribute.name}")
     return np.array(value, dtype=types[attribute.name])
+
+
+def _settled(value: Any) -> Any:
+    """A part of a shape that holds no symbolic size is an ordinary array of integers."""
+    if isinstance(value, np.ndarray) and value.dtype == object and value.size and not _symbolic(value):
+        return value.astype(np.int64)
+    return value
 
 
 def _symbolic(array: np.ndarray) -> bool:
