@@ -24,6 +24,7 @@ from privml.graph.passes import (
     merge_products,
     tanh_by_sigmoid,
     verify,
+    whole_norms,
 )
 from privml.graph.passes.choose_formats import Precision, choose_formats
 from privml.graph.passes.promises import check_promises
@@ -32,6 +33,7 @@ from privml.tables import Progress, notebook_bar
 
 PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     fold_weights,
+    whole_norms,
     fold_batchnorm,
     maxpool_before_monotone,
     fold_zeros,

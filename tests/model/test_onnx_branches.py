@@ -117,3 +117,10 @@ def test_refusals_tell_shapes_from_values():
     ):
         OnnxModule(onnx(BRANCH))
     assert torch.equal(OnnxModule(onnx(BRANCH), shapes={"x": [2, 4]})(torch.ones(2, 4)), torch.full((2, 4), 0.5))
+
+
+def test_a_size_of_minus_one_may_vary():
+    model = onnx(HEAD + "open (float[n, 3] x) => (float[n, 3] y) { y = Relu(x) }")
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
+    module = OnnxModule(model)
+    assert torch.equal(module(torch.ones(5, 3)), torch.ones(5, 3))

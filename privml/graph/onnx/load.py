@@ -44,6 +44,7 @@ def load(
     _require_text(model)
     skeleton, arrays = detach(model, folder)
     weights = set(arrays)
+    _open_sizes(skeleton.graph)
     _set_inputs(skeleton, arrays, fixed, shapes)
     skeleton.ir_version = max(skeleton.ir_version, _MINIMUM_IR)
     _one_name_for_the_default_domain(skeleton)
@@ -118,6 +119,14 @@ def _read(source: Any) -> tuple[onnx.ModelProto, Path | None]:
         what = "the bytes are" if folder is None else f"{os.fspath(source)} is"
         raise CorruptFile(f"{what} not an ONNX model: {error}") from None
     return model, folder
+
+
+def _open_sizes(graph: onnx.GraphProto) -> None:
+    """Some exporters write -1 for a size that may vary."""
+    for info in (*graph.input, *graph.output):
+        for index, size in enumerate(info.type.tensor_type.shape.dim):
+            if size.HasField("dim_value") and size.dim_value < 0:
+                size.dim_param = f"{info.name}_{index}"
 
 
 def _set_inputs(

@@ -11,6 +11,7 @@ from privml.graph.passes.merge_factors import merge_factors
 from privml.graph.passes.merge_products import merge_products
 from privml.graph.passes.tanh_by_sigmoid import tanh_by_sigmoid
 from privml.graph.passes.verify import verify
+from privml.graph.passes.whole_norms import whole_norms
 
 __all__ = [
     "blend",
@@ -24,4 +25,5 @@ __all__ = [
     "merge_products",
     "tanh_by_sigmoid",
     "verify",
+    "whole_norms",
 ]
