@@ -40,28 +40,33 @@ def run(program, x, engine="plain", **options):
 
 def test_rows_are_split_by_batches_of_the_graph():
     x = torch.arange(10.0).reshape(10, 1)
-    free = split_rows(export(nn.Linear(1, 1), (x[:1],)).graph, [x], 32)
+    graph = export(nn.Linear(1, 1), (x[:1],)).graph
+    free = split_rows(graph, [x], 2)
     assert free.held_out == 2 and free.judges[0].flatten().tolist() == [4, 9]
     assert sorted(torch.cat([free.seen[0], free.judges[0]]).flatten().tolist()) == list(range(10))
-    pairs = split_rows(export(nn.Linear(1, 1), (x[:2],), dynamic_batch=False).graph, [x], 32)
+    more = split_rows(graph, [x], 5)  # few are held out: others judge too
+    assert more.held_out == 2 and more.judges[0].flatten().tolist() == [0, 1, 2, 4, 9] and len(more.seen[0]) == 8
+    pairs = split_rows(export(nn.Linear(1, 1), (x[:2],), dynamic_batch=False).graph, [x], 2)
     assert pairs.held_out == 2 and pairs.judges[0].flatten().tolist() == [8, 9]
-    few = split_rows(export(nn.Linear(1, 1), (x[:1],)).graph, [x[:7]], 32)
+    few = split_rows(graph, [x[:7]], 32)
     assert few.held_out == 0 and len(few.seen[0]) == len(few.judges[0]) == 7
-    many = split_rows(export(nn.Linear(1, 1), (x[:1],)).graph, [x.repeat(50, 1)], 32)
+    many = split_rows(graph, [x.repeat(50, 1)], 32)
     assert many.held_out == 32 and len(many.seen[0]) == 468
 
 
-def test_held_out_rows_decide():
+def test_held_out_rows_decide(monkeypatch):
     """Rows that tell nothing of the precision that others need do not choose a coarse scale."""
     torch.manual_seed(0)
     module = nn.Linear(4, 2).eval()
-    x = torch.zeros(32, 4)
-    x[3::4] = torch.rand(8, 4)
+    x = torch.zeros(400, 4)
+    held = split_rows(export(module, (x[:1],)).graph, [torch.arange(400.0).repeat(4, 1).T], 32).judges[0][:, 0].long()
+    x[held] = torch.rand(32, 4)
     x[0] = 1.0
+    monkeypatch.setattr(search, "_MEASURED_SMALL", 32)
     program = privml.convert(module, calibration=x)
-    judges = x[3::4]
+    judges = x[held]
     error = (run(program, judges) - module(judges)).abs().max() / module(judges).abs().max()
-    assert program.choice.held_out == 8
+    assert program.choice.held_out == 32
     assert float(error) == pytest.approx(program.choice.error, rel=1e-3) and program.choice.error <= 1 / 128
 
 

@@ -31,8 +31,9 @@ from privml.tables import Table
 
 __all__ = ["Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
 
-# Rows on which a candidate's error is measured; a label carries less information.
+# Rows on which a candidate's error is measured: more of few numbers, and of labels, which carry less information.
 _MEASURED = 32
+_MEASURED_SMALL, _SMALL = 256, 256
 _MEASURED_LABELS = 512
 # What labels are computed finer with than the calibration data's labels need: others lie closer to a border.
 _SPARE_BITS = 2
@@ -94,7 +95,7 @@ def choose_formats(
     lose most. Raises OverflowDetected if nothing fits the rings, PrecisionLost, which names layers, if the error stays
     larger than ``tolerance`` and ``accept``; an error that is accepted comes with a warning.
     """
-    rows = split_rows(module.graph, data, _MEASURED_LABELS if _gives_labels(module.graph) else _MEASURED)
+    rows = split_rows(module.graph, data, _measured(module.graph, data))
     ranges, _ = calibrate(module, rows.seen)
     judged, expected = calibrate(module, rows.judges)
     unseen = _joined(ranges, judged, precision.margin)
@@ -119,9 +120,12 @@ def choose_formats(
     return module, Choice(best.precision, best.error, report, rows.held_out, unseen, tuple(sorted(floats)))
 
 
-def _gives_labels(graph: fx.Graph) -> bool:
-    results = graph.output_node().args[0]
-    return not any(tensor_of(n).dtype.is_floating_point for n in results)
+def _measured(graph: fx.Graph, data: Sequence[torch.Tensor]) -> int:
+    """The number of rows that judge."""
+    if not any(tensor_of(node).dtype.is_floating_point for node in graph.output_node().args[0]):
+        return _MEASURED_LABELS
+    size = sum(x[:1].numel() if x.dim() else 1 for x in data)
+    return _MEASURED_SMALL if size <= _SMALL else _MEASURED
 
 
 def only_labels(outputs: Sequence[torch.Tensor]) -> bool:
@@ -266,7 +270,8 @@ def _require_tolerance(search: _Search, best: _Found) -> None:
     precision, error = best.precision, best.error
     if best.good:
         return
-    where = f"{search.rows.held_out} held-out rows" if search.rows.held_out else "the calibration data"
+    held_out, rows = search.rows.held_out, len(search.rows.judges[0]) if search.rows.judges[0].dim() else 1
+    where = f"{rows} rows, {held_out} of them held out," if held_out else "the calibration data"
     part = "part of the labels" if only_labels(search.expected) else "part of the largest output"
     text = (
         f"the chosen formats change an output on {where} by {error:.2%} as a {part}, more than tolerance "

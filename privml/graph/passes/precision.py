@@ -120,10 +120,10 @@ class Headroom:
 @dataclass(frozen=True, slots=True)
 class Choice:
     """``error``: the largest error of an output, as a part of the largest output, on ``held_out`` rows of the
-    calibration data that no range was taken from; where these are too few to split (``held_out`` = 0), on the same
-    rows. ``report``: see Headroom. ``unseen``: by what factor held-out rows go beyond ``margin`` times what the others
-    reach, for the layers in which they do; rings have room for them, and rows to come may go further. ``floats``: the
-    layers that got floats because no ring keeps the tolerance."""
+    calibration data that no range was taken from, and on others too where these are few. ``report``: see Headroom.
+    ``unseen``: by what factor held-out rows go beyond ``margin`` times what the others reach, for the layers in which
+    they do; rings have room for them, and rows to come may go further. ``floats``: the layers that got floats because
+    no ring keeps the tolerance."""
 
     precision: Precision
     error: float

@@ -18,8 +18,8 @@ _FEWEST = 2
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """``seen``: those that ranges are taken from. ``judges``: those on which errors are measured. ``held_out``: their
-    number if they are others, 0 if they are among those seen."""
+    """``seen``: those that ranges are taken from. ``judges``: those on which errors are measured: ``held_out`` others,
+    and where these are few, some of those seen."""
 
     seen: list[torch.Tensor]
     judges: list[torch.Tensor]
@@ -27,21 +27,28 @@ class Rows:
 
 
 def split_rows(graph: fx.Graph, data: Sequence[torch.Tensor], most: int) -> Rows:
-    """Holds out every fourth batch of the graph's (of one row where it takes any number), ``most`` rows in all; the
-    same rows judge if fewer than two could, or if the inputs do not have a row each."""
+    """Holds out every fourth batch of the graph's (of one row where it takes any number), none if fewer than two rows
+    would be or if the inputs do not have a row each. ``most`` rows judge in all, those held out before others."""
     data = list(data)
     counts = {x.shape[0] if x.dim() else 0 for x in data}
     rows = counts.pop() if len(counts) == 1 else 0
+    if not rows:
+        return Rows(data, data, 0)
     sizes = {shape_of(node)[0] for node in placeholders(graph) if shape_of(node)}
     batch = next((size for size in sizes if size is not None), 1)
-    apart = rows // batch // _ONE_OF
-    if apart * batch < _FEWEST:
-        few = max(most // batch * batch, batch)
-        return Rows(data, [x[:few] for x in data] if rows else data, 0)
-    apart = max(min(apart, most // batch), 1)
-    step = rows // batch // apart
-    places = torch.arange(rows // batch)
-    held = (places % step == step - 1) & (places // step < apart)
-    chosen = torch.zeros(rows, dtype=torch.bool)
-    chosen[: rows // batch * batch] = held.repeat_interleave(batch)
-    return Rows([x[~chosen] for x in data], [x[chosen] for x in data], int(chosen.sum()))
+    batches = rows // batch
+    judging = max(min(batches, most // batch), 1)
+    apart = min(batches // _ONE_OF, judging)
+    apart = apart if apart * batch >= _FEWEST else 0
+    step = batches // apart if apart else 1
+    held = [place for place in range(batches) if place % step == step - 1][:apart]
+    others = [place for place in range(batches) if place not in set(held)]
+    places = torch.arange(batches * batch).reshape(batches, batch)
+
+    def taken(chosen: list[int]) -> list[torch.Tensor]:
+        index = places[sorted(chosen)].flatten()
+        return [x[index] for x in data]
+
+    rest = torch.arange(batches * batch, rows)
+    seen = torch.cat([places[others].flatten(), rest])
+    return Rows([x[seen] for x in data], taken(held + others[: judging - apart]), apart * batch)
