@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameter sets of lattice-based products, and the choice among them from public numbers.
+//
+// Assumption  ring learning with errors in Z_q[X]/(X^n + 1), q = 2^log_q: a uniform ternary secret,
+//             errors from the centred binomial distribution with eta = 21 (standard
+//             deviation 3.24).
+// Security    kColumnSets states the levels; scripts/lattice_security.py estimates them anew and a
+//             test holds the two together. The public lattice estimator's dual hybrid attack takes
+//             up to 3 bits less. Every modulus is below the bound of the homomorphic encryption
+//             standard for 128 bits and ternary secrets (2^109 for n = 4096).
+// Exactness   a result is wrong with probability of at most 2^log2_failure: the noise is a sum of
+//             independent bounded terms, so that its tail is that of a Gaussian (Hoeffding);
+//             nothing about the weights goes in but their format and number.
+// Source      Security levels: M. Albrecht et al., Homomorphic Encryption Standard (2018), table 1;
+//             Albrecht, Player, Scott, On the concrete hardness of learning with errors (J. Math.
+//             Cryptology 2015) and its estimator.
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "base/types.h"
+
+namespace privml::lattice {
+
+inline constexpr int kErrorPairs = 21;         // eta: an error is a sum of 21 differences of bits
+inline constexpr i64 kMaxSecretWeight = 3034;  // places of a secret that are not zero; else redrawn
+inline constexpr int kRequiredBits = 128;
+inline constexpr double kRequiredFailure = -100;  // log2, for each value of a result
+
+// Bits of security against the primal attack: its operations, and the exponent 0.292 of the block
+// size alone (core-SVP), which leaves polynomial factors and memory out.
+struct Security {
+  double gates, core_svp;
+};
+
+struct RingSet {
+  i64 n;
+  int log_q;  // 64 to 80
+  Security security;
+  constexpr int low_bits() const { return log_q - 64; }
+};
+
+// For products whose weights are scalars (columns.h), the smallest modulus first.
+inline constexpr std::array<RingSet, 4> kColumnSets{{{4096, 64, {233.0, 200.6}},
+                                                     {4096, 72, {203.8, 171.4}},
+                                                     {4096, 76, {191.5, 159.1}},
+                                                     {4096, 80, {180.7, 148.3}}}};
+
+// The largest log2 of a modulus that the standard allows at 128 bits; 0 for other dimensions.
+int standard_modulus_bits(i64 n);
+
+enum class Noise {
+  tail,   // results are wrong with probability 2^-100 at most
+  proved  // or never
+};
+
+// What is public about a product of `inner` terms with shares mod 2^ring_bits.
+struct ProductBounds {
+  i64 inner = 0;
+  u64 weight = 0;  // the largest absolute value that the weights' format allows
+  int ring_bits = 0;
+};
+
+u64 largest_weight(int bits, bool is_signed);
+
+struct ColumnChoice {
+  RingSet set;
+  int dropped = 0;  // bits of noise in an answer's words
+  int answer_bits = 0;
+  double log2_failure = 0;  // minus infinity where it cannot fail
+};
+
+// log2 of the bound on the probability that an answer's noise leaves `dropped` bits.
+double log2_failure(const RingSet& set, const ProductBounds& bounds, int dropped);
+// The most that the noise can be whatever is drawn, in units of an answer's last place.
+double largest_noise(const RingSet& set, const ProductBounds& bounds, int dropped);
+
+// The smallest set that serves; none if there is no such set. Throws InvalidArgument on bounds
+// that are not positive.
+std::optional<ColumnChoice> choose_columns(const ProductBounds& bounds, Noise noise);
+
+}  // namespace privml::lattice

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "lattice/transform_loops.h"
+
+namespace privml::lattice {
+namespace {
+
+struct Fused256 {
+  static __m256d rounded_product(__m256d x, __m256d y) {
+    const __m256d round = _mm256_set1_pd(kRound);
+    return _mm256_sub_pd(_mm256_fmadd_pd(x, y, round), round);
+  }
+  static __m256d remainder(__m256d x, __m256d y, __m256d q, double p) {
+    const __m256d high = _mm256_mul_pd(x, y);
+    return _mm256_add_pd(_mm256_fnmadd_pd(q, _mm256_set1_pd(p), high), _mm256_fmsub_pd(x, y, high));
+  }
+};
+
+}  // namespace
+
+const TransformKernels& avx2_transform() { return Loops<4, Fused256>::kernels; }
+
+}  // namespace privml::lattice
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "lattice/transform_loops.h"
+
+namespace privml::lattice {
+namespace {
+
+struct Fused512 {
+  static __m512d rounded_product(__m512d x, __m512d y) {
+    const __m512d round = _mm512_set1_pd(kRound);
+    return _mm512_sub_pd(_mm512_fmadd_pd(x, y, round), round);
+  }
+  static __m512d remainder(__m512d x, __m512d y, __m512d q, double p) {
+    const __m512d high = _mm512_mul_pd(x, y);
+    return _mm512_add_pd(_mm512_fnmadd_pd(q, _mm512_set1_pd(p), high), _mm512_fmsub_pd(x, y, high));
+  }
+};
+
+}  // namespace
+
+const TransformKernels& avx512_transform() { return Loops<8, Fused512>::kernels; }
+
+}  // namespace privml::lattice
+#endif

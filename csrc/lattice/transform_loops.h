@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transforms over compiler vectors of L doubles. Everything stands in an unnamed namespace: each
+// file that includes this compiles its own copy for its own instructions. Contraction to fused
+// multiply-adds must be off: roundings are meant as written.
+#pragma once
+
+#include <bit>
+#include <utility>
+
+#include "lattice/transform_kernels.h"
+
+namespace privml::lattice {
+namespace {
+
+template <int L>
+struct Lanes {
+  typedef double Reals __attribute__((vector_size(8 * L)));
+  typedef u64 Numbers __attribute__((vector_size(8 * L)));
+  typedef u16 Shorts __attribute__((vector_size(2 * L)));
+};
+
+constexpr double kRound = 6755399441055744;  // 1.5 * 2^52: adding it rounds to an integer
+constexpr double kWhole = 4503599627370496;  // 2^52: its low bits are an unsigned integer
+constexpr u64 kRoundBits = 0x4338000000000000;
+constexpr u64 kWholeBits = 0x4330000000000000;
+
+// x times a fixed number modulo p, below 0.51 p in absolute value. |x| is below 2^51. Arithmetic is
+// how the three products are made exact.
+template <int L, class Arithmetic>
+typename Lanes<L>::Reals times(typename Lanes<L>::Reals x, typename Lanes<L>::Reals value,
+                               typename Lanes<L>::Reals quotient, double p) {
+  return Arithmetic::remainder(x, value, Arithmetic::rounded_product(x, quotient), p);
+}
+
+template <int L, class Arithmetic>
+typename Lanes<L>::Reals reduced(typename Lanes<L>::Reals x, double p, double inverse) {
+  using Reals = typename Lanes<L>::Reals;
+  return x - Arithmetic::rounded_product(x, Reals{} + inverse) * p;
+}
+
+template <int L>
+typename Lanes<L>::Reals at(const double* a) {
+  return *reinterpret_cast<const typename Lanes<L>::Reals*>(a);
+}
+template <int L>
+void put(double* a, typename Lanes<L>::Reals x) {
+  *reinterpret_cast<typename Lanes<L>::Reals*>(a) = x;
+}
+
+// Exchanges the lanes of u whose number has bit `step` with those of v whose number has it not.
+template <int L, int step, std::size_t... lane>
+void exchange(typename Lanes<L>::Reals& u, typename Lanes<L>::Reals& v,
+              std::index_sequence<lane...>) {
+  const auto first =
+      __builtin_shufflevector(u, v,
+                              (static_cast<int>(lane) & step ? L + (static_cast<int>(lane) ^ step)
+                                                             : static_cast<int>(lane))...);
+  v = __builtin_shufflevector(u, v,
+                              (static_cast<int>(lane) & step ? L + static_cast<int>(lane)
+                                                             : (static_cast<int>(lane) ^ step))...);
+  u = first;
+}
+
+template <int L, class Arithmetic>
+struct Loops {
+  using Reals = typename Lanes<L>::Reals;
+  using Numbers = typename Lanes<L>::Numbers;
+  using Shorts = typename Lanes<L>::Shorts;
+  static Reals all(double x) { return Reals{} + x; }
+
+  static void residues_of_words(const Roots& roots, int low_bits, const u64* high, const u16* low,
+                                i64 n, double* out) {
+    const double p = roots.prime, shift = static_cast<double>(1 << low_bits);
+    const Reals unit = all(roots.unit.value), quotient = all(roots.unit.quotient);
+    for (i64 i = 0; i < n; i += L) {
+      const Numbers word = *reinterpret_cast<const Numbers*>(high + i);
+      Shorts shorts;
+      __builtin_memcpy(&shorts, low + i, sizeof shorts);
+      const Numbers least = __builtin_convertvector(shorts, Numbers);
+      const Numbers upper = (word >> 32) ^ u64 { 0x80000000 }, lower = word & u64{0xffffffff};
+      const Reals signed_upper =
+          reinterpret_cast<Reals>(upper | kWholeBits) - (kWhole + 2147483648.);
+      const Reals rest = (reinterpret_cast<Reals>(lower | kWholeBits) - kWhole) * shift +
+                         (reinterpret_cast<Reals>(least | kWholeBits) - kWhole);
+      put<L>(out + i, times<L, Arithmetic>(signed_upper, unit, quotient, p) + rest);
+    }
+  }
+
+  // The last layers of forward() on 2 L neighbours, the first ones of backward().
+  template <int step>
+  static void last_layers(const double* roots, const double* quotients, double p, Reals& u,
+                          Reals& v) {
+    if constexpr (step >= 1) {
+      exchange<L, step>(u, v, std::make_index_sequence<L>{});
+      const Reals product = times<L, Arithmetic>(v, at<L>(roots), at<L>(quotients), p);
+      v = u - product;
+      u = u + product;
+      last_layers<step / 2>(roots + L, quotients + L, p, u, v);
+    }
+  }
+  template <int step>
+  static void first_layers(const double* roots, const double* quotients, double p, Reals& u,
+                           Reals& v) {
+    if constexpr (step < L) {
+      const Reals difference = u - v;
+      u = u + v;
+      v = times<L, Arithmetic>(difference, at<L>(roots), at<L>(quotients), p);
+      exchange<L, step>(u, v, std::make_index_sequence<L>{});
+      first_layers<step * 2>(roots + L, quotients + L, p, u, v);
+    }
+  }
+  static constexpr int kInner = L == 8 ? 3 : L == 4 ? 2 : 0;  // layers within vectors
+  static_assert(L == 1 << kInner);
+
+  // Values grow by 0.51 primes in each layer, so that none needs a reduction before the last.
+  static void forward(const Roots& roots, i64 n, double* a) {
+    const double p = roots.prime, inverse = roots.inverse;
+    for (i64 m = 1, t = n / 2; t >= L; m *= 2, t /= 2) {
+      for (i64 i = 0; i < m; ++i) {
+        const Reals w = all(roots.forward[m + i]), quotient = all(roots.forward_quotient[m + i]);
+        double *low = a + 2 * i * t, *high = low + t;
+        for (i64 j = 0; j < t; j += L) {
+          const Reals u = at<L>(low + j);
+          const Reals v = times<L, Arithmetic>(at<L>(high + j), w, quotient, p);
+          put<L>(low + j, u + v);
+          put<L>(high + j, u - v);
+        }
+      }
+    }
+    const double* own = roots.forward.data() + n / L;
+    const double* own_quotient = roots.forward_quotient.data() + n / L;
+    for (i64 i = 0; i < n; i += 2 * L, own += kInner * L, own_quotient += kInner * L) {
+      Reals u = at<L>(a + i), v = at<L>(a + i + L);
+      last_layers<L / 2>(own, own_quotient, p, u, v);
+      put<L>(a + i, reduced<L, Arithmetic>(u, p, inverse));
+      put<L>(a + i + L, reduced<L, Arithmetic>(v, p, inverse));
+    }
+  }
+
+  static void multiply(const Roots& roots, i64 n, const double* a, const double* b, double* out) {
+    const double p = roots.prime, inverse = roots.inverse;
+    for (i64 i = 0; i < n; i += L) {
+      const Reals x = at<L>(a + i), y = at<L>(b + i);
+      put<L>(out + i,
+             Arithmetic::remainder(x, y, Arithmetic::rounded_product(x * y, all(inverse)), p));
+    }
+  }
+
+  static void backward(const Roots& roots, i64 n, double* a) {
+    const double p = roots.prime, inverse = roots.inverse;
+    const double* own = roots.backward.data() + n / L;
+    const double* own_quotient = roots.backward_quotient.data() + n / L;
+    for (i64 i = 0; i < n; i += 2 * L, own += kInner * L, own_quotient += kInner * L) {
+      Reals u = at<L>(a + i), v = at<L>(a + i + L);
+      first_layers<1>(own, own_quotient, p, u, v);
+      put<L>(a + i, reduced<L, Arithmetic>(u, p, inverse));
+      put<L>(a + i + L, reduced<L, Arithmetic>(v, p, inverse));
+    }
+    for (i64 m = n / (2 * L), t = L; m > 1; m /= 2, t *= 2) {
+      for (i64 i = 0; i < m; ++i) {
+        const Reals w = all(roots.backward[m + i]), quotient = all(roots.backward_quotient[m + i]);
+        double *low = a + 2 * i * t, *high = low + t;
+        for (i64 j = 0; j < t; j += L) {
+          const Reals u = at<L>(low + j), v = at<L>(high + j);
+          put<L>(low + j, reduced<L, Arithmetic>(u + v, p, inverse));
+          put<L>(high + j, times<L, Arithmetic>(u - v, w, quotient, p));
+        }
+      }
+    }
+    const Multiplier degree = roots.of_degree, last = roots.last;
+    for (i64 j = 0; j < n / 2; j += L) {
+      const Reals u = at<L>(a + j), v = at<L>(a + n / 2 + j);
+      put<L>(a + j, times<L, Arithmetic>(u + v, all(degree.value), all(degree.quotient), p));
+      put<L>(a + n / 2 + j, times<L, Arithmetic>(u - v, all(last.value), all(last.quotient), p));
+    }
+  }
+
+  // The number is x = a + p1 k, k = (b - a) / p1 mod p2; k and p1 in two digits of 24 bits, so that
+  // products fit words, of which the sums are modulo 2^(64 + low_bits).
+  static void add_combined(const Roots& second, int low_bits, i64 n, const double* a,
+                           const double* b, u64* high, u16* low) {
+    constexpr u64 kDigit = (u64{1} << 24) - 1, kOffset = u64{1} << 52;
+    const u64 prime = static_cast<u64>(kPrime[0]);
+    const u64 least = prime & kDigit, most = prime >> 24, mask = low_mask(low_bits);
+    const Reals factor = all(second.first_prime.value), quotient = all(second.first_prime.quotient);
+    for (i64 i = 0; i < n; i += L) {
+      const Reals first = at<L>(a + i);
+      const Reals multiple =
+          times<L, Arithmetic>(at<L>(b + i) - first, factor, quotient, second.prime);
+      const Numbers k = reinterpret_cast<Numbers>(multiple + kRound) - kRoundBits;
+      const Numbers k0 = k & kDigit;
+      const Numbers k1 = ((k + (u64{1} << 63)) >> 24) - (u64{1} << 39);  // rounded down
+      const Numbers middle = most * k0 + least * k1 + (most * k1 << 24);
+      Shorts shorts;
+      __builtin_memcpy(&shorts, low + i, sizeof shorts);
+      const Numbers sum = __builtin_convertvector(shorts, Numbers) + least * k0 + kOffset +
+                          (reinterpret_cast<Numbers>(first + kRound) - kRoundBits);
+      Numbers& word = *reinterpret_cast<Numbers*>(high + i);
+      word = word + (middle << (24 - low_bits)) + (sum >> low_bits) - (kOffset >> low_bits);
+      shorts = __builtin_convertvector(sum & mask, Shorts);
+      __builtin_memcpy(low + i, &shorts, sizeof shorts);
+    }
+  }
+
+  static constexpr TransformKernels kernels{L,        residues_of_words, forward,
+                                            multiply, backward,          add_combined};
+};
+
+}  // namespace
+}  // namespace privml::lattice

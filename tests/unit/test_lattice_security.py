@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters of lattice-based products hold what the core states."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("lattice_security", ROOT / "scripts" / "lattice_security.py")
+lattice_security = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(lattice_security)
+
+
+def sets_of_the_core():
+    """(n, log q) -> (gates, core-SVP) as the header states them."""
+    header = (ROOT / "csrc" / "lattice" / "parameters.h").read_text()
+    rows = re.findall(r"\{(\d+), (\d+), \{([\d.]+), ([\d.]+)\}\}", header)
+    return {(int(n), int(log_q)): (float(gates), float(core_svp)) for n, log_q, gates, core_svp in rows}
+
+
+def test_sets_are_those_of_the_core():
+    assert set(sets_of_the_core()) == {(s.n, s.log_q) for s in lattice_security.LIBRARY}
+
+
+@pytest.mark.parametrize("parameters", lattice_security.LIBRARY, ids=lambda s: f"{s.n}-{s.log_q}")
+def test_every_set_is_as_hard_as_stated(parameters):
+    estimate = lattice_security.primal(parameters)
+    stated = sets_of_the_core()[parameters.n, parameters.log_q]
+    assert estimate.gates == pytest.approx(stated[0], abs=0.1)
+    assert estimate.core_svp == pytest.approx(stated[1], abs=0.1)
+    assert min(estimate.gates, estimate.core_svp) >= lattice_security.REQUIRED_BITS
+    assert parameters.log_q <= lattice_security.STANDARD_MODULUS_BITS[parameters.n]
+
+
+@pytest.mark.parametrize(
+    ("n", "log_q", "block"), [(4096, 84, 475), (4096, 106, 341), (8192, 163, 493), (2048, 53, 346)]
+)
+def test_block_sizes_are_those_of_the_public_estimator(n, log_q, block):
+    # The lattice estimator's usvp for a dense ternary secret and centred binomial errors.
+    assert abs(lattice_security.primal(lattice_security.Set(n, log_q)).block - block) <= 1
+
+
+def test_weak_parameters_are_seen_as_weak():
+    assert lattice_security.primal(lattice_security.Set(1024, 72)).core_svp < 64
