@@ -10,9 +10,9 @@ Prints, for each set, the block size that the primal attack needs, its core-SVP 
 Secrets are uniform ternary, errors centred binomial with eta = 21, samples as many as the attack wants up to 2 n.
 
 Sources: Alkim, Ducas, Poeppelmann, Schwabe: Post-quantum key exchange (USENIX Security 2016), section 6.3, for the
-attack's condition; Bai, Galbraith: Lattice decoding attacks on binary LWE (ACISP 2014) for short secrets; Becker, Ducas,
-Gama, Laarhoven (SODA 2016) and Albrecht et al. (eprint 2015/046) for the cost 8 d 2^(0.292 b + 16.4); Albrecht et al.:
-Homomorphic Encryption Standard (2018), table 1.
+attack's condition; Bai, Galbraith: Lattice decoding attacks on binary LWE (ACISP 2014) for short secrets; Becker,
+Ducas, Gama, Laarhoven (SODA 2016) and Albrecht et al. (eprint 2015/046) for the cost 8 d 2^(0.292 b + 16.4); Albrecht
+et al.: Homomorphic Encryption Standard (2018), table 1.
 """
 
 import math

@@ -75,12 +75,11 @@ KeyOwner::KeyOwner(const ColumnChoice& choice, const Digest& digest, Prg& prg)
 }
 
 void KeyOwner::write_key(MutableBytes out) {
-  encrypt_into(public_seed(digest_, PublicPart::key, 0, 0), {}, choice_.set.n, out);
+  encrypt_into(public_seed(digest_, PublicPart::key, 0), {}, choice_.set.n, out);
 }
 
-void KeyOwner::encrypt(i64 block, i64 index, std::span<const u64> message, MutableBytes out) {
-  encrypt_into(public_seed(digest_, PublicPart::upload, block, index), message, std::ssize(message),
-               out);
+void KeyOwner::encrypt(i64 index, std::span<const u64> message, MutableBytes out) {
+  encrypt_into(public_seed(digest_, PublicPart::upload, index), message, std::ssize(message), out);
 }
 
 // message + e - a s; no message stands for zero.
@@ -119,32 +118,31 @@ void KeyOwner::decrypt(Bytes answer, std::span<u64> share) const {
   for (i64 i = 0; i < columns; ++i) share[i] = sum.high[i] & mask;
 }
 
-Evaluator::Evaluator(const ColumnChoice& choice, const Digest& digest, Bytes key, Prg& prg)
-    : choice_(choice), digest_(digest), prg_(prg), ring_(choice.set.n, choice.set.low_bits()) {
+Evaluator::Evaluator(const ColumnChoice& choice, const Digest& digest, i64 inner, i64 columns,
+                     Bytes key, Prg& prg)
+    : choice_(choice),
+      digest_(digest),
+      prg_(prg),
+      inner_(inner),
+      columns_(columns),
+      ring_(choice.set.n, choice.set.low_bits()),
+      c0_(inner * columns),
+      c1_(inner * choice.set.n) {
+  expect(columns >= 0 && columns <= choice.set.n, "lattice: a ciphertext has up to n coefficients");
   Words polynomial(choice.set.n);
   read_words(key, choice.set.low_bits(), polynomial.output());
   p0_ = ring_.transform(polynomial.view());
-  Prg uniform(public_seed(digest, PublicPart::key, 0, 0));
+  Prg uniform(public_seed(digest, PublicPart::key, 0));
   sample_uniform(uniform, choice.set.low_bits(), polynomial.output());
   p1_ = ring_.transform(polynomial.view());
 }
 
-void Evaluator::read_upload(i64 block, i64 inner, i64 columns, Bytes upload) {
+void Evaluator::read_ciphertext(i64 index, Bytes upload) {
   const i64 n = choice_.set.n;
-  const int low_bits = choice_.set.low_bits();
-  expect(columns >= 0 && columns <= n, "lattice: a ciphertext has up to n coefficients");
-  if (std::ssize(upload) != upload_bytes(choice_, inner, columns))
-    throw ProtocolError("lattice: an upload has the wrong length");
-  inner_ = inner;
-  columns_ = columns;
-  c0_ = Words(inner * columns);
-  c1_ = Words(inner * n);
-  const i64 each = words_bytes(columns, low_bits);
-  for (i64 k = 0; k < inner; ++k) {
-    read_words(upload.subspan(k * each, each), low_bits, c0_.output().part(k * columns, columns));
-    Prg uniform(public_seed(digest_, PublicPart::upload, block, k));
-    sample_uniform(uniform, low_bits, c1_.output().part(k * n, n));
-  }
+  expect(index >= 0 && index < inner_, "lattice: the message has fewer rows");
+  read_words(upload, choice_.set.low_bits(), c0_.output().part(index * columns_, columns_));
+  Prg uniform(public_seed(digest_, PublicPart::upload, index));
+  sample_uniform(uniform, choice_.set.low_bits(), c1_.output().part(index * n, n));
 }
 
 void Evaluator::answer(std::span<const u64> weights, i64 rows, u64 largest, MutableBytes out,

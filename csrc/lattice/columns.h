@@ -35,15 +35,14 @@ i64 key_bytes(const ColumnChoice& choice);
 i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 i64 answer_bytes(const ColumnChoice& choice, i64 columns);
 
-// Columns [block * n, ...) of the message are that block's: at most n.
 class KeyOwner {
  public:
   // Draws the key; `prg` must outlive the object.
   KeyOwner(const ColumnChoice& choice, const Digest& digest, Prg& prg);
 
   void write_key(MutableBytes out);
-  // Ciphertext `index` of a block, each once.
-  void encrypt(i64 block, i64 index, std::span<const u64> message, MutableBytes out);
+  // Row `index` of the message, of at most n ring elements; each once.
+  void encrypt(i64 index, std::span<const u64> message, MutableBytes out);
   // This party's shares of an answer. Throws ProtocolError where the bytes are no answer.
   void decrypt(Bytes answer, std::span<u64> share) const;
 
@@ -59,11 +58,14 @@ class KeyOwner {
 
 class Evaluator {
  public:
-  // `key` as write_key() wrote it, else ProtocolError; `prg` must outlive the object.
-  Evaluator(const ColumnChoice& choice, const Digest& digest, Bytes key, Prg& prg);
+  // For a message of inner x columns. `key` as write_key() wrote it, else ProtocolError; `prg` must
+  // outlive the object.
+  Evaluator(const ColumnChoice& choice, const Digest& digest, i64 inner, i64 columns, Bytes key,
+            Prg& prg);
 
-  // Takes a block's ciphertexts; throws ProtocolError where the bytes are none.
-  void read_upload(i64 block, i64 inner, i64 columns, Bytes upload);
+  // Ciphertext `index` of as many as the message has rows, all of which answer() needs. Throws
+  // ProtocolError where the bytes are none.
+  void read_ciphertext(i64 index, Bytes upload);
   // Answers to `rows` rows of weights (rows x inner, |w| <= largest) one after another, and this
   // party's shares (rows x columns).
   void answer(std::span<const u64> weights, i64 rows, u64 largest, MutableBytes out,
@@ -75,9 +77,9 @@ class Evaluator {
   ColumnChoice choice_;
   Digest digest_;
   Prg& prg_;
+  i64 inner_, columns_;
   NegacyclicRing ring_;
   Transformed p0_, p1_;
-  i64 inner_ = 0, columns_ = 0;
   Words c0_, c1_;
 };
 

@@ -53,10 +53,11 @@ Product run(const ColumnChoice& choice, const ProductShape& shape, int weight_bi
   result.upload.resize(upload_bytes(choice, inner, columns));
   const i64 each = upload_bytes(choice, 1, columns);
   for (i64 k = 0; k < inner; ++k)
-    key.encrypt(0, k, std::span(message).subspan(k * columns, columns),
+    key.encrypt(k, std::span(message).subspan(k * columns, columns),
                 MutableBytes(result.upload).subspan(k * each, each));
-  Evaluator evaluator(choice, session(number), p0, owner);
-  evaluator.read_upload(0, inner, columns, result.upload);
+  Evaluator evaluator(choice, session(number), inner, columns, p0, owner);
+  for (i64 k = 0; k < inner; ++k)
+    evaluator.read_ciphertext(k, Bytes(result.upload).subspan(k * each, each));
   const i64 answer = answer_bytes(choice, columns);
   result.answers.resize(outputs * answer);
   result.shares.resize(outputs * columns);
@@ -123,20 +124,15 @@ TEST(Columns, TooFewBitsForTheNoiseAreSeen) {
 
 TEST(Columns, AnswersToTheSameQueryAreUnrelated) {
   const ColumnChoice choice = chosen(4, 8, 32);
-  const ProductShape shape{2, 4, 100};
-  const Product result = run(choice, shape, 8, Extremes::none, 5);
-  // Two rows of weights, and the same row in two runs: c1 of the answers, as numbers.
   Prg client({1, 1}), owner({1, 2});
   KeyOwner key(choice, session(1), client);
-  std::vector<u8> p0(key_bytes(choice)), upload(upload_bytes(choice, 4, 100));
+  std::vector<u8> p0(key_bytes(choice)), upload(upload_bytes(choice, 1, 100));
   key.write_key(p0);
-  const std::vector<u64> message(400, 1);
-  for (i64 k = 0; k < 4; ++k)
-    key.encrypt(0, k, std::span(message).subspan(100 * k, 100),
-                MutableBytes(upload).subspan(k * upload_bytes(choice, 1, 100),
-                                             upload_bytes(choice, 1, 100)));
-  Evaluator evaluator(choice, session(1), p0, owner);
-  evaluator.read_upload(0, 4, 100, upload);
+  Evaluator evaluator(choice, session(1), 4, 100, p0, owner);
+  for (i64 k = 0; k < 4; ++k) {
+    key.encrypt(k, std::vector<u64>(100, 1), upload);
+    evaluator.read_ciphertext(k, upload);
+  }
   const std::vector<u64> weights{1, 2, 3, 4, 1, 2, 3, 4};
   const i64 each = answer_bytes(choice, 100), bits = choice.answer_bits, n = choice.set.n;
   std::vector<u8> answers(2 * each);
@@ -155,10 +151,13 @@ TEST(Columns, AnswersToTheSameQueryAreUnrelated) {
 
 TEST(Columns, PublicHalvesDifferByPartPlaceAndSession) {
   const Digest one = session(1), two = session(2);
-  const std::vector<Block> seeds{
-      public_seed(one, PublicPart::key, 0, 0),    public_seed(one, PublicPart::upload, 0, 0),
-      public_seed(one, PublicPart::upload, 0, 1), public_seed(one, PublicPart::upload, 1, 0),
-      public_seed(two, PublicPart::key, 0, 0),    public_seed(two, PublicPart::upload, 0, 0)};
+  const std::vector<Block> seeds{public_seed(one, PublicPart::key, 0),
+                                 public_seed(one, PublicPart::upload, 0),
+                                 public_seed(one, PublicPart::upload, 1),
+                                 public_seed(two, PublicPart::key, 0),
+                                 public_seed(two, PublicPart::upload, 0),
+                                 tag_of(one),
+                                 tag_of(two)};
   for (size_t i = 0; i < seeds.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_FALSE(seeds[i] == seeds[j]) << i << " " << j;
 }
@@ -190,14 +189,16 @@ TEST(Columns, MalformedMessagesAreRefused) {
   KeyOwner key(choice, session(1), prg);
   std::vector<u8> p0(key_bytes(choice));
   key.write_key(p0);
-  EXPECT_THROW(Evaluator(choice, session(1), Bytes(p0).first(p0.size() - 1), prg), ProtocolError);
-  Evaluator evaluator(choice, session(1), p0, prg);
+  EXPECT_THROW(Evaluator(choice, session(1), 1, 3, Bytes(p0).first(p0.size() - 1), prg),
+               ProtocolError);
+  EXPECT_THROW(Evaluator(choice, session(1), 1, 4097, p0, prg), InvalidArgument);
+  Evaluator evaluator(choice, session(1), 1, 3, p0, prg);
   std::vector<u8> upload(upload_bytes(choice, 1, 3));
-  EXPECT_NO_THROW(evaluator.read_upload(0, 1, 3, upload));
-  EXPECT_THROW(evaluator.read_upload(0, 1, 2, upload), ProtocolError);
-  EXPECT_THROW(evaluator.read_upload(0, 2, 3, upload), ProtocolError);
+  EXPECT_NO_THROW(evaluator.read_ciphertext(0, upload));
+  EXPECT_THROW(evaluator.read_ciphertext(1, upload), InvalidArgument);
+  EXPECT_THROW(evaluator.read_ciphertext(0, Bytes(upload).first(upload.size() - 1)), ProtocolError);
   upload.back() = 0x10;  // above the last number
-  EXPECT_THROW(evaluator.read_upload(0, 1, 3, upload), ProtocolError);
+  EXPECT_THROW(evaluator.read_ciphertext(0, upload), ProtocolError);
   std::vector<u8> answer(answer_bytes(choice, 3));
   std::vector<u64> share(3);
   EXPECT_NO_THROW(key.decrypt(answer, share));

@@ -64,13 +64,11 @@ Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
   return out;
 }
 
-Block tag_of(const Digest& digest, u64 flight) {
-  return block_of("privml lattice tag", digest, {flight});
-}
+Block tag_of(const Digest& digest) { return block_of("privml lattice tag", digest, {}); }
 
-Block public_seed(const Digest& digest, PublicPart part, i64 block, i64 index) {
+Block public_seed(const Digest& digest, PublicPart part, i64 index) {
   return block_of("privml lattice public half", digest,
-                  {static_cast<u64>(part), static_cast<u64>(block), static_cast<u64>(index)});
+                  {static_cast<u64>(part), static_cast<u64>(index)});
 }
 
 }  // namespace privml::lattice

@@ -33,10 +33,10 @@ struct Transcript {
 Digest digest_of(const Transcript& transcript);
 Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
                  const Digest& client_nonce);
-// Of a message's place, at whose beginning it stands.
-Block tag_of(const Digest& digest, u64 flight);
+// Stands at the beginning of the flight, which therefore serves no other one.
+Block tag_of(const Digest& digest);
 
 enum class PublicPart : u64 { key = 0, upload = 1 };
-Block public_seed(const Digest& digest, PublicPart part, i64 block, i64 index);
+Block public_seed(const Digest& digest, PublicPart part, i64 index);
 
 }  // namespace privml::lattice

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Correlations of one matrix of weights, as a party holds and keeps them: shares of r * weights,
+// for random rows r that the client knows.
+//
+// Security       each row of r has a seed of its own, so that what is left tells nothing of what
+// was
+//                used. Rows are used once: take_rows() moves them out, and whoever stores halves
+//                gives each of them to one product.
+#pragma once
+
+#include <optional>
+
+#include "base/buffer.h"
+#include "crypto/block.h"
+#include "lattice/transcript.h"
+#include "twopc/product/operand.h"
+
+namespace privml {
+
+// One party's half; wiped where it ends.
+struct PreparedProduct {
+  int owner = 0;      // of the weights
+  MatrixShape shape;  // of what is left
+  int ell = 0;
+  lattice::Digest weights{};     // of the weights, at their owner; else zero
+  WipedVector<Block> row_seeds;  // of r, at the client
+  WipedVector<u64> share;        // rows x columns
+};
+
+// The first `rows` rows, which `from` no longer has. Throws InvalidArgument where there are fewer.
+PreparedProduct take_rows(PreparedProduct& from, i64 rows);
+
+// As bytes, for a store; as many for every half of that shape and side. Nothing where the bytes are
+// no half.
+i64 stored_bytes(const PreparedProduct& half);
+WipedVector<u8> to_bytes(const PreparedProduct& half);
+std::optional<PreparedProduct> from_bytes(Bytes bytes);
+
+// Of weights and their format.
+lattice::Digest fingerprint(Operand format, std::span<const u64> weights, i64 inner, i64 columns);
+
+}  // namespace privml

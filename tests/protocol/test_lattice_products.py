@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products by lattice-based encryption as Python calls them: results, costs on a meter, sealed halves."""
+
+import numpy as np
+import pytest
+from parties import run_both, succeed
+
+from privml import _core
+
+T = _core.twopc
+ELL = 44
+MASK = np.uint64((1 << ELL) - 1)
+CONTEXT = b"layer 1, query 0"
+
+
+def operands(rows=6, inner=5, columns=4):
+    random = np.random.default_rng(1)
+    x = random.integers(0, 1 << ELL, (rows, inner), dtype=np.uint64)
+    mask = random.integers(0, 1 << ELL, (rows, inner), dtype=np.uint64)
+    return [mask, (x - mask) & MASK], random.integers(-2048, 2048, (inner, columns)), x
+
+
+def online_bytes(counters):
+    return sum(counters[phase]["sent"] for phase in ("preprocess", "online")), counters["online"]["sent"]
+
+
+@pytest.mark.parametrize("owner", [0, 1])
+def test_direct_products_equal_those_of_integers_and_of_the_meter(owner):
+    shares, w, x = operands()
+    arguments = ((-1, ELL, True), (owner, 12, True), 6, 5, 4, ELL)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        fx, fw, *rest = arguments
+        out = T.lattice_matmul(session, shares[rank], fx, w if rank == owner else None, fw, *rest)
+        meter = _core.TwoPartySession.meter(rank, "softspoken", 4)
+        T.lattice_matmul(meter, shares[rank], fx, w if rank == owner else None, fw, *rest)
+        assert online_bytes(session.counters()) == online_bytes(meter.counters())
+        return out.view(np.uint64)
+
+    first, second = succeed(run_both(party))
+    assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
+
+
+def test_prepared_halves_are_sealed_kept_and_used_once():
+    shares, w, x = operands()
+    owner, fx, fw = 1, (-1, ELL, True), (1, 12, True)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        meter = _core.TwoPartySession.meter(rank, "softspoken", 4)
+        mine = w if rank == owner else None
+        seal = _core.Seal(bytes([rank] * 32), bytes(16))
+        for one in (session, meter):
+            prepared = T.lattice_prepare(one, mine, fw, (12, 5, 4), ELL, label=b"layer 1")
+            assert (prepared.rows, prepared.inner, prepared.columns, prepared.owner) == (12, 5, 4, owner)
+            before = one.counters()["online"]["sent"]
+            if one is session:
+                expected = T.lattice_fingerprint(w, fw, 5, 4) if rank == owner else bytes(32)
+                assert prepared.weights == expected
+                half = prepared.take(6)
+                size = half.sealed_bytes
+                sealed = half.seal(seal, CONTEXT)
+                assert len(sealed) == size and half.rows == 0 and prepared.rows == 6
+                assert T.PreparedProduct.open(seal, sealed, b"elsewhere") is None
+                assert T.PreparedProduct.open(seal, sealed[:-1], CONTEXT) is None
+                prepared = T.PreparedProduct.open(seal, sealed, CONTEXT)
+            out = T.lattice_online(one, prepared, shares[rank], fx, mine, fw, 6)
+            sent = one.counters()["online"]["sent"] - before
+            assert sent == (0 if rank == owner else -(-6 * 5 * ELL // 8))
+            if one is session:
+                result = out.view(np.uint64)
+                with pytest.raises(ValueError, match="fewer rows"):
+                    T.lattice_online(one, prepared, shares[rank], fx, mine, fw, 6)
+        assert online_bytes(session.counters()) == online_bytes(meter.counters())
+        return result
+
+    first, second = succeed(run_both(party))
+    assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
+
+
+def test_changed_weights_are_refused_and_the_session_goes_on():
+    shares, w, x = operands()
+    fx, fw = (-1, ELL, True), (0, 12, True)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        prepared = T.lattice_prepare(session, w if rank == 0 else None, fw, (6, 5, 4), ELL)
+        if rank == 0:
+            changed = w.copy()
+            changed[0, 0] ^= 1
+            with pytest.raises(ValueError, match="weights have changed"):
+                T.lattice_online(session, prepared, shares[0], fx, changed, fw, 6)
+            with pytest.raises(ValueError, match="weights have changed"):
+                T.lattice_online(session, prepared, shares[0], fx, w, fw, 6, digest=bytes(32))
+            digest = T.lattice_fingerprint(w, fw, 5, 4)
+            return T.lattice_online(session, prepared, shares[0], fx, w, fw, 6, digest=digest).view(np.uint64)
+        return T.lattice_online(session, prepared, shares[1], fx, None, fw, 6).view(np.uint64)
+
+    first, second = succeed(run_both(party))
+    assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
+
+
+def test_choice_tells_parameters_and_where_none_serve():
+    choice = T.lattice_choice(768, 12, True, 44)
+    assert (choice["n"], choice["log_q"], choice["dropped_bits"], choice["answer_bits"]) == (4096, 72, 9, 53)
+    assert choice["log2_failure"] <= -100 and min(choice["gates"], choice["core_svp"]) >= 128
+    assert T.lattice_choice(768, 12, True, 44, noise="proved")["log2_failure"] == -np.inf
+    assert T.lattice_choice(768, 12, True, 56) is None and T.lattice_choice(768, 40, True, 44) is None
+    up, down = T.lattice_bytes(4096, 768, 768, 12, True, 44)
+    assert 32 * 880_000 < up < 32 * 890_000 and 32 * 1_300_000 < down < 32 * 1_310_000
+    meter = _core.TwoPartySession.meter(0)
+    with pytest.raises(ValueError, match="no parameters"):
+        T.lattice_matmul(meter, np.zeros(4, np.int64), (-1, 60, True), np.zeros(4, np.int64), (0, 8, True), 2, 2, 2, 60)
