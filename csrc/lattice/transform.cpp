@@ -112,11 +112,11 @@ Roots make_roots(i64 n, int low_bits, int prime, i64 lanes) {
   return roots;
 }
 
-const TransformKernels& kernels_of(TransformBackend backend) {
-  expect(transform_supported(backend), "this processor does not support the backend");
+const TransformKernels& kernels_of(Backend backend) {
+  expect(backend_supported(backend), "this processor does not support the backend");
 #if defined(__x86_64__)
-  if (backend == TransformBackend::avx512) return avx512_transform();
-  if (backend == TransformBackend::avx2) return avx2_transform();
+  if (backend == Backend::avx512) return avx512_transform();
+  if (backend == Backend::avx2) return avx2_transform();
 #endif
   return portable_transform();
 }
@@ -125,25 +125,7 @@ const TransformKernels& kernels_of(TransformBackend backend) {
 
 const TransformKernels& portable_transform() { return Loops<1, Integers>::kernels; }
 
-bool transform_supported(TransformBackend backend) {
-#if defined(__x86_64__)
-  if (backend == TransformBackend::avx2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (backend == TransformBackend::avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-#endif
-  return backend == TransformBackend::portable;
-}
-
-TransformBackend best_transform() {
-  static const TransformBackend best =
-      transform_supported(TransformBackend::avx512) ? TransformBackend::avx512
-      : transform_supported(TransformBackend::avx2) ? TransformBackend::avx2
-                                                    : TransformBackend::portable;
-  return best;
-}
-
-NegacyclicRing::NegacyclicRing(i64 n, int low_bits, TransformBackend backend)
+NegacyclicRing::NegacyclicRing(i64 n, int low_bits, Backend backend)
     : n_(n), low_bits_(low_bits), kernels_(&kernels_of(backend)) {
   expect(n >= 16 && n <= 8192 && (n & (n - 1)) == 0,
          "lattice: n must be a power of two from 16 to 8192");

@@ -15,13 +15,10 @@
 
 #include <array>
 
+#include "lattice/backend.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {
-
-enum class TransformBackend { portable, avx2, avx512 };
-bool transform_supported(TransformBackend backend);
-TransformBackend best_transform();  // of this processor
 
 inline constexpr int kPrimes = 2;
 // The largest that are 1 modulo 2^15.
@@ -50,7 +47,7 @@ class NegacyclicRing {
  public:
   // n is a power of two, 16 to 8192. Throws InvalidArgument on other values, and where this
   // processor does not support the backend.
-  NegacyclicRing(i64 n, int low_bits, TransformBackend backend = best_transform());
+  NegacyclicRing(i64 n, int low_bits, Backend backend = best_backend());
 
   i64 n() const { return n_; }
   int low_bits() const { return low_bits_; }

@@ -7,22 +7,11 @@
 #include <bit>
 #include <utility>
 
+#include "lattice/lanes.h"
 #include "lattice/transform_kernels.h"
 
 namespace privml::lattice {
 namespace {
-
-template <int L>
-struct Lanes {
-  typedef double Reals __attribute__((vector_size(8 * L)));
-  typedef u64 Numbers __attribute__((vector_size(8 * L)));
-  typedef u16 Shorts __attribute__((vector_size(2 * L)));
-};
-
-constexpr double kRound = 6755399441055744;  // 1.5 * 2^52: adding it rounds to an integer
-constexpr double kWhole = 4503599627370496;  // 2^52: its low bits are an unsigned integer
-constexpr u64 kRoundBits = 0x4338000000000000;
-constexpr u64 kWholeBits = 0x4330000000000000;
 
 // x times a fixed number modulo p, below 0.51 p in absolute value. |x| is below 2^51. Arithmetic is
 // how the three products are made exact.

@@ -10,13 +10,12 @@
 namespace privml::lattice {
 namespace {
 
-constexpr std::array kBackends{TransformBackend::portable, TransformBackend::avx2,
-                               TransformBackend::avx512};
+constexpr std::array kBackends{Backend::portable, Backend::avx2, Backend::avx512};
 
-std::vector<TransformBackend> supported() {
-  std::vector<TransformBackend> out;
-  for (const TransformBackend backend : kBackends)
-    if (transform_supported(backend)) out.push_back(backend);
+std::vector<Backend> supported() {
+  std::vector<Backend> out;
+  for (const Backend backend : kBackends)
+    if (backend_supported(backend)) out.push_back(backend);
   return out;
 }
 
@@ -88,7 +87,7 @@ TEST(NegacyclicRing, ProductsAreExactInEveryBackend) {
         Words expected = random_words(n, low_bits, Fill::random, 3);
         const Words before = expected;
         add_schoolbook(a, b, low_bits, expected);
-        for (const TransformBackend backend : supported()) {
+        for (const Backend backend : supported()) {
           const NegacyclicRing ring(n, low_bits, backend);
           Words out = before;
           ring.add_product(ring.transform(a.view()), ring.transform(b), out.output());
@@ -110,7 +109,7 @@ TEST(NegacyclicRing, LargePolynomialsOfTheLargestCoefficients) {
     std::fill(expected.low.begin(), expected.low.end(), 0);
     Words zero = expected;
     add_schoolbook(a, b, low_bits, expected);
-    for (const TransformBackend backend : supported()) {
+    for (const Backend backend : supported()) {
       const NegacyclicRing ring(n, low_bits, backend);
       Words out = zero;
       ring.add_product(ring.transform(b), ring.transform(a.view()), out.output());
@@ -123,11 +122,11 @@ TEST(NegacyclicRing, BackendsAgreeAtFullLength) {
   const i64 n = 4096;
   const Words a = random_words(n, 8, Fill::random, 5);
   const Small b = random_small(n, 2, 6);
-  const NegacyclicRing portable(n, 8, TransformBackend::portable);
+  const NegacyclicRing portable(n, 8, Backend::portable);
   Words expected = random_words(n, 8, Fill::random, 7);
   const Words before = expected;
   portable.add_product(portable.transform(a.view()), portable.transform(b), expected.output());
-  for (const TransformBackend backend : supported()) {
+  for (const Backend backend : supported()) {
     const NegacyclicRing ring(n, 8, backend);
     Words out = before;
     ring.add_product(ring.transform(a.view()), ring.transform(b), out.output());

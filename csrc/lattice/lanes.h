@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiler vectors of L doubles, words and short words. In an unnamed namespace, since each file
+// compiles them for its own instructions.
+#pragma once
+
+#include "base/types.h"
+
+namespace privml::lattice {
+namespace {
+
+template <int L>
+struct Lanes {
+  typedef double Reals __attribute__((vector_size(8 * L)));
+  typedef u64 Numbers __attribute__((vector_size(8 * L)));
+  typedef u16 Shorts __attribute__((vector_size(2 * L)));
+};
+
+constexpr double kWhole = 4503599627370496;  // 2^52: its low bits are an unsigned integer
+constexpr double kRound = 1.5 * kWhole;      // adding it rounds to an integer
+constexpr u64 kWholeBits = 0x4330000000000000;
+constexpr u64 kRoundBits = 0x4338000000000000;
+
+}  // namespace
+}  // namespace privml::lattice

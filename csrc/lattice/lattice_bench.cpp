@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Speed of lattice-based products on one thread, in processor time of that thread: the least of
+// several runs. Arguments: inner outputs (default 768 96).
+#include <time.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+
+#include "lattice/columns.h"
+#include "lattice/scalar_product.h"
+
+namespace privml::lattice {
+namespace {
+
+constexpr i64 kN = 4096;
+constexpr int kLowBits = 8;
+
+constexpr std::pair<Backend, const char*> kBackends[] = {
+    {Backend::portable, "portable"}, {Backend::avx2, "avx2"}, {Backend::avx512, "avx512"}};
+
+double now() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Microseconds of one call.
+double microseconds(int calls, const std::function<void()>& work) {
+  double best = 1e9;
+  for (int repeat = 0; repeat < 7; ++repeat) {
+    const double start = now();
+    for (int call = 0; call < calls; ++call) work();
+    best = std::min(best, (now() - start) / calls);
+  }
+  return best * 1e6;
+}
+
+void transforms(Backend backend, const char* name) {
+  const NegacyclicRing ring(kN, kLowBits, backend);
+  Prg prg({1, 2});
+  Words a(kN), out(kN);
+  sample_uniform(prg, kLowBits, a.output());
+  sample_uniform(prg, kLowBits, out.output());
+  Small small(kN);
+  sample_ternary(prg, small);
+  const Transformed x = ring.transform(a.view()), y = ring.transform(small);
+  std::printf("%-9s transform of words, two primes  %8.1f us\n", name,
+              microseconds(20, [&] { ring.transform(a.view()); }));
+  std::printf("%-9s product and inverse transforms  %8.1f us\n", name,
+              microseconds(20, [&] { ring.add_product(x, y, out.output()); }));
+}
+
+void samples() {
+  Prg prg({1, 2});
+  Words a(kN);
+  Small small(kN);
+  std::printf("uniform words                        %8.1f us\n",
+              microseconds(50, [&] { sample_uniform(prg, kLowBits, a.output()); }));
+  std::printf("ternary                              %8.1f us\n",
+              microseconds(50, [&] { sample_ternary(prg, small); }));
+  std::printf("error                                %8.1f us\n",
+              microseconds(50, [&] { sample_error(prg, small); }));
+}
+
+void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
+  const u64 largest = largest_weight(weight_bits, true);
+  const ColumnChoice choice = choose_columns({inner, largest, ring_bits}, Noise::tail).value();
+  Prg prg({3, 4});
+  std::vector<u64> weights(outputs * inner), message(kN);
+  prg.fill_ring(weights, 64);
+  prg.fill_ring(message, ring_bits);
+  for (u64& w : weights) w = static_cast<u64>(to_signed(w, weight_bits));
+  const Digest digest{};
+  KeyOwner key(choice, digest, prg);
+  std::vector<u8> p0(key_bytes(choice)), upload(upload_bytes(choice, 1, kN));
+  key.write_key(p0);
+  Evaluator evaluator(choice, digest, inner, kN, p0, prg);
+  std::printf("weights of %d bits, ring of %d, words of %d\n", weight_bits, ring_bits,
+              choice.set.log_q);
+  std::printf("encrypt                              %8.1f us\n",
+              microseconds(5, [&] { key.encrypt(0, message, upload); }));
+  std::printf("read a ciphertext                    %8.1f us\n",
+              microseconds(5, [&] { evaluator.read_ciphertext(0, upload); }));
+  for (i64 k = 0; k < inner; ++k) evaluator.read_ciphertext(k, upload);
+  Words in(inner * kN), out(outputs * kN);
+  sample_uniform(prg, choice.set.low_bits(), in.output());
+  double product = 0;
+  for (const auto& [backend, name] : kBackends) {
+    if (!backend_supported(backend)) continue;
+    product = microseconds(1, [&] {
+      multiply_scalars(weights, outputs, inner, largest, in.view(), kN, choice.set.low_bits(),
+                       out.output(), backend);
+    });
+    std::printf("%-9s scalars times words         %8.2f 10^9 products a second\n", name,
+                1e-3 * static_cast<double>(outputs * inner * kN) / product);
+  }
+  std::vector<u8> answers(outputs * answer_bytes(choice, kN));
+  std::vector<u64> share(outputs * kN);
+  const double answer =
+      microseconds(1, [&] { evaluator.answer(weights, outputs, largest, answers, share); });
+  std::printf("an answer without its two products   %8.1f us\n",
+              (answer - 2 * product) / static_cast<double>(outputs));
+  const Bytes first = Bytes(answers).first(answer_bytes(choice, kN));
+  std::printf("decrypt                              %8.1f us\n",
+              microseconds(5, [&] { key.decrypt(first, std::span(share).first(kN)); }));
+}
+
+}  // namespace
+}  // namespace privml::lattice
+
+int main(int argc, char** argv) {
+  using namespace privml::lattice;
+  const privml::i64 inner = argc > 1 ? std::atoll(argv[1]) : 768;
+  const privml::i64 outputs = argc > 2 ? std::atoll(argv[2]) : 96;
+  for (const auto& [backend, name] : kBackends)
+    if (backend_supported(backend)) transforms(backend, name);
+  samples();
+  products(inner, outputs, 12, 44);
+  products(inner, outputs, 16, 44);
+  products(inner, outputs, 8, 32);
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include "lattice/scalar_loops.h"
+
+namespace privml::lattice {
+
+const ScalarKernels& avx2_scalars() {
+  static constexpr ScalarKernels kernels =
+      ScalarLoops<4, 2>::kernels(std::make_integer_sequence<int, 6>{});
+  return kernels;
+}
+
+}  // namespace privml::lattice
+#endif
