@@ -6,7 +6,6 @@
 #include "bindings/bytes.h"
 #include "bindings/elementwise.h"
 #include "crypto/seal.h"
-#include "twopc/product/ciphertext_product.h"
 #include "twopc/product/lattice_matmul.h"
 
 namespace privml::bindings {
@@ -45,68 +44,96 @@ py::object choice(i64 inner, int weight_bits, bool weight_signed, int ell,
                   "core_svp"_a = found->set.security.core_svp);
 }
 
-std::array<i64, 2> bytes(i64 rows, i64 inner, i64 columns, int weight_bits, bool weight_signed,
-                         int ell, const std::string& noise) {
-  const auto found = lattice_choice(inner, {0, weight_bits, weight_signed}, ell, noise_of(noise));
-  expect(found.has_value(), "lattice: no parameters serve these weights and widths");
-  std::array<i64, 2> sum{};
-  for (i64 first = 0; first < rows; first += found->set.n) {
-    const auto each =
-        ciphertext_bytes({0, *found, {columns, inner, std::min(found->set.n, rows - first)}});
-    for (const int way : {0, 1}) sum[way] += each[way];
+// This party's words, if it owns the weights, and what they are known by.
+OwnedWeights owned(const TwoPartySession& session, const Words& weights, const Format& format,
+                   i64 inner, i64 columns, const std::optional<py::bytes>& digest) {
+  OwnedWeights out{operand(format), view_if(weights, "weights")};
+  expect(out.format.owner == 0 || out.format.owner == 1, "weights are owned by party 0 or 1");
+  check_length(out.words, out.format, session.rank(), inner * columns, "weights");
+  if (!digest) {
+    out.digest = fingerprint(out.format, out.words, inner, columns);
+  } else if (session.rank() == out.format.owner) {
+    const Bytes told = view_of(*digest);
+    expect(told.size() == out.digest.size(), "digest: needs 32 bytes");
+    std::ranges::copy(told, out.digest.begin());
   }
-  return sum;
+  return out;
 }
 
-PreparedProduct prepare(TwoPartySession& session, const Words& weights, const Format& format,
-                        const std::array<i64, 3>& sizes, int ell, const py::bytes& label,
-                        const std::string& noise) {
-  const auto words = view_if(weights, "weights");
-  const Operand fw = operand(format);
-  const MatrixShape shape{sizes[0], sizes[1], sizes[2]};
-  const Noise kind = noise_of(noise);
-  const Bytes name = view_of(label);
-  expect(fw.owner == 0 || fw.owner == 1, "weights are owned by party 0 or 1");
-  expect(shape.rows >= 1 && shape.inner >= 1 && shape.columns >= 1, "lattice: an empty product");
-  check_length(words, fw, session.rank(), shape.inner * shape.columns, "weights");
-  expect(lattice_choice(shape.inner, fw, ell, kind).has_value(),
-         "lattice: no parameters serve these weights and widths");
-  PreparedProduct prepared{fw.owner, shape, ell, {}, {}, {}};
-  session.run(
-      [&](Party& party) { prepared = prepare_matmul(party, fw, words, shape, ell, name, kind); },
-      [&](CostMeter& meter) { cost_prepare_matmul(meter, fw, shape, ell, kind); });
+ProductHalves halves(const TwoPartySession& session, const Words& weights, const Format& format,
+                     const std::array<i64, 2>& sizes, int ell, const py::bytes& label,
+                     const std::string& noise, const std::optional<py::bytes>& digest) {
+  const auto [inner, columns] = sizes;
+  return matmul_halves(owned(session, weights, format, inner, columns, digest), inner, columns, ell,
+                       view_of(label), noise_of(noise));
+}
+
+// Arguments are checked before a session is touched, which a failing protocol would end.
+void check_use(const TwoPartySession& session, const ProductHalves& halves,
+               const OwnedWeights& weights, i64 rows) {
+  expect(weights.format.owner == halves.product.owner,
+         "lattice: these halves are of another owner's weights");
+  expect(session.rank() != halves.product.owner || weights.digest == halves.weights,
+         "lattice: the weights have changed");
+  expect(rows >= 1, "lattice: an empty product");
+}
+
+i64 batches_of(const ProductHalves& halves, i64 rows) {
+  return ceil_div(rows, halves.product.choice.set.n);
+}
+
+py::array multiply(TwoPartySession& session, ProductHalves& halves, const Words& x,
+                   const Format& x_format, const Words& weights, const Format& format, i64 rows,
+                   const std::optional<py::bytes>& digest) {
+  const auto [columns, inner] = halves.product.shape;
+  const auto given = view_if(x, "x");
+  const Operand fx = operand(x_format);
+  const OwnedWeights own = owned(session, weights, format, inner, columns, digest);
+  check_use(session, halves, own, rows);
+  expect_fits(fx, ring_bits(halves.product));
+  expect(fx.owner != halves.product.owner, "lattice: one party owns both operands");
+  check_length(given, fx, session.rank(), rows * inner, "x");
+  Result<u64> out(session, {rows, columns});
+  session.run([&](Party& party) { lattice_matmul(party, halves, fx, given, own, rows, out.span); },
+              [&](CostMeter& meter) {
+                cost_lattice_matmul(meter, halves.product, rows, halves.batches);
+                halves.batches += batches_of(halves, rows);
+              });
+  return out.array;
+}
+
+PreparedProduct prepare(TwoPartySession& session, ProductHalves& halves, const Words& weights,
+                        const Format& format, i64 rows, const std::optional<py::bytes>& digest) {
+  const auto [columns, inner] = halves.product.shape;
+  const OwnedWeights own = owned(session, weights, format, inner, columns, digest);
+  check_use(session, halves, own, rows);
+  PreparedProduct prepared{
+      halves.product.owner, {rows, inner, columns}, ring_bits(halves.product), {}, {}, {}};
+  session.run([&](Party& party) { prepared = prepare_matmul(party, halves, own, rows); },
+              [&](CostMeter& meter) {
+                cost_prepare_matmul(meter, halves.product, rows, halves.batches);
+                halves.batches += batches_of(halves, rows);
+              });
   return prepared;
 }
 
 py::array online(TwoPartySession& session, PreparedProduct& prepared, const Words& x,
                  const Format& x_format, const Words& weights, const Format& format, i64 rows,
                  const std::optional<py::bytes>& digest) {
-  const auto given = view_if(x, "x"), words = view_if(weights, "weights");
-  const Operand fx = operand(x_format), fw = operand(format);
+  const auto given = view_if(x, "x");
+  const Operand fx = operand(x_format);
   const i64 inner = prepared.shape.inner, columns = prepared.shape.columns;
+  const OwnedWeights own = owned(session, weights, format, inner, columns, digest);
   expect_fits(fx, prepared.ell);
-  expect(fw.owner == prepared.owner, "lattice: the product was prepared for another owner");
-  expect(fx.owner != prepared.owner, "lattice: the weights' owner knows both operands");
+  expect(own.format.owner == prepared.owner, "lattice: the product was prepared for another owner");
+  expect(fx.owner != prepared.owner, "lattice: one party owns both operands");
   check_length(given, fx, session.rank(), rows * inner, "x");
-  check_length(words, fw, session.rank(), inner * columns, "weights");
-  if (session.rank() == prepared.owner && !session.metering()) {
-    lattice::Digest now{};
-    if (digest) {
-      const Bytes told = view_of(*digest);
-      expect(told.size() == now.size(), "digest: needs 32 bytes");
-      std::ranges::copy(told, now.begin());
-    } else {
-      now = fingerprint(fw, words, inner, columns);
-    }
-    expect(now == prepared.weights,
-           "lattice: the weights have changed since the product was prepared");
-  }
+  expect(session.metering() || own.digest == prepared.weights,
+         "lattice: the weights have changed since the product was prepared");
   PreparedProduct taken = take_rows(prepared, rows);
   Result<u64> out(session, {rows, columns});
   session.run(
-      [&](Party& party) {
-        prepared_matmul(party, std::move(taken), fx, given, fw, words, out.span);
-      },
+      [&](Party& party) { prepared_matmul(party, std::move(taken), fx, given, own, out.span); },
       [&](CostMeter& meter) { cost_prepared_matmul(meter, taken.owner, rows, inner, taken.ell); });
   return out.array;
 }
@@ -150,9 +177,6 @@ void define_lattice_products(py::module_& m) {
           "None when the bytes were altered or belong elsewhere.");
   m.def("lattice_choice", &choice, "inner"_a, "weight_bits"_a, "weight_signed"_a, "ell"_a,
         "noise"_a = "tail", "The parameters of such products; None where no set serves.");
-  m.def("lattice_bytes", &bytes, "rows"_a, "inner"_a, "columns"_a, "weight_bits"_a,
-        "weight_signed"_a, "ell"_a, "noise"_a = "tail",
-        "Bytes of ciphertexts up and down, without those that dropping the noise takes.");
   m.def(
       "lattice_fingerprint",
       [](const py::array& weights, const Format& format, i64 inner, i64 columns) {
@@ -170,7 +194,9 @@ void define_lattice_products(py::module_& m) {
         const Operand fx = operand(x_format), fy = operand(y_format);
         const MatrixShape shape{rows, inner, columns};
         const Noise kind = noise_of(noise);
-        expect_lattice_matmul(fx, fy, shape, ell, kind);
+        // Says what does not fit before a session is touched.
+        CostMeter meter{RcotCost{"ideal", 0, 1, i64{1} << 40}};
+        cost_lattice_matmul(meter, fx, fy, shape, ell, kind);
         check_length(a, fx, session.rank(), rows * inner, "x");
         check_length(b, fy, session.rank(), inner * columns, "y");
         Result<u64> out(session, {rows, columns});
@@ -183,13 +209,38 @@ void define_lattice_products(py::module_& m) {
       "ell"_a, "noise"_a = "tail",
       "As matmul, by lattice-based encryption; one operand is owned by a party, the other one not "
       "by the same.");
-  m.def("lattice_prepare", &prepare, "session"_a, "weights"_a, "weights_format"_a, "sizes"_a,
-        "ell"_a, "label"_a = py::bytes(), "noise"_a = "tail",
-        "Prepares rows of x @ weights before x is there; sizes are rows, inner, columns.");
+  py::class_<ProductHalves>(
+      m, "ProductHalves",
+      "What a party keeps for products with one matrix of weights: the first batch of rows makes "
+      "it, and further ones cost less.")
+      .def_property_readonly("inner", [](const ProductHalves& h) { return h.product.shape.inner; })
+      .def_property_readonly("columns",
+                             [](const ProductHalves& h) { return h.product.shape.outputs; })
+      .def_property_readonly("owner", [](const ProductHalves& h) { return h.product.owner; })
+      .def_property_readonly("ell", [](const ProductHalves& h) { return ring_bits(h.product); })
+      .def_readonly("batches", &ProductHalves::batches)
+      .def_property_readonly(
+          "stored_bytes", [](const ProductHalves& h) { return std::ssize(h.c1); },
+          "Of memory that it takes at the client since the first batch.")
+      .def_property_readonly(
+          "batch_bytes",
+          [](const ProductHalves& h) { return batch_bytes(h.product, h.product.choice.set.n); },
+          "Bytes of ciphertexts up and down of a full batch, without dropping the noise.")
+      .def_property_readonly(
+          "beginning_bytes", [](const ProductHalves& h) { return beginning_bytes(h.product); },
+          "The same of what the first batch takes besides.");
+  m.def("lattice_halves", &halves, "session"_a, "weights"_a, "weights_format"_a, "sizes"_a, "ell"_a,
+        "label"_a = py::bytes(), "noise"_a = "tail", "digest"_a = py::none(),
+        "For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the "
+        "fingerprint of the weights where it is known already.");
+  m.def("lattice_multiply", &multiply, "session"_a, "halves"_a, "x"_a, "x_format"_a, "weights"_a,
+        "weights_format"_a, "rows"_a, "digest"_a = py::none(),
+        "x @ weights with nothing prepared but the halves.");
+  m.def("lattice_prepare", &prepare, "session"_a, "halves"_a, "weights"_a, "weights_format"_a,
+        "rows"_a, "digest"_a = py::none(), "Rows of x @ weights before x is there.");
   m.def("lattice_online", &online, "session"_a, "prepared"_a, "x"_a, "x_format"_a, "weights"_a,
         "weights_format"_a, "rows"_a, "digest"_a = py::none(),
-        "x @ weights with the first rows of what was prepared; `digest` is the fingerprint of the "
-        "weights where it is known already.");
+        "x @ weights with the first rows of what was prepared.");
 }
 
 }  // namespace privml::bindings

@@ -13,6 +13,26 @@ namespace {
 
 constexpr i64 kRowsAtOnce = 96;  // answers whose sums are held together
 
+// U of answer `index`, and the stream that its e' comes from.
+Small blinding_of(Block key, i64 index, i64 n, Prg& stream) {
+  Block seed{static_cast<u64>(index), 0};
+  Aes128(key).encrypt(&seed, &seed, 1);
+  stream = Prg(seed);
+  Small out(n);
+  sample_ternary(stream, out);
+  return out;
+}
+
+// Calls part(rows) for some rows at a time.
+template <class Part>
+void in_parts(const WeightRows& weights, i64 inner, Part&& part) {
+  for (i64 row = 0; row < weights.rows; row += kRowsAtOnce) {
+    const i64 count = std::min(kRowsAtOnce, weights.rows - row);
+    part(
+        WeightRows{weights.words.subspan(row * inner, count * inner), row, count, weights.largest});
+  }
+}
+
 void clear(WordsOutput words) {
   std::ranges::fill(words.high, u64{0});
   std::ranges::fill(words.low, u16{0});
@@ -50,6 +70,10 @@ void round(WordsView words, const ColumnChoice& choice, std::span<u64> out) {
 
 }  // namespace
 
+i64 halves_bytes(const ColumnChoice& choice, i64 count) {
+  return count * packed_bytes(choice.set.n, choice.answer_bits);
+}
+
 i64 key_bytes(const ColumnChoice& choice) {
   return words_bytes(choice.set.n, choice.set.low_bits());
 }
@@ -58,8 +82,8 @@ i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
   return count * words_bytes(columns, choice.set.low_bits());
 }
 
-i64 answer_bytes(const ColumnChoice& choice, i64 columns) {
-  return packed_bytes(columns, choice.answer_bits) + packed_bytes(choice.set.n, choice.answer_bits);
+i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
+  return count * packed_bytes(columns, choice.answer_bits);
 }
 
 KeyOwner::KeyOwner(const ColumnChoice& choice, const Digest& digest, Prg& prg)
@@ -102,93 +126,117 @@ void KeyOwner::encrypt_into(Block seed, std::span<const u64> message, i64 column
   write_words(c0.view().part(0, columns), low_bits, out);
 }
 
-void KeyOwner::decrypt(Bytes answer, std::span<u64> share) const {
+void KeyOwner::decrypt(Bytes c0, Bytes c1, std::span<u64> share) const {
   const i64 n = choice_.set.n, columns = std::ssize(share);
   const int bits = choice_.answer_bits;
-  if (std::ssize(answer) != answer_bytes(choice_, columns))
-    throw ProtocolError("lattice: an answer has the wrong length");
-  const i64 first = packed_bytes(columns, bits);
-  Words c1(n), sum(n);
-  read_numbers(answer.subspan(first), bits, c1.output().high);
-  std::ranges::fill(c1.output().low, u16{0});
+  Words half(n), sum(n);
+  clear(half.output());
   clear(sum.output());
-  read_numbers(answer.first(first), bits, sum.output().high.first(columns));
-  answers_.add_product(answers_.transform(c1.view()), secret_, sum.output());
+  read_numbers(c1, bits, half.output().high);
+  read_numbers(c0, bits, sum.output().high.first(columns));
+  answers_.add_product(answers_.transform(half.view()), secret_, sum.output());
   const u64 mask = low_mask(bits);
   for (i64 i = 0; i < columns; ++i) share[i] = sum.high[i] & mask;
 }
 
-Evaluator::Evaluator(const ColumnChoice& choice, const Digest& digest, i64 inner, i64 columns,
-                     Bytes key, Prg& prg)
+HalvesMaker::HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner,
+                         Block blinding)
     : choice_(choice),
-      digest_(digest),
-      prg_(prg),
       inner_(inner),
-      columns_(columns),
+      blinding_(blinding),
       ring_(choice.set.n, choice.set.low_bits()),
-      c0_(inner * columns),
-      c1_(inner * choice.set.n) {
+      a_(inner * choice.set.n) {
+  const i64 n = choice.set.n;
+  const int low_bits = choice.set.low_bits();
+  Words polynomial(n);
+  Prg key(public_seed(digest, PublicPart::key, 0));
+  sample_uniform(key, low_bits, polynomial.output());
+  p1_ = ring_.transform(polynomial.view());
+  for (i64 k = 0; k < inner; ++k) {
+    Prg uniform(public_seed(digest, PublicPart::upload, k));
+    sample_uniform(uniform, low_bits, a_.output().part(k * n, n));
+  }
+}
+
+void HalvesMaker::write(const WeightRows& weights, MutableBytes out) const {
+  const i64 n = choice_.set.n, each = halves_bytes(choice_, 1);
+  const int low_bits = choice_.set.low_bits();
+  expect(
+      std::ssize(weights.words) == weights.rows * inner_ && std::ssize(out) == weights.rows * each,
+      "lattice: the halves' shapes do not fit");
+  in_parts(weights, inner_, [&](const WeightRows& part) {
+    Words c1(part.rows * n);
+    multiply_scalars(part.words, part.rows, inner_, part.largest, a_.view(), n, low_bits,
+                     c1.output());
+    Small error(n);
+    AlignedVector<u64> rounded(n);
+    for (i64 i = 0; i < part.rows; ++i) {
+      const WordsOutput half = c1.output().part(i * n, n);
+      Prg stream(kZeroBlock);
+      const i64 row = part.first + i;
+      const Small u = blinding_of(blinding_, weights.first + row, n, stream);
+      sample_error(stream, error);
+      ring_.add_product(p1_, ring_.transform(u), half);
+      add_small(error, low_bits, half);
+      round(half, choice_, rounded);
+      write_numbers(rounded, choice_.answer_bits, out.subspan(row * each, each));
+    }
+  });
+}
+
+Evaluator::Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 columns,
+                     Block blinding, Bytes key, Prg& prg)
+    : choice_(choice),
+      inner_(shape.inner),
+      columns_(columns),
+      blinding_(blinding),
+      prg_(prg),
+      ring_(choice.set.n, choice.set.low_bits()),
+      c0_(shape.inner * columns) {
   expect(columns >= 0 && columns <= choice.set.n, "lattice: a ciphertext has up to n coefficients");
   Words polynomial(choice.set.n);
   read_words(key, choice.set.low_bits(), polynomial.output());
   p0_ = ring_.transform(polynomial.view());
-  Prg uniform(public_seed(digest, PublicPart::key, 0));
-  sample_uniform(uniform, choice.set.low_bits(), polynomial.output());
-  p1_ = ring_.transform(polynomial.view());
 }
 
 void Evaluator::read_ciphertext(i64 index, Bytes upload) {
-  const i64 n = choice_.set.n;
   expect(index >= 0 && index < inner_, "lattice: the message has fewer rows");
   read_words(upload, choice_.set.low_bits(), c0_.output().part(index * columns_, columns_));
-  Prg uniform(public_seed(digest_, PublicPart::upload, index));
-  sample_uniform(uniform, choice_.set.low_bits(), c1_.output().part(index * n, n));
 }
 
-void Evaluator::answer(std::span<const u64> weights, i64 rows, u64 largest, MutableBytes out,
-                       std::span<u64> share) {
-  const i64 n = choice_.set.n, each = answer_bytes(choice_, columns_);
-  expect(std::ssize(weights) == rows * inner_ && std::ssize(out) == rows * each &&
-             std::ssize(share) == rows * columns_,
+void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const {
+  const i64 each = answer_bytes(choice_, 1, columns_);
+  expect(std::ssize(weights.words) == weights.rows * inner_ &&
+             std::ssize(out) == weights.rows * each && std::ssize(share) == weights.rows * columns_,
          "lattice: the answers' shapes do not fit");
-  for (i64 row = 0; row < rows; row += kRowsAtOnce) {
-    const i64 count = std::min(kRowsAtOnce, rows - row);
-    Words c0(count * columns_), c1(count * n);
-    const auto part = weights.subspan(row * inner_, count * inner_);
-    const int low_bits = choice_.set.low_bits();
-    multiply_scalars(part, count, inner_, largest, c0_.view(), columns_, low_bits, c0.output());
-    multiply_scalars(part, count, inner_, largest, c1_.view(), n, low_bits, c1.output());
-    for (i64 i = 0; i < count; ++i)
-      finish(c0.output().part(i * columns_, columns_), c1.output().part(i * n, n),
-             out.subspan((row + i) * each, each), share.subspan((row + i) * columns_, columns_));
-  }
+  in_parts(weights, inner_, [&](const WeightRows& part) {
+    Words sums(part.rows * columns_);
+    multiply_scalars(part.words, part.rows, inner_, part.largest, c0_.view(), columns_,
+                     choice_.set.low_bits(), sums.output());
+    for (i64 i = 0; i < part.rows; ++i) {
+      const i64 row = part.first + i;
+      finish(weights.first + row, sums.view().part(i * columns_, columns_),
+             out.subspan(row * each, each), share.subspan(row * columns_, columns_));
+    }
+  });
 }
 
-void Evaluator::finish(WordsOutput c0, WordsOutput c1, MutableBytes out, std::span<u64> share) {
+void Evaluator::finish(i64 index, WordsView c0, MutableBytes out, std::span<u64> share) const {
   const i64 n = choice_.set.n;
-  const int low_bits = choice_.set.low_bits(), bits = choice_.answer_bits;
-  Small blinding(n), error(n);
-  sample_ternary(prg_, blinding);
-  sample_error(prg_, error);
-  const Transformed u = ring_.transform(blinding);
-  ring_.add_product(p1_, u, c1);
-  add_small(error, low_bits, c1);
+  const int bits = choice_.answer_bits;
+  Prg stream(kZeroBlock);
+  const Small u = blinding_of(blinding_, index, n, stream);
   Words whole(n);
   clear(whole.output());
   std::ranges::copy(c0.high, whole.high.begin());
   std::ranges::copy(c0.low, whole.low.begin());
-  ring_.add_product(p0_, u, whole.output());
-
-  WipedVector<u64> rounded(n);
-  const std::span<u64> used = std::span(rounded).first(columns_);
-  round(whole.view(), choice_, used);
+  ring_.add_product(p0_, ring_.transform(u), whole.output());
+  WipedVector<u64> rounded(columns_);
+  round(whole.view(), choice_, rounded);
   prg_.fill_ring(share, bits);
   const u64 half = u64{1} << (choice_.dropped - 1), mask = low_mask(bits);
-  for (i64 i = 0; i < columns_; ++i) used[i] = (used[i] + half - share[i]) & mask;
-  const i64 first = packed_bytes(columns_, bits);
-  write_numbers(used, bits, out.first(first));
-  round(c1, choice_, rounded);
-  write_numbers(rounded, bits, out.subspan(first));
+  for (i64 i = 0; i < columns_; ++i) rounded[i] = (rounded[i] + half - share[i]) & mask;
+  write_numbers(rounded, bits, out);
 }
 
 }  // namespace privml::lattice

@@ -1,40 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of one party's matrix of small weights with the other party's matrix of ring elements,
+// Products of one party's matrix of small weights with the other party's matrices of ring elements,
 // each row of which fills one polynomial, so that weights are scalars of ciphertexts.
 //
 // Functionality  the evaluator holds weights (outputs x inner, signed), the key owner a message
-//                (inner x columns, modulo 2^ring_bits). They get shares modulo 2^answer_bits of
-//                2^dropped (weights * message) + 2^(dropped - 1) + noise, whose noise is below
-//                2^(dropped - 1) in absolute value but for choice.log2_failure. Whoever uses the
-//                shares drops these bits exactly (truncate_reduce), so that noise reaches nobody.
+//                (inner x columns, modulo 2^ring_bits) for each batch. They get shares modulo
+//                2^answer_bits of 2^dropped (weights * message) + 2^(dropped - 1) + noise, whose
+//                noise is below 2^(dropped - 1) in absolute value but for choice.log2_failure.
+//                Whoever uses the shares drops these bits exactly (truncate_reduce), so that noise
+//                reaches nobody.
 // Method         ciphertexts (c0, c1 = a) with c0 = 2^(log_q - ring_bits) m + e - a s, one for each
-//                row; an answer is a sum of them times weights plus a fresh encryption of zero, (p0
-//                U, p1 U + e'), rounded to 2^answer_bits, with c0 masked by a number uniform modulo
-//                2^answer_bits. c0 has the used coefficients alone.
-// Leakage        nothing beyond shapes and bounds. To the evaluator: uploads and p0 are samples of
-//                ring learning with errors under a key that serves this product alone. To the key
-//                owner: c0 is uniform by its mask; c1 is hidden by p1 U + e', a sample of the same
-//                problem whose secret U is fresh for each answer and whose p1 both nonces decide,
-//                so that no noise flooding is needed.
+//                row; an answer is a sum of them times weights plus an encryption of zero, (p0 U,
+//                p1 U + e'), rounded to 2^answer_bits, with c0 masked by a number uniform modulo
+//                2^answer_bits. c0 has the used coefficients alone. The public halves a, p1 serve
+//                all batches, and so do the halves c1 of the answers, which are sent once: a batch
+//                has a key s, p0, errors and masks of its own.
+// Leakage        nothing beyond shapes and bounds. To the evaluator: uploads and p0 of a batch are
+//                samples of ring learning with errors under a key that serves this batch alone:
+//                with public halves in common, batches are one sample each under many secrets. To
+//                the key owner: c0 is uniform by its mask, whatever else is known; c1 is hidden by
+//                p1 U + e', a sample of the same problem whose secret U serves this answer of these
+//                weights alone and whose p1 both nonces decide, so that no noise flooding is
+//                needed. What depends on U besides is p0 U, below the mask. Another matrix of
+//                weights, or another a or p1, needs other secrets U: c1 of two matrices under one U
+//                shows their difference.
 // Assumption     parameters.h; transcript.h.
-// Cost           key_bytes() + upload_bytes() up, answer_bytes() down.
+// Cost           halves_bytes() down, once; for each batch key_bytes() + upload_bytes() up,
+//                answer_bytes() down.
 // Source         Bae, Cheon, Hanrot, Park, Stehle, Plaintext-ciphertext matrix multiplication and
 //                FHE bootstrapping (Crypto 2024), for products as matrix products of coefficients;
 //                Huang, Lu, Hong, Ding, Cheetah (USENIX Security 2022), for re-randomised answers
-//                with masks.
+//                with masks; Peikert, Vaikuntanathan, Waters (Crypto 2008), for public halves in
+//                common.
 #pragma once
 
+#include "base/wipe.h"
 #include "lattice/sample.h"
 #include "lattice/transcript.h"
 #include "lattice/transform.h"
 
 namespace privml::lattice {
 
-// Of p0; of the c0 of `count` ciphertexts with `columns` used coefficients; of one answer.
+// Batches that public halves serve.
+inline constexpr i64 kMostBatches = i64{1} << 16;
+
+// Of c1 of `count` answers; of p0; of the c0 of `count` ciphertexts, and of `count` answers, with
+// `columns` used coefficients.
+i64 halves_bytes(const ColumnChoice& choice, i64 count);
 i64 key_bytes(const ColumnChoice& choice);
 i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns);
-i64 answer_bytes(const ColumnChoice& choice, i64 columns);
+i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 
+// The key owner's side of one batch.
 class KeyOwner {
  public:
   // Draws the key; `prg` must outlive the object.
@@ -43,8 +59,9 @@ class KeyOwner {
   void write_key(MutableBytes out);
   // Row `index` of the message, of at most n ring elements; each once.
   void encrypt(i64 index, std::span<const u64> message, MutableBytes out);
-  // This party's shares of an answer. Throws ProtocolError where the bytes are no answer.
-  void decrypt(Bytes answer, std::span<u64> share) const;
+  // This party's shares of an answer with the halves `c0` and `c1`. Throws ProtocolError where the
+  // bytes are none.
+  void decrypt(Bytes c0, Bytes c1, std::span<u64> share) const;
 
  private:
   void encrypt_into(Block seed, std::span<const u64> message, i64 columns, MutableBytes out);
@@ -56,31 +73,54 @@ class KeyOwner {
   Transformed secret_, negative_;
 };
 
+// Rows [first, first + rows) of weights of which no entry is above `largest` in absolute value.
+struct WeightRows {
+  std::span<const u64> words;  // rows x inner, signed
+  i64 first = 0, rows = 0;
+  u64 largest = 0;
+};
+
+// The evaluator's halves c1. `blinding` is secret and stands for U and e' of all answers: a new one
+// for each digest and each matrix of weights.
+class HalvesMaker {
+ public:
+  HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner, Block blinding);
+  // Those of some rows, one after another.
+  void write(const WeightRows& weights, MutableBytes out) const;
+
+ private:
+  ColumnChoice choice_;
+  i64 inner_;
+  Secret<Block> blinding_;
+  NegacyclicRing ring_;
+  Transformed p1_;
+  Words a_;
+};
+
+// The evaluator's side of one batch of `columns` columns.
 class Evaluator {
  public:
-  // For a message of inner x columns. `key` as write_key() wrote it, else ProtocolError; `prg` must
-  // outlive the object.
-  Evaluator(const ColumnChoice& choice, const Digest& digest, i64 inner, i64 columns, Bytes key,
-            Prg& prg);
+  // `key` as write_key() wrote it, else ProtocolError; `prg` must outlive the object.
+  Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 columns, Block blinding,
+            Bytes key, Prg& prg);
 
   // Ciphertext `index` of as many as the message has rows, all of which answer() needs. Throws
   // ProtocolError where the bytes are none.
   void read_ciphertext(i64 index, Bytes upload);
-  // Answers to `rows` rows of weights (rows x inner, |w| <= largest) one after another, and this
-  // party's shares (rows x columns).
-  void answer(std::span<const u64> weights, i64 rows, u64 largest, MutableBytes out,
-              std::span<u64> share);
+  // The halves c0 of the answers to some rows one after another, and this party's shares of them
+  // (rows x columns).
+  void answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const;
 
  private:
-  void finish(WordsOutput c0, WordsOutput c1, MutableBytes out, std::span<u64> share);
+  void finish(i64 index, WordsView c0, MutableBytes out, std::span<u64> share) const;
 
   ColumnChoice choice_;
-  Digest digest_;
-  Prg& prg_;
   i64 inner_, columns_;
+  Secret<Block> blinding_;
+  Prg& prg_;
   NegacyclicRing ring_;
-  Transformed p0_, p1_;
-  Words c0_, c1_;
+  Transformed p0_;
+  Words c0_;
 };
 
 }  // namespace privml::lattice

@@ -12,10 +12,14 @@
 namespace privml::lattice {
 namespace {
 
+struct Shape {
+  i64 outputs, inner, columns;
+};
+
 struct Product {
   bool exact = true;
   i64 noise = 0;  // the largest in absolute value
-  std::vector<u8> upload, answers;
+  std::vector<u8> halves, answers;
   std::vector<u64> shares;  // the evaluator's
 };
 
@@ -29,8 +33,8 @@ Digest session(u8 number) {
 
 // A product of random matrices, or of those with the largest entries, whose shares are put together
 // and compared; the noise is what is left in the dropped bits.
-Product run(const ColumnChoice& choice, const ProductShape& shape, int weight_bits,
-            Extremes extremes, u64 seed, u8 number = 1) {
+Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Extremes extremes,
+            u64 seed, u8 number = 1) {
   const auto [outputs, inner, columns] = shape;
   const int ring_bits = choice.answer_bits - choice.dropped;
   std::mt19937_64 random(seed);
@@ -50,22 +54,25 @@ Product run(const ColumnChoice& choice, const ProductShape& shape, int weight_bi
   std::vector<u8> p0(key_bytes(choice));
   key.write_key(p0);
   Product result;
-  result.upload.resize(upload_bytes(choice, inner, columns));
-  const i64 each = upload_bytes(choice, 1, columns);
-  for (i64 k = 0; k < inner; ++k)
-    key.encrypt(k, std::span(message).subspan(k * columns, columns),
-                MutableBytes(result.upload).subspan(k * each, each));
-  Evaluator evaluator(choice, session(number), inner, columns, p0, owner);
-  for (i64 k = 0; k < inner; ++k)
-    evaluator.read_ciphertext(k, Bytes(result.upload).subspan(k * each, each));
-  const i64 answer = answer_bytes(choice, columns);
+  const Block blinding = owner.next_block();
+  Evaluator evaluator(choice, {outputs, inner}, columns, blinding, p0, owner);
+  std::vector<u8> upload(upload_bytes(choice, 1, columns));
+  for (i64 k = 0; k < inner; ++k) {
+    key.encrypt(k, std::span(message).subspan(k * columns, columns), upload);
+    evaluator.read_ciphertext(k, upload);
+  }
+  const i64 answer = answer_bytes(choice, 1, columns), c1 = halves_bytes(choice, 1);
+  result.halves.resize(outputs * c1);
   result.answers.resize(outputs * answer);
   result.shares.resize(outputs * columns);
-  evaluator.answer(weights, outputs, most, result.answers, result.shares);
+  HalvesMaker(choice, session(number), inner, blinding)
+      .write({weights, 0, outputs, most}, result.halves);
+  evaluator.answer({weights, 0, outputs, most}, result.answers, result.shares);
   const i64 half = i64{1} << (choice.dropped - 1);
   for (i64 j = 0; j < outputs; ++j) {
     std::vector<u64> share(columns);
-    key.decrypt(Bytes(result.answers).subspan(j * answer, answer), share);
+    key.decrypt(Bytes(result.answers).subspan(j * answer, answer),
+                Bytes(result.halves).subspan(j * c1, c1), share);
     for (i64 x = 0; x < columns; ++x) {
       u64 expected = 0;
       for (i64 k = 0; k < inner; ++k) expected += weights[j * inner + k] * message[k * columns + x];
@@ -122,31 +129,43 @@ TEST(Columns, TooFewBitsForTheNoiseAreSeen) {
   EXPECT_FALSE(run(choice, {2, 64, 4096}, 12, Extremes::none, 4).exact);
 }
 
-TEST(Columns, AnswersToTheSameQueryAreUnrelated) {
-  const ColumnChoice choice = chosen(4, 8, 32);
-  Prg client({1, 1}), owner({1, 2});
-  KeyOwner key(choice, session(1), client);
-  std::vector<u8> p0(key_bytes(choice)), upload(upload_bytes(choice, 1, 100));
-  key.write_key(p0);
-  Evaluator evaluator(choice, session(1), 4, 100, p0, owner);
-  for (i64 k = 0; k < 4; ++k) {
-    key.encrypt(k, std::vector<u64>(100, 1), upload);
-    evaluator.read_ciphertext(k, upload);
-  }
-  const std::vector<u64> weights{1, 2, 3, 4, 1, 2, 3, 4};
-  const i64 each = answer_bytes(choice, 100), bits = choice.answer_bits, n = choice.set.n;
-  std::vector<u8> answers(2 * each);
-  std::vector<u64> share(200), first(n), second(n);
-  evaluator.answer(weights, 2, 128, answers, share);
-  const i64 c0 = packed_bytes(100, static_cast<int>(bits));
-  read_numbers(Bytes(answers).subspan(c0, each - c0), static_cast<int>(bits), first);
-  read_numbers(Bytes(answers).subspan(each + c0, each - c0), static_cast<int>(bits), second);
-  // The differences' top four bits are uniform: 4096 numbers in 16 classes.
-  std::array<i64, 16> classes{};
-  for (i64 i = 0; i < n; ++i) ++classes[(first[i] - second[i]) >> (bits - 4) & 15];
+std::vector<u64> halves_of(const ColumnChoice& choice, std::span<const u64> weights, i64 inner,
+                           u8 number, Block blinding) {
+  const i64 rows = std::ssize(weights) / inner, n = choice.set.n, each = halves_bytes(choice, 1);
+  std::vector<u8> bytes(rows * each);
+  HalvesMaker(choice, session(number), inner, blinding).write({weights, 0, rows, 128}, bytes);
+  std::vector<u64> out(rows * n);
+  for (i64 i = 0; i < rows; ++i)
+    read_numbers(Bytes(bytes).subspan(i * each, each), choice.answer_bits,
+                 std::span(out).subspan(i * n, n));
+  return out;
+}
+
+// Chi-square of the top four bits of the differences: 15 degrees of freedom, above 60 in one of
+// 10^6.
+double unlike(std::span<const u64> a, std::span<const u64> b, int bits) {
+  std::array<double, 16> classes{};
+  for (size_t i = 0; i < a.size(); ++i) ++classes[(a[i] - b[i]) >> (bits - 4) & 15];
   double chi = 0;
-  for (const i64 count : classes) chi += std::pow(static_cast<double>(count) - 256., 2) / 256;
-  EXPECT_LT(chi, 60);  // 15 degrees of freedom: 1 in 10^6
+  const double each = static_cast<double>(a.size()) / 16;
+  for (const double count : classes) chi += (count - each) * (count - each) / each;
+  return chi;
+}
+
+TEST(Columns, HalvesOfAnswersAreUnrelated) {
+  const ColumnChoice choice = chosen(4, 8, 32);
+  const i64 n = choice.set.n;
+  const int bits = choice.answer_bits;
+  const std::vector<u64> weights{1, 2, 3, 4, 1, 2, 3, 4}, other{1, 2, 3, 5};
+  const std::span<const u64> row = std::span(weights).first(4);
+  const auto both = halves_of(choice, weights, 4, 1, {5, 6});
+  const auto first = std::span(both).first(n), second = std::span(both).subspan(n);
+  EXPECT_LT(unlike(first, second, bits), 60);  // two answers to one query
+  EXPECT_LT(unlike(first, halves_of(choice, row, 4, 2, {5, 6}), bits), 60);  // other public halves
+  EXPECT_LT(unlike(first, halves_of(choice, row, 4, 1, {5, 7}), bits), 60);  // other secrets
+  EXPECT_LT(unlike(first, halves_of(choice, other, 4, 1, {5, 7}), bits), 60);
+  // The same once more repeats the same numbers.
+  EXPECT_TRUE(std::ranges::equal(first, halves_of(choice, row, 4, 1, {5, 6})));
 }
 
 TEST(Columns, PublicHalvesDifferByPartPlaceAndSession) {
@@ -156,8 +175,10 @@ TEST(Columns, PublicHalvesDifferByPartPlaceAndSession) {
                                  public_seed(one, PublicPart::upload, 1),
                                  public_seed(two, PublicPart::key, 0),
                                  public_seed(two, PublicPart::upload, 0),
-                                 tag_of(one),
-                                 tag_of(two)};
+                                 tag_of(one, 0, 4),
+                                 tag_of(one, 1, 4),
+                                 tag_of(one, 0, 5),
+                                 tag_of(two, 0, 4)};
   for (size_t i = 0; i < seeds.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_FALSE(seeds[i] == seeds[j]) << i << " " << j;
 }
@@ -165,16 +186,15 @@ TEST(Columns, PublicHalvesDifferByPartPlaceAndSession) {
 TEST(Transcript, EveryFieldCounts) {
   const ColumnChoice choice = chosen(4, 8, 32);
   const std::vector<u8> label{1, 2};
-  const Transcript base{0, choice, {2, 3, 4}, label};
-  std::vector<Transcript> all(9, base);
+  const Transcript base{0, choice, {2, 3}, label};
+  std::vector<Transcript> all(8, base);
   all[1].weights_owner = 1;
   all[2].choice.set.log_q = 80;
   all[3].choice.dropped = 10;
   all[4].choice.answer_bits = 42;
   all[5].shape.outputs = 3;
   all[6].shape.inner = 2;
-  all[7].shape.columns = 3;
-  all[8].label = Bytes(label).first(1);
+  all[7].label = Bytes(label).first(1);
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_NE(digest_of(all[i]), digest_of(all[j])) << i << " " << j;
   const Digest a = session(1), b = session(2);
@@ -189,23 +209,24 @@ TEST(Columns, MalformedMessagesAreRefused) {
   KeyOwner key(choice, session(1), prg);
   std::vector<u8> p0(key_bytes(choice));
   key.write_key(p0);
-  EXPECT_THROW(Evaluator(choice, session(1), 1, 3, Bytes(p0).first(p0.size() - 1), prg),
-               ProtocolError);
-  EXPECT_THROW(Evaluator(choice, session(1), 1, 4097, p0, prg), InvalidArgument);
-  Evaluator evaluator(choice, session(1), 1, 3, p0, prg);
+  const WeightsShape shape{1, 1};
+  EXPECT_THROW(Evaluator(choice, shape, 3, {}, Bytes(p0).first(p0.size() - 1), prg), ProtocolError);
+  EXPECT_THROW(Evaluator(choice, shape, 4097, {}, p0, prg), InvalidArgument);
+  Evaluator evaluator(choice, shape, 3, {}, p0, prg);
   std::vector<u8> upload(upload_bytes(choice, 1, 3));
   EXPECT_NO_THROW(evaluator.read_ciphertext(0, upload));
   EXPECT_THROW(evaluator.read_ciphertext(1, upload), InvalidArgument);
   EXPECT_THROW(evaluator.read_ciphertext(0, Bytes(upload).first(upload.size() - 1)), ProtocolError);
   upload.back() = 0x10;  // above the last number
   EXPECT_THROW(evaluator.read_ciphertext(0, upload), ProtocolError);
-  std::vector<u8> answer(answer_bytes(choice, 3));
+  std::vector<u8> c0(answer_bytes(choice, 1, 3)), c1(halves_bytes(choice, 1));
   std::vector<u64> share(3);
-  EXPECT_NO_THROW(key.decrypt(answer, share));
-  EXPECT_THROW(key.decrypt(Bytes(answer).first(answer.size() - 1), share), ProtocolError);
-  answer[packed_bytes(3, choice.answer_bits) - 1] = 0xff;
+  EXPECT_NO_THROW(key.decrypt(c0, c1, share));
+  EXPECT_THROW(key.decrypt(Bytes(c0).first(c0.size() - 1), c1, share), ProtocolError);
+  EXPECT_THROW(key.decrypt(c0, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
   ASSERT_NE(3 * choice.answer_bits % 8, 0);
-  EXPECT_THROW(key.decrypt(answer, share), ProtocolError);
+  c0.back() = 0xff;
+  EXPECT_THROW(key.decrypt(c0, c1, share), ProtocolError);
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
   KeyOwner key(choice, digest, prg);
   std::vector<u8> p0(key_bytes(choice)), upload(upload_bytes(choice, 1, kN));
   key.write_key(p0);
-  Evaluator evaluator(choice, digest, inner, kN, p0, prg);
+  Evaluator evaluator(choice, {outputs, inner}, kN, {5, 6}, p0, prg);
   std::printf("weights of %d bits, ring of %d, words of %d\n", weight_bits, ring_bits,
               choice.set.log_q);
   std::printf("encrypt                              %8.1f us\n",
@@ -96,15 +96,20 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
     std::printf("%-9s scalars times words         %8.2f 10^9 products a second\n", name,
                 1e-3 * static_cast<double>(outputs * inner * kN) / product);
   }
-  std::vector<u8> answers(outputs * answer_bytes(choice, kN));
+  const WeightRows rows{weights, 0, outputs, largest};
+  std::vector<u8> c0(answer_bytes(choice, outputs, kN)), c1(halves_bytes(choice, outputs));
   std::vector<u64> share(outputs * kN);
-  const double answer =
-      microseconds(1, [&] { evaluator.answer(weights, outputs, largest, answers, share); });
-  std::printf("an answer without its two products   %8.1f us\n",
-              (answer - 2 * product) / static_cast<double>(outputs));
-  const Bytes first = Bytes(answers).first(answer_bytes(choice, kN));
+  const HalvesMaker maker(choice, digest, inner, {5, 6});
+  const double halves = microseconds(1, [&] { maker.write(rows, c1); });
+  const double answer = microseconds(1, [&] { evaluator.answer(rows, c0, share); });
+  std::printf("c1 of an answer without the product  %8.1f us\n",
+              (halves - product) / static_cast<double>(outputs));
+  std::printf("c0 of an answer without the product  %8.1f us\n",
+              (answer - product) / static_cast<double>(outputs));
+  const Bytes first = Bytes(c0).first(answer_bytes(choice, 1, kN));
+  const Bytes second = Bytes(c1).first(halves_bytes(choice, 1));
   std::printf("decrypt                              %8.1f us\n",
-              microseconds(5, [&] { key.decrypt(first, std::span(share).first(kN)); }));
+              microseconds(5, [&] { key.decrypt(first, second, std::span(share).first(kN)); }));
 }
 
 }  // namespace

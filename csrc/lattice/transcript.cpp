@@ -46,7 +46,7 @@ Digest digest_of(const Transcript& transcript) {
   Hash hash("privml lattice product", out.size());
   const auto& [owner, choice, shape, label] = transcript;
   for (const i64 number : {i64{owner}, choice.set.n, i64{choice.set.log_q}, i64{choice.dropped},
-                           i64{choice.answer_bits}, shape.outputs, shape.inner, shape.columns})
+                           i64{choice.answer_bits}, shape.outputs, shape.inner})
     hash.add_number(static_cast<u64>(number));
   hash.add(label);
   hash.finish(out);
@@ -64,7 +64,10 @@ Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
   return out;
 }
 
-Block tag_of(const Digest& digest) { return block_of("privml lattice tag", digest, {}); }
+Block tag_of(const Digest& digest, i64 batch, i64 columns) {
+  return block_of("privml lattice tag", digest,
+                  {static_cast<u64>(batch), static_cast<u64>(columns)});
+}
 
 Block public_seed(const Digest& digest, PublicPart part, i64 index) {
   return block_of("privml lattice public half", digest,

@@ -17,15 +17,16 @@ namespace privml::lattice {
 
 using Digest = std::array<u8, 32>;
 
-struct ProductShape {
-  i64 outputs = 0, inner = 0, columns = 0;
+// Of the weights: outputs x inner.
+struct WeightsShape {
+  i64 outputs = 0, inner = 0;
 };
 
 // A product as both parties know it; `weights_owner` is a rank.
 struct Transcript {
   int weights_owner = 0;
   ColumnChoice choice;
-  ProductShape shape;
+  WeightsShape shape;
   Bytes label;
 };
 
@@ -33,8 +34,8 @@ struct Transcript {
 Digest digest_of(const Transcript& transcript);
 Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
                  const Digest& client_nonce);
-// Stands at the beginning of the flight, which therefore serves no other one.
-Block tag_of(const Digest& digest);
+// Stands at the beginning of a batch of so many columns, which therefore serves as no other one.
+Block tag_of(const Digest& digest, i64 batch, i64 columns);
 
 enum class PublicPart : u64 { key = 0, upload = 1 };
 Block public_seed(const Digest& digest, PublicPart part, i64 index);

@@ -52,7 +52,8 @@ def test_prepared_halves_are_sealed_kept_and_used_once():
         mine = w if rank == owner else None
         seal = _core.Seal(bytes([rank] * 32), bytes(16))
         for one in (session, meter):
-            prepared = T.lattice_prepare(one, mine, fw, (12, 5, 4), ELL, label=b"layer 1")
+            halves = T.lattice_halves(one, mine, fw, (5, 4), ELL, label=b"layer 1")
+            prepared = T.lattice_prepare(one, halves, mine, fw, 12)
             assert (prepared.rows, prepared.inner, prepared.columns, prepared.owner) == (12, 5, 4, owner)
             before = one.counters()["online"]["sent"]
             if one is session:
@@ -85,12 +86,17 @@ def test_changed_weights_are_refused_and_the_session_goes_on():
 
     def party(rank, channel):
         session = _core.TwoPartySession(channel, rank, "softspoken", 4)
-        prepared = T.lattice_prepare(session, w if rank == 0 else None, fw, (6, 5, 4), ELL)
+        halves = T.lattice_halves(session, w if rank == 0 else None, fw, (5, 4), ELL)
+        prepared = T.lattice_prepare(session, halves, w if rank == 0 else None, fw, 6)
         if rank == 0:
             changed = w.copy()
             changed[0, 0] ^= 1
             with pytest.raises(ValueError, match="weights have changed"):
                 T.lattice_online(session, prepared, shares[0], fx, changed, fw, 6)
+            with pytest.raises(ValueError, match="weights have changed"):
+                T.lattice_multiply(session, halves, shares[0], fx, changed, fw, 6)
+            with pytest.raises(ValueError, match="weights have changed"):
+                T.lattice_prepare(session, halves, changed, fw, 6)
             with pytest.raises(ValueError, match="weights have changed"):
                 T.lattice_online(session, prepared, shares[0], fx, w, fw, 6, digest=bytes(32))
             digest = T.lattice_fingerprint(w, fw, 5, 4)
@@ -101,14 +107,49 @@ def test_changed_weights_are_refused_and_the_session_goes_on():
     assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
 
 
+def test_halves_serve_many_products_and_cost_their_beginning_once():
+    shares, w, x = operands()
+    fx, fw = (-1, ELL, True), (0, 12, True)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        meter = _core.TwoPartySession.meter(rank, "softspoken", 4)
+        mine = w if rank == 0 else None
+        results, sent = [], []
+        for one in (session, meter):
+            halves = T.lattice_halves(one, mine, fw, (5, 4), ELL)
+            for i in range(3):
+                out = T.lattice_multiply(one, halves, shares[rank], fx, mine, fw, 6)
+                assert halves.batches == i + 1
+                if one is session:
+                    results.append(out.view(np.uint64))
+                else:
+                    sent.append(one.counters()["online"]["sent"])
+        assert online_bytes(session.counters()) == online_bytes(meter.counters())
+        saved = 2 * sent[0] - sent[1]
+        assert saved == halves.beginning_bytes[0 if rank else 1]
+        return results
+
+    for first, second in zip(*succeed(run_both(party)), strict=True):
+        assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
+
+
+def test_bytes_of_a_full_batch_are_those_of_the_arithmetic():
+    meter = _core.TwoPartySession.meter(0)
+    halves = T.lattice_halves(meter, np.zeros(768 * 768, np.int64), (0, 12, True), (768, 768), ELL)
+    queries = 4096 // 128
+    up, down = halves.batch_bytes
+    assert 880_000 < up / queries < 890_000
+    assert down / queries == 128 * 768 * 53 / 8
+    assert (halves.beginning_bytes[1] - 64) / queries == 128 * 768 * 53 / 8
+
+
 def test_choice_tells_parameters_and_where_none_serve():
     choice = T.lattice_choice(768, 12, True, 44)
     assert (choice["n"], choice["log_q"], choice["dropped_bits"], choice["answer_bits"]) == (4096, 72, 9, 53)
     assert choice["log2_failure"] <= -100 and min(choice["gates"], choice["core_svp"]) >= 128
     assert T.lattice_choice(768, 12, True, 44, noise="proved")["log2_failure"] == -np.inf
     assert T.lattice_choice(768, 12, True, 56) is None and T.lattice_choice(768, 40, True, 44) is None
-    up, down = T.lattice_bytes(4096, 768, 768, 12, True, 44)
-    assert 32 * 880_000 < up < 32 * 890_000 and 32 * 1_300_000 < down < 32 * 1_310_000
     meter = _core.TwoPartySession.meter(0)
     with pytest.raises(ValueError, match="no parameters"):
         T.lattice_matmul(meter, np.zeros(4, np.int64), (-1, 60, True), np.zeros(4, np.int64), (0, 8, True), 2, 2, 2, 60)

@@ -10,26 +10,14 @@ namespace privml {
 namespace {
 
 using lattice::Digest;
+using lattice::WeightRows;
 
 constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of the product, and a nonce
 constexpr i64 kAnswersAtOnce = 96;          // leave while others are computed
 
-void check(const Party& party, const CiphertextProduct& product, std::span<const u64> weights,
-           std::span<const u64> message, std::span<u64> out) {
-  const auto& [outputs, inner, columns] = product.shape;
-  const bool owns = party.rank == product.owner;
-  expect(product.owner == 0 || product.owner == 1, "ciphertext product: the owner is 0 or 1");
-  expect(outputs >= 1 && inner >= 1 && columns >= 1 && columns <= product.choice.set.n,
-         "ciphertext product: the shape does not fit the polynomials");
-  expect(std::ssize(weights) == (owns ? outputs * inner : 0) &&
-             std::ssize(message) == (owns ? 0 : inner * columns) &&
-             std::ssize(out) == outputs * columns,
-         "ciphertext product: an operand does not match the shape");
-}
-
 // A digest that both parties' nonces decide; after it both are known to compute the same product.
-Digest agree(Party& party, const CiphertextProduct& product) {
-  const lattice::Transcript transcript{product.owner, product.choice, product.shape, product.label};
+Digest agree(Party& party, const CiphertextProduct& product, Bytes label) {
+  const lattice::Transcript transcript{product.owner, product.choice, product.shape, label};
   const Digest mine = lattice::digest_of(transcript);
   Digest nonce, theirs, their_nonce;
   party.prg.fill_bytes(nonce);
@@ -42,82 +30,136 @@ Digest agree(Party& party, const CiphertextProduct& product) {
   return lattice::digest_of(transcript, owns ? nonce : their_nonce, owns ? their_nonce : nonce);
 }
 
-void compute_as_client(Party& party, const CiphertextProduct& product, const Digest& digest,
+// Calls part(rows) for the weights of some answers at a time.
+template <class Part>
+void in_parts(const CiphertextProduct& product, std::span<const u64> weights, Part&& part) {
+  const auto [outputs, inner] = product.shape;
+  for (i64 first = 0; first < outputs; first += kAnswersAtOnce) {
+    const i64 count = std::min(kAnswersAtOnce, outputs - first);
+    part(WeightRows{weights.subspan(first * inner, count * inner), first, count, product.largest});
+  }
+}
+
+void compute_as_client(Party& party, ProductHalves& halves, i64 columns,
                        std::span<const u64> message, std::span<u64> share) {
-  const auto& [outputs, inner, columns] = product.shape;
-  const Block tag = lattice::tag_of(digest);
+  const lattice::ColumnChoice& choice = halves.product.choice;
+  const auto [outputs, inner] = halves.product.shape;
+  const Block tag = lattice::tag_of(halves.digest, halves.batches, columns);
   party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
-  lattice::KeyOwner key(product.choice, digest, party.prg);
-  std::vector<u8> wire(lattice::key_bytes(product.choice));
+  lattice::KeyOwner key(choice, halves.digest, party.prg);
+  std::vector<u8> wire(lattice::key_bytes(choice));
   key.write_key(wire);
   party.channel.write(wire);
-  wire.resize(lattice::upload_bytes(product.choice, 1, columns));
+  wire.resize(lattice::upload_bytes(choice, 1, columns));
   for (i64 k = 0; k < inner; ++k) {
     key.encrypt(k, message.subspan(k * columns, columns), wire);
     party.channel.write(wire);
   }
-  wire.resize(lattice::answer_bytes(product.choice, columns));
+  if (halves.batches == 0) {
+    halves.c1.resize(lattice::halves_bytes(choice, outputs));
+    party.channel.read(halves.c1);
+  }
+  wire.resize(lattice::answer_bytes(choice, 1, columns));
+  const i64 half = lattice::halves_bytes(choice, 1);
   for (i64 j = 0; j < outputs; ++j) {
     party.channel.read(wire);
-    key.decrypt(wire, share.subspan(j * columns, columns));
+    key.decrypt(wire, Bytes(halves.c1).subspan(j * half, half),
+                share.subspan(j * columns, columns));
   }
 }
 
-void compute_as_owner(Party& party, const CiphertextProduct& product, const Digest& digest,
+void write_halves(Party& party, ProductHalves& halves, std::span<const u64> weights) {
+  const CiphertextProduct& product = halves.product;
+  halves.blinding = party.prg.next_block();
+  const lattice::HalvesMaker maker(product.choice, halves.digest, product.shape.inner,
+                                   halves.blinding);
+  std::vector<u8> wire;
+  in_parts(product, weights, [&](const WeightRows& rows) {
+    wire.resize(lattice::halves_bytes(product.choice, rows.rows));
+    maker.write(rows, wire);
+    party.channel.write(wire);
+    party.channel.flush();
+  });
+}
+
+void compute_as_owner(Party& party, const ProductHalves& halves, i64 columns,
                       std::span<const u64> weights, std::span<u64> share) {
-  const auto& [outputs, inner, columns] = product.shape;
+  const lattice::ColumnChoice& choice = halves.product.choice;
   Block tag;
   party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
-  if (!(tag == lattice::tag_of(digest)))
-    throw ProtocolError("lattice: the peer's ciphertexts belong to another flight");
-  std::vector<u8> wire(lattice::key_bytes(product.choice));
+  if (!(tag == lattice::tag_of(halves.digest, halves.batches, columns)))
+    throw ProtocolError("lattice: the peer's ciphertexts belong to another batch");
+  std::vector<u8> wire(lattice::key_bytes(choice));
   party.channel.read(wire);
-  lattice::Evaluator evaluator(product.choice, digest, inner, columns, wire, party.prg);
-  wire.resize(lattice::upload_bytes(product.choice, 1, columns));
-  for (i64 k = 0; k < inner; ++k) {
+  lattice::Evaluator evaluator(choice, halves.product.shape, columns, halves.blinding, wire,
+                               party.prg);
+  wire.resize(lattice::upload_bytes(choice, 1, columns));
+  for (i64 k = 0; k < halves.product.shape.inner; ++k) {
     party.channel.read(wire);
     evaluator.read_ciphertext(k, wire);
   }
-  for (i64 j = 0; j < outputs; j += kAnswersAtOnce) {
-    const i64 count = std::min(kAnswersAtOnce, outputs - j);
-    wire.resize(count * lattice::answer_bytes(product.choice, columns));
-    evaluator.answer(weights.subspan(j * inner, count * inner), count, product.largest, wire,
-                     share.subspan(j * columns, count * columns));
+  in_parts(halves.product, weights, [&](const WeightRows& rows) {
+    wire.resize(lattice::answer_bytes(choice, rows.rows, columns));
+    evaluator.answer(rows, wire, share.subspan(rows.first * columns, rows.rows * columns));
     party.channel.write(wire);
     party.channel.flush();
-  }
+  });
 }
 
 }  // namespace
 
-void ciphertext_product(Party& party, const CiphertextProduct& product,
+void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
                         std::span<const u64> weights, std::span<const u64> message,
                         std::span<u64> out) {
-  check(party, product, weights, message, out);
-  const Digest digest = agree(party, product);
-  WipedVector<u64> share(out.size());
-  if (party.rank == product.owner) {
-    compute_as_owner(party, product, digest, weights, share);
-  } else {
-    compute_as_client(party, product, digest, message, share);
+  const CiphertextProduct& product = halves.product;
+  const auto [outputs, inner] = product.shape;
+  const bool owns = party.rank == product.owner;
+  expect(product.owner == 0 || product.owner == 1, "ciphertext product: the owner is 0 or 1");
+  expect(outputs >= 1 && inner >= 1 && columns >= 1 && columns <= product.choice.set.n,
+         "ciphertext product: the shape does not fit the polynomials");
+  expect(std::ssize(weights) == (owns ? outputs * inner : 0) &&
+             std::ssize(message) == (owns ? 0 : inner * columns) &&
+             std::ssize(out) == outputs * columns,
+         "ciphertext product: an operand does not match the shape");
+  expect(halves.batches < lattice::kMostBatches,
+         "ciphertext product: these halves have served as many batches as they may");
+  if (halves.batches == 0) {
+    halves.digest = agree(party, product, halves.label);
+    if (owns) write_halves(party, halves, weights);
   }
+  WipedVector<u64> share(out.size());
+  if (owns) {
+    compute_as_owner(party, halves, columns, weights, share);
+  } else {
+    compute_as_client(party, halves, columns, message, share);
+  }
+  ++halves.batches;
   truncate_reduce(party, share, product.choice.answer_bits, product.choice.dropped, out);
 }
 
-void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product) {
-  const auto [up, down] = ciphertext_bytes(product);
-  meter.exchange(kHello, kHello);
-  meter.message(1 - product.owner, up - kHello);
-  meter.message(product.owner, down - kHello);
-  cost_truncate_reduce(meter, product.shape.outputs * product.shape.columns,
-                       product.choice.answer_bits, product.choice.dropped);
+void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product, i64 batch,
+                             i64 columns) {
+  std::array<i64, 2> from{};  // by rank, of what crosses
+  const auto [up, down] = batch_bytes(product, columns);
+  from[1 - product.owner] = up;
+  if (batch == 0) {
+    meter.exchange(kHello, kHello);
+    from[product.owner] = beginning_bytes(product)[1] - kHello;
+  }
+  meter.exchange(from[0], from[1]);
+  meter.message(product.owner, down);
+  cost_truncate_reduce(meter, product.shape.outputs * columns, product.choice.answer_bits,
+                       product.choice.dropped);
 }
 
-std::array<i64, 2> ciphertext_bytes(const CiphertextProduct& product) {
-  const auto& [outputs, inner, columns] = product.shape;
-  return {kHello + static_cast<i64>(sizeof(Block)) + lattice::key_bytes(product.choice) +
-              lattice::upload_bytes(product.choice, inner, columns),
-          kHello + outputs * lattice::answer_bytes(product.choice, columns)};
+std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
+  return {kHello, kHello + lattice::halves_bytes(product.choice, product.shape.outputs)};
+}
+
+std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns) {
+  return {static_cast<i64>(sizeof(Block)) + lattice::key_bytes(product.choice) +
+              lattice::upload_bytes(product.choice, product.shape.inner, columns),
+          lattice::answer_bytes(product.choice, product.shape.outputs, columns)};
 }
 
 }  // namespace privml

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of weights that one party knows with ring elements that the other party knows, by
-// lattice-based encryption (lattice/columns.h).
+// Products of weights that one party knows with matrices of ring elements that the other party
+// knows, by lattice-based encryption (lattice/columns.h).
 //
 // Functionality  the owner holds weights (outputs x inner, small and signed), the client a message
-//                (inner x columns in Z_{2^ell}). They get additive shares of weights * message mod
-//                2^ell, exact.
-// Method         the client encrypts its rows under a fresh key, whose public half both parties'
-//                nonces decide; the owner answers with masked, re-randomised sums; the noise in the
-//                low bits is dropped by truncate_reduce, exactly.
+//                (inner x columns in Z_{2^ell}) for each batch. They get additive shares of weights
+//                * message mod 2^ell, exact.
+// Method         first, both parties' nonces decide the public halves, and the owner sends its
+//                answers' halves c1, which serve all batches. In each batch the client encrypts its
+//                rows under a fresh key; the owner answers with masked sums; the noise in the low
+//                bits is dropped by truncate_reduce, exactly.
 // Leakage        none beyond shape, formats and label. Assumption: ring learning with errors
 //                (lattice/parameters.h), random oracles (lattice/transcript.h), correlated OT,
 //                correlation-robust hash. A result is wrong with probability below 2^-100 for each
-//                of its values (Noise::tail), or never (Noise::proved).
-// Cost           64 bytes of digest and nonce both ways; a tag, the key and the used
-//                coefficients of a ciphertext per row of the message up; an answer for each output
-//                down; truncate_reduce of outputs * columns numbers of ell + d bits by d. Depth 3,
-//                and truncate_reduce's.
+//                of its values (Noise::tail), or never (Noise::proved). The secrets of c1 serve one
+//                matrix of weights alone: another one is refused.
+// Cost           of a batch: a tag, the key and the used coefficients of a ciphertext per row of
+// the
+//                message up; those of an answer for each output down; truncate_reduce of outputs *
+//                columns numbers of ell + d bits by d. The first one besides: 64 bytes of digest
+//                and nonce both ways, and half an answer for each output down, beside the upload.
+//                Depth 2 (the first 3), and truncate_reduce's.
 // Source         lattice/columns.h. With a message known ahead: Mishra et al., Delphi (USENIX
 //                Security 2020); Liu et al., MiniONN (CCS 2017).
 #pragma once
+
+#include <vector>
 
 #include "base/buffer.h"
 #include "lattice/columns.h"
@@ -27,23 +33,42 @@
 
 namespace privml {
 
-// What both parties know of a product; columns <= choice.set.n. `label` names what it is for.
+// What both parties know of products with one matrix of weights.
 struct CiphertextProduct {
   int owner = 0;  // of the weights
   lattice::ColumnChoice choice;
-  lattice::ProductShape shape;
+  lattice::WeightsShape shape;
   u64 largest = 0;  // weight, in absolute value
-  Bytes label = {};
 };
 
-// `weights` are empty at the client, `message` at the owner. out: outputs x columns. Throws
-// ProtocolError where the peer's product, messages or flight are not this one's.
-void ciphertext_product(Party& party, const CiphertextProduct& product,
+inline int ring_bits(const CiphertextProduct& product) {
+  return product.choice.answer_bits - product.choice.dropped;
+}
+
+// What a party keeps from batch to batch; a copy serves no batch that the original serves.
+struct ProductHalves {
+  CiphertextProduct product;
+  lattice::Digest weights{};  // of the weights, at their owner
+  std::vector<u8> label{};    // of what it is for; both parties' alike
+  i64 batches = 0;            // so far
+  // Since the first batch:
+  lattice::Digest digest{};             // that the public halves come from
+  Secret<Block> blinding = kZeroBlock;  // the owner's
+  std::vector<u8> c1{};                 // of the answers, at the client
+};
+
+// The next batch. `weights` are the owner's, `message` is the client's, of at most choice.set.n
+// columns; out: outputs x columns. Throws InvalidArgument after lattice::kMostBatches,
+// ProtocolError where the peer's product, label or messages are not those of this batch.
+void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
                         std::span<const u64> weights, std::span<const u64> message,
                         std::span<u64> out);
-void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product);
+void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product, i64 batch,
+                             i64 columns);
 
-// Bytes up and down, without those that truncate_reduce takes.
-std::array<i64, 2> ciphertext_bytes(const CiphertextProduct& product);
+// Bytes up and down of the beginning, which the first batch takes besides, and of a batch, without
+// those that truncate_reduce takes.
+std::array<i64, 2> beginning_bytes(const CiphertextProduct& product);
+std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns);
 
 }  // namespace privml

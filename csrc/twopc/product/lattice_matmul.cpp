@@ -6,14 +6,17 @@
 
 #include "base/error.h"
 #include "base/pack.h"
-#include "twopc/product/ciphertext_product.h"
+#include "lattice/scalar_product.h"
 #include "twopc/product/dense.h"
 
 namespace privml {
 namespace {
 
 using lattice::ColumnChoice;
+using lattice::Digest;
 using lattice::Noise;
+
+constexpr i64 kMostInner = i64{1} << 16;  // as multiply_scalars() takes
 
 // Whole 64-bit words, so that a scalar of a ciphertext has its sign.
 std::vector<u64> scalars(std::span<const u64> weights, Operand format) {
@@ -22,18 +25,12 @@ std::vector<u64> scalars(std::span<const u64> weights, Operand format) {
 
 u64 largest(Operand format) { return lattice::largest_weight(format.bits, format.is_signed); }
 
-ColumnChoice choice_for(i64 inner, Operand weights, int ell, Noise noise) {
-  const auto choice = lattice_choice(inner, weights, ell, noise);
-  expect(choice.has_value(), "lattice: no parameters serve these weights and widths");
-  return *choice;
-}
-
-// A product with the weights on the left (x) or on the right, of which the other operand's rows or
-// columns fill polynomials.
+// With the weights on the left (x) or on the right, where the other operand is turned, so that its
+// rows are those of a product with weights on the right.
 struct Sides {
   bool left;  // are the weights
   Operand weights, other;
-  i64 outputs, filling;  // rows and columns as ciphertext_product() sees them
+  i64 rows, columns;  // of the product as it is computed
 };
 
 Sides sides_of(Operand x, Operand y, const MatrixShape& shape, int ell) {
@@ -41,12 +38,8 @@ Sides sides_of(Operand x, Operand y, const MatrixShape& shape, int ell) {
   expect_fits(y, ell);
   expect(shape.rows >= 1 && shape.inner >= 1 && shape.columns >= 1, "lattice: an empty product");
   // Of two owned operands the right one is the weights.
-  const bool left = y.owner == kShared;
-  const Operand weights = left ? x : y, other = left ? y : x;
-  expect(weights.owner != kShared, "lattice: no operand is owned by a party");
-  expect(weights.owner != other.owner, "lattice: both operands are owned by one party");
-  return {left, weights, other, left ? shape.rows : shape.columns,
-          left ? shape.columns : shape.rows};
+  if (y.owner == kShared) return {true, x, y, shape.columns, shape.rows};
+  return {false, y, x, shape.rows, shape.columns};
 }
 
 // Calls block(first, count) for the rows or columns that fill one polynomial each time.
@@ -57,6 +50,20 @@ void in_polynomials(i64 filling, i64 n, Each&& block) {
 
 // The client's mask for one row.
 void fill_mask(Block seed, int ell, std::span<u64> row) { Prg(seed).fill_ring(row, ell); }
+
+// The weights as ciphertext_product() takes them: outputs x inner; nothing at the client.
+std::vector<u64> turned_weights(const Party& party, const ProductHalves& halves,
+                                const OwnedWeights& weights) {
+  const auto [columns, inner] = halves.product.shape;
+  const bool owns = party.rank == halves.product.owner;
+  expect(weights.format.owner == halves.product.owner &&
+             std::ssize(weights.words) == (owns ? inner * columns : 0),
+         "lattice: the weights do not match the shape");
+  if (!owns) return {};
+  expect(weights.digest == halves.weights, "lattice: the weights have changed");
+  expect(largest(weights.format) == halves.product.largest, "lattice: the weights' format differs");
+  return transposed(scalars(weights.words, weights.format), inner, columns);
+}
 
 // Books what `body` does under Phase::preprocess, besides what it books there itself.
 template <class Body>
@@ -89,131 +96,141 @@ void meter_preprocessing(CostMeter& meter, Body&& body) {
 }  // namespace
 
 std::optional<ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell, Noise noise) {
-  if (inner < 1 || weights.bits > 32) return std::nullopt;
+  if (inner < 1 || weights.bits > 32 || inner > kMostInner ||
+      largest(weights) > lattice::kMostScalar)
+    return std::nullopt;
   return lattice::choose_columns({inner, largest(weights), ell}, noise);
 }
 
-void expect_lattice_matmul(Operand x_format, Operand y_format, const MatrixShape& shape, int ell,
-                           Noise noise) {
-  choice_for(shape.inner, sides_of(x_format, y_format, shape, ell).weights, ell, noise);
+ProductHalves matmul_halves(const OwnedWeights& weights, i64 inner, i64 columns, int ell,
+                            Bytes label, Noise noise) {
+  expect_fits(weights.format, ell);
+  expect(weights.format.owner != kShared, "lattice: weights are owned by a party");
+  expect(inner >= 1 && columns >= 1, "lattice: an empty product");
+  const auto choice = lattice_choice(inner, weights.format, ell, noise);
+  expect(choice.has_value(), "lattice: no parameters serve these weights and widths");
+  return {{weights.format.owner, *choice, {columns, inner}, largest(weights.format)},
+          weights.digest,
+          {label.begin(), label.end()}};
+}
+
+void lattice_matmul(Party& party, ProductHalves& halves, Operand x_format, std::span<const u64> x,
+                    const OwnedWeights& weights, i64 rows, std::span<u64> out) {
+  const auto [columns, inner] = halves.product.shape;
+  const int ell = ring_bits(halves.product);
+  const bool owns = party.rank == halves.product.owner, has_x = holds(party.rank, x_format);
+  expect_fits(x_format, ell);
+  expect(x_format.owner != halves.product.owner, "lattice: one party owns both operands");
+  expect(std::ssize(x) == (has_x ? rows * inner : 0) && std::ssize(out) == rows * columns,
+         "lattice: an operand does not match the shape");
+  const std::vector<u64> turned = turned_weights(party, halves, weights);
+  const std::vector<u64> elements = ring_elements(x, held_format(x_format), ell);
+  WipedVector<u64> message, part;
+  in_polynomials(rows, halves.product.choice.set.n, [&](i64 first, i64 count) {
+    part.resize(columns * count);
+    if (!owns) {
+      const auto lying =
+          transposed(std::span(elements).subspan(first * inner, count * inner), count, inner);
+      message.assign(lying.begin(), lying.end());
+    }
+    ciphertext_product(party, halves, count, turned, message, part);
+    std::ranges::copy(transposed(part, columns, count), out.begin() + first * columns);
+  });
+  // The owner's own share of x.
+  if (owns && has_x)
+    add_product(elements, scalars(weights.words, weights.format), {rows, inner, columns}, ell, out);
+}
+
+void cost_lattice_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch) {
+  in_polynomials(rows, product.choice.set.n,
+                 [&](i64, i64 count) { cost_ciphertext_product(meter, product, batch++, count); });
 }
 
 void lattice_matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
                     std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
                     Noise noise) {
-  const Sides sides = sides_of(x_format, y_format, shape, ell);
-  const ColumnChoice choice = choice_for(shape.inner, sides.weights, ell, noise);
-  const bool owns = party.rank == sides.weights.owner, has_other = holds(party.rank, sides.other);
-  const auto given_weights = sides.left ? x : y, given_other = sides.left ? y : x;
-  const i64 inner = shape.inner, outputs = sides.outputs, filling = sides.filling;
-  expect(std::ssize(given_weights) == (owns ? inner * outputs : 0) &&
-             std::ssize(given_other) == (has_other ? inner * filling : 0) &&
-             std::ssize(out) == outputs * filling,
+  const auto [left, format, other, rows, columns] = sides_of(x_format, y_format, shape, ell);
+  expect(std::ssize(x) == (holds(party.rank, x_format) ? shape.rows * shape.inner : 0) &&
+             std::ssize(y) == (holds(party.rank, y_format) ? shape.inner * shape.columns : 0) &&
+             std::ssize(out) == shape.rows * shape.columns,
          "lattice: an operand does not match the shape");
-  std::vector<u64> weights;
-  if (owns) {
-    weights = scalars(given_weights, sides.weights);
-    if (!sides.left) weights = transposed(weights, inner, outputs);
+  if (!left) {
+    const OwnedWeights weights{format, y};
+    ProductHalves halves = matmul_halves(weights, shape.inner, columns, ell, {}, noise);
+    return lattice_matmul(party, halves, other, x, weights, rows, out);
   }
-  WipedVector<u64> other, sums(outputs * filling);
-  if (has_other) {
-    const auto elements = ring_elements(given_other, held_format(sides.other), ell);
-    const auto lying = sides.left ? elements : transposed(elements, filling, inner);
-    other.assign(lying.begin(), lying.end());
-  }
-  in_polynomials(filling, choice.set.n, [&](i64 first, i64 count) {
-    const CiphertextProduct product{
-        sides.weights.owner, choice, {outputs, inner, count}, largest(sides.weights)};
-    WipedVector<u64> message, part(outputs * count);
-    if (!owns) {
-      message.resize(inner * count);
-      for (i64 k = 0; k < inner; ++k)
-        std::copy_n(other.data() + k * filling + first, count, message.data() + k * count);
-    }
-    ciphertext_product(party, product, weights, message, part);
-    for (i64 j = 0; j < outputs; ++j)
-      std::copy_n(part.data() + j * count, count, sums.data() + j * filling + first);
-  });
-  // The owner's own share of the other operand.
-  if (owns && has_other) add_product(weights, other, {outputs, inner, filling}, ell, sums);
-  if (sides.left) {
-    std::ranges::copy(sums, out.begin());
-  } else {
-    std::ranges::copy(transposed(sums, outputs, filling), out.begin());
-  }
+  const auto turned = [](std::span<const u64> a, i64 height, i64 width) {
+    return a.empty() ? std::vector<u64>{} : transposed(a, height, width);
+  };
+  const std::vector<u64> words = turned(x, shape.rows, shape.inner);
+  const std::vector<u64> given = turned(y, shape.inner, shape.columns);
+  const OwnedWeights weights{format, words};
+  ProductHalves halves = matmul_halves(weights, shape.inner, columns, ell, {}, noise);
+  WipedVector<u64> product(out.size());
+  lattice_matmul(party, halves, other, given, weights, rows, product);
+  std::ranges::copy(transposed(product, rows, columns), out.begin());
 }
 
 void cost_lattice_matmul(CostMeter& meter, Operand x_format, Operand y_format,
                          const MatrixShape& shape, int ell, Noise noise) {
   const Sides sides = sides_of(x_format, y_format, shape, ell);
-  const ColumnChoice choice = choice_for(shape.inner, sides.weights, ell, noise);
-  in_polynomials(sides.filling, choice.set.n, [&](i64, i64 count) {
-    cost_ciphertext_product(meter,
-                            {sides.weights.owner, choice, {sides.outputs, shape.inner, count}});
-  });
+  const ProductHalves halves =
+      matmul_halves({sides.weights}, shape.inner, sides.columns, ell, {}, noise);
+  expect(sides.other.owner != sides.weights.owner, "lattice: one party owns both operands");
+  cost_lattice_matmul(meter, halves.product, sides.rows, 0);
 }
 
-PreparedProduct prepare_matmul(Party& party, Operand format, std::span<const u64> weights,
-                               const MatrixShape& shape, int ell, Bytes label, Noise noise) {
-  const auto [rows, inner, columns] = shape;
-  expect(rows >= 1 && inner >= 1 && columns >= 1, "lattice: an empty product");
-  expect_fits(format, ell);
-  expect(format.owner != kShared, "lattice: weights are owned by a party");
-  const bool owns = party.rank == format.owner;
-  expect(std::ssize(weights) == (owns ? inner * columns : 0),
-         "lattice: the weights do not match the shape");
-  const ColumnChoice choice = choice_for(inner, format, ell, noise);
-  PreparedProduct prepared{format.owner, shape, ell, {}, {}, WipedVector<u64>(rows * columns)};
-  std::vector<u64> turned;
-  if (owns) {
-    prepared.weights = fingerprint(format, weights, inner, columns);
-    turned = transposed(scalars(weights, format), inner, columns);
-  } else {
+PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedWeights& weights,
+                               i64 rows) {
+  const auto [columns, inner] = halves.product.shape;
+  const int ell = ring_bits(halves.product);
+  const bool owns = party.rank == halves.product.owner;
+  expect(rows >= 1, "lattice: an empty product");
+  PreparedProduct prepared{halves.product.owner,
+                           {rows, inner, columns},
+                           ell,
+                           owns ? weights.digest : Digest{},
+                           {},
+                           WipedVector<u64>(rows * columns)};
+  const std::vector<u64> turned = turned_weights(party, halves, weights);
+  if (!owns) {
     prepared.row_seeds.resize(rows);
     party.prg.fill_blocks(prepared.row_seeds.data(), rows);
   }
   in_preprocessing(party, [&] {
-    in_polynomials(rows, choice.set.n, [&](i64 first, i64 count) {
-      const CiphertextProduct product{
-          format.owner, choice, {columns, inner, count}, largest(format), label};
-      WipedVector<u64> message, part(columns * count);
+    WipedVector<u64> row(inner), message, part;
+    in_polynomials(rows, halves.product.choice.set.n, [&](i64 first, i64 count) {
+      part.resize(columns * count);
       if (!owns) {
-        WipedVector<u64> row(inner);
         message.resize(inner * count);
         for (i64 i = 0; i < count; ++i) {
           fill_mask(prepared.row_seeds[first + i], ell, row);
           for (i64 k = 0; k < inner; ++k) message[k * count + i] = row[k];
         }
       }
-      ciphertext_product(party, product, turned, message, part);
+      ciphertext_product(party, halves, count, turned, message, part);
       std::ranges::copy(transposed(part, columns, count), prepared.share.begin() + first * columns);
     });
   });
   return prepared;
 }
 
-void cost_prepare_matmul(CostMeter& meter, Operand format, const MatrixShape& shape, int ell,
-                         Noise noise) {
-  const ColumnChoice choice = choice_for(shape.inner, format, ell, noise);
-  meter_preprocessing(meter, [&] {
-    in_polynomials(shape.rows, choice.set.n, [&](i64, i64 count) {
-      cost_ciphertext_product(meter, {format.owner, choice, {shape.columns, shape.inner, count}});
-    });
-  });
+void cost_prepare_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch) {
+  meter_preprocessing(meter, [&] { cost_lattice_matmul(meter, product, rows, batch); });
 }
 
 void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
-                     std::span<const u64> x, Operand format, std::span<const u64> weights,
-                     std::span<u64> out) {
+                     std::span<const u64> x, const OwnedWeights& weights, std::span<u64> out) {
   const auto [rows, inner, columns] = prepared.shape;
   const int ell = prepared.ell;
   const bool owns = party.rank == prepared.owner, has_x = holds(party.rank, x_format);
   expect_fits(x_format, ell);
-  expect_fits(format, ell);
-  expect(format.owner == prepared.owner, "lattice: the product was prepared for another owner");
-  expect(x_format.owner != prepared.owner, "lattice: the weights' owner knows both operands");
+  expect_fits(weights.format, ell);
+  expect(weights.format.owner == prepared.owner,
+         "lattice: the product was prepared for another owner");
+  expect(x_format.owner != prepared.owner, "lattice: one party owns both operands");
   expect(std::ssize(x) == (has_x ? rows * inner : 0) &&
-             std::ssize(weights) == (owns ? inner * columns : 0) &&
+             std::ssize(weights.words) == (owns ? inner * columns : 0) &&
              std::ssize(out) == rows * columns,
          "lattice: an operand does not match the shape");
   expect(std::ssize(prepared.share) == rows * columns &&
@@ -233,14 +250,14 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
     party.channel.write(wire);
     return;
   }
-  expect(fingerprint(format, weights, inner, columns) == prepared.weights,
+  expect(weights.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
   party.channel.read(wire);
   std::vector<u64> sum(rows * inner);
   unpack(wire.data(), rows * inner, ell, sum.data());
   if (has_x)
     for (i64 i = 0; i < rows * inner; ++i) sum[i] = (sum[i] + elements[i]) & low_mask(ell);
-  add_product(sum, scalars(weights, format), {rows, inner, columns}, ell, out);
+  add_product(sum, scalars(weights.words, weights.format), {rows, inner, columns}, ell, out);
 }
 
 void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell) {

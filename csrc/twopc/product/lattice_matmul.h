@@ -9,21 +9,20 @@
 //   prepared_matmul  uses up rows of what was prepared: the client sends x - r, so that the owner
 //   of
 //                    the weights computes (x - r) * weights and the client nothing
+//                The first two take halves (matmul_halves) that serve further products of the same
+//                weights, which cost less.
 // Leakage        none beyond shapes, formats and label. Assumption: ciphertext_product.h. A row of
 //                r masks one row of x and is gone before the message is written.
 // Cost           lattice_matmul and prepare_matmul: ciphertext_product.h for each block of n rows
 // of
-//                the operand that is not the weights (n = 4096: fewer cost as many bytes of c1
-//                down, and nearly as much work). prepared_matmul: rows * inner numbers of ell bits
-//                in one message.
+//                the operand that is not the weights (n = 4096). prepared_matmul: rows * inner
+//                numbers of ell bits in one message.
 // Source         Mishra et al., Delphi (USENIX Security 2020), for correlations of fixed weights.
 #pragma once
 
 #include <optional>
 
-#include "lattice/parameters.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "twopc/product/ciphertext_product.h"
 #include "twopc/product/prepared_product.h"
 
 namespace privml {
@@ -33,13 +32,21 @@ namespace privml {
 std::optional<lattice::ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell,
                                                     lattice::Noise noise = lattice::Noise::tail);
 
-// Throws InvalidArgument where lattice_choice() has none, where no operand or both are owned by one
-// party, and on widths or shapes that do not fit.
-void expect_lattice_matmul(Operand x_format, Operand y_format, const MatrixShape& shape, int ell,
-                           lattice::Noise noise);
+// What a party keeps for products x * weights, weights of inner x columns; nothing is sent. Both
+// parties pass one label. Throws InvalidArgument where lattice_choice() has none.
+ProductHalves matmul_halves(const OwnedWeights& weights, i64 inner, i64 columns, int ell,
+                            Bytes label = {}, lattice::Noise noise = lattice::Noise::tail);
 
-// x: rows x inner, y: inner x columns, out: rows x columns, row-major. Throws as above, and where
-// lengths do not fit.
+// x: rows x inner, shared or owned by the client; out: rows x columns, row-major. Throws
+// InvalidArgument where the weights are not those of the halves, and on formats and lengths that do
+// not fit, before anything is sent.
+void lattice_matmul(Party& party, ProductHalves& halves, Operand x_format, std::span<const u64> x,
+                    const OwnedWeights& weights, i64 rows, std::span<u64> out);
+// `batch`: blocks of rows that the halves have served before.
+void cost_lattice_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch);
+
+// x * y where either operand is the weights, with halves of its own. x: rows x inner, y: inner x
+// columns. Throws InvalidArgument as above, and where no operand or both are owned by one party.
 void lattice_matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
                     std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
                     lattice::Noise noise = lattice::Noise::tail);
@@ -47,19 +54,15 @@ void cost_lattice_matmul(CostMeter& meter, Operand x_format, Operand y_format,
                          const MatrixShape& shape, int ell,
                          lattice::Noise noise = lattice::Noise::tail);
 
-// Weights: inner x columns at their owner, empty at the client. shape.rows are those of all
-// products to come. Booked under Phase::preprocess.
-PreparedProduct prepare_matmul(Party& party, Operand format, std::span<const u64> weights,
-                               const MatrixShape& shape, int ell, Bytes label = {},
-                               lattice::Noise noise = lattice::Noise::tail);
-void cost_prepare_matmul(CostMeter& meter, Operand format, const MatrixShape& shape, int ell,
-                         lattice::Noise noise = lattice::Noise::tail);
+// Rows of products to come; booked under Phase::preprocess.
+PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedWeights& weights,
+                               i64 rows);
+void cost_prepare_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch);
 
 // Uses up all of `prepared`, a party's half, before it sends anything. x: its rows x inner, shared
 // or owned by the client; weights as at the preparation (InvalidArgument where they differ).
 void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
-                     std::span<const u64> x, Operand format, std::span<const u64> weights,
-                     std::span<u64> out);
+                     std::span<const u64> x, const OwnedWeights& weights, std::span<u64> out);
 void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell);
 
 }  // namespace privml

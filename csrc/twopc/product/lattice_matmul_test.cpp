@@ -25,6 +25,10 @@ Words meaning(const Words& values, const Operand& format, int ell) {
   return ring_elements(values, {format.bits, format.is_signed}, ell);
 }
 
+OwnedWeights owned(Operand format, const Words& words, const MatrixShape& shape) {
+  return {format, words, fingerprint(format, words, shape.inner, shape.columns)};
+}
+
 Words expected_product(const Words& x, Operand fx, const Words& y, Operand fy,
                        const MatrixShape& shape, int ell) {
   Words expected(shape.rows * shape.columns);
@@ -92,11 +96,6 @@ TEST(LatticeMatmul, RefusesWhatNoParametersServe) {
   });
 }
 
-struct Queries {
-  Words weights;
-  Both<Words> out;
-};
-
 TEST(PreparedMatmul, QueriesUseRowsUpAndCostOneMessage) {
   for (const int owner : {0, 1})
     for (const int x_owner : {kShared, 1 - owner}) {
@@ -115,11 +114,13 @@ TEST(PreparedMatmul, QueriesUseRowsUpAndCostOneMessage) {
       const Outcome outcome = run_parties({}, [&](Party& party) {
         const int r = party.rank;
         const Words mine = r == owner ? w : Words{};
-        PreparedProduct prepared = prepare_matmul(party, fw, mine, all, ell);
+        const OwnedWeights weights = owned(fw, mine, all);
+        ProductHalves halves = matmul_halves(weights, all.inner, all.columns, ell);
+        PreparedProduct prepared = prepare_matmul(party, halves, weights, all.rows);
         for (int i = 0; i < 3; ++i) {
           EXPECT_EQ(prepared.shape.rows, 12 - 4 * i);
           out[r].emplace_back(query.rows * query.columns);
-          prepared_matmul(party, take_rows(prepared, 4), fx, xs[i][r], fw, mine, out[r].back());
+          prepared_matmul(party, take_rows(prepared, 4), fx, xs[i][r], weights, out[r].back());
         }
         EXPECT_EQ(prepared.shape.rows, 0);
         EXPECT_THROW(take_rows(prepared, 1), InvalidArgument);
@@ -128,7 +129,7 @@ TEST(PreparedMatmul, QueriesUseRowsUpAndCostOneMessage) {
         EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, ell),
                   expected_product(x[i], fx, w, fw, query, ell));
       expect_cost_equals(outcome, [&](CostMeter& meter) {
-        cost_prepare_matmul(meter, fw, all, ell);
+        cost_prepare_matmul(meter, matmul_halves({fw}, 6, 5, ell).product, 12, 0);
         for (int i = 0; i < 3; ++i) cost_prepared_matmul(meter, owner, 4, 6, ell);
       });
     }
@@ -141,7 +142,9 @@ TEST(PreparedMatmul, MasksAreUniformAndFresh) {
   Both<PreparedProduct> halves;
   run_parties({}, [&](Party& party) {
     const int r = party.rank;
-    halves[r] = prepare_matmul(party, fw, r == 0 ? Words(4, 1) : Words{}, all, 32);
+    const Words mine = r == 0 ? Words(4, 1) : Words{};
+    ProductHalves source = matmul_halves(owned(fw, mine, all), 4, 1, 32);
+    halves[r] = prepare_matmul(party, source, owned(fw, mine, all), all.rows);
   });
   ASSERT_EQ(halves[1].row_seeds.size(), 256U);
   for (size_t i = 0; i < 256; ++i)
@@ -161,15 +164,17 @@ TEST(PreparedMatmul, ChangedWeightsAndWrongHalvesAreRefused) {
   run_parties({}, [&](Party& party) {
     const bool owns = party.rank == 0;
     const Words w = owns ? Words(6, 1) : Words{}, changed = owns ? Words(6, 2) : Words{};
-    PreparedProduct prepared = prepare_matmul(party, fw, w, shape, 32);
+    ProductHalves halves = matmul_halves(owned(fw, w, shape), 3, 2, 32);
+    PreparedProduct prepared = prepare_matmul(party, halves, owned(fw, w, shape), 2);
     const Words x(6);
     Words out(4);
     if (owns) {
-      EXPECT_THROW(
-          prepared_matmul(party, take_rows(prepared, 2), {kShared, 32}, x, fw, changed, out),
-          InvalidArgument);
+      EXPECT_THROW(prepared_matmul(party, take_rows(prepared, 2), {kShared, 32}, x,
+                                   owned(fw, changed, shape), out),
+                   InvalidArgument);
     } else {
-      EXPECT_THROW(prepared_matmul(party, take_rows(prepared, 2), {kShared, 31}, x, fw, w, out),
+      EXPECT_THROW(prepared_matmul(party, take_rows(prepared, 2), {kShared, 31}, x,
+                                   owned(fw, w, shape), out),
                    InvalidArgument);
     }
     EXPECT_EQ(prepared.shape.rows, 0);
@@ -181,7 +186,7 @@ TEST(CiphertextProduct, PartiesThatDisagreeFindOut) {
     run_parties({}, [&](Party& party) {
       const auto choice = *lattice_choice(3, {0, 8, true}, 32);
       std::vector<u8> label{1};
-      CiphertextProduct product{0, choice, {2, 3, 4}, 128, label};
+      CiphertextProduct product{0, choice, {2, 3}, 128};
       if (party.rank == 1) {
         if (difference == 0) product.choice.set = lattice::kColumnSets[3];
         if (difference == 1) product.shape.outputs = 3;
@@ -190,11 +195,103 @@ TEST(CiphertextProduct, PartiesThatDisagreeFindOut) {
       }
       const bool owns = party.rank == 0;
       Words out(product.shape.outputs * 4);
+      ProductHalves halves{product, {}, label};
       EXPECT_THROW(
-          ciphertext_product(party, product, Words(owns ? 6 : 0), Words(owns ? 0 : 12), out),
+          ciphertext_product(party, halves, 4, Words(owns ? 6 : 0), Words(owns ? 0 : 12), out),
           ProtocolError);
     });
   }
+}
+
+TEST(CiphertextProduct, ReplayedAndCutBatchesAreRefused) {
+  for (const int difference : {0, 1}) {
+    int refused = 0;
+    try {
+      run_parties({}, [&](Party& party) {
+        const auto choice = *lattice_choice(3, {0, 8, true}, 32);
+        ProductHalves halves{{0, choice, {2, 3}, 128}};
+        const bool owns = party.rank == 0;
+        Words out(8);
+        const auto next = [&](i64 columns) {
+          ciphertext_product(party, halves, columns, Words(owns ? 6 : 0),
+                             Words(owns ? 0 : 3 * columns), std::span(out).first(2 * columns));
+        };
+        next(4);
+        if (difference == 0 && !owns) halves.batches = 1 + 7;  // of another batch
+        next(difference == 1 && !owns ? 3 : 4);
+      });
+    } catch (const ProtocolError&) {
+      ++refused;
+    } catch (const PeerDisconnected&) {
+    }
+    EXPECT_EQ(refused, 1) << difference;
+  }
+}
+
+// Halves serve many batches of one matrix of weights, in whatever way; each batch has its own key.
+TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
+  const int ell = 44;
+  const Operand fw{1, 12, true}, fx{kShared, ell};
+  const MatrixShape shape{3, 20, 4};
+  const Words w = random_words(80, 12, 1);
+  Both<std::vector<Words>> out;
+  std::vector<Words> x;
+  std::vector<Both<Words>> xs;
+  for (u64 i = 0; i < 4; ++i) {
+    x.push_back(random_words(60, ell, 10 + i));
+    xs.push_back(share(x.back(), ell, 20 + i));
+  }
+  const Outcome outcome = run_parties({}, [&](Party& party) {
+    const int r = party.rank;
+    const Words mine = r == 1 ? w : Words{};
+    const OwnedWeights weights = owned(fw, mine, shape);
+    ProductHalves halves = matmul_halves(weights, 20, 4, ell, std::vector<u8>{7});
+    for (int i = 0; i < 4; ++i) {
+      out[r].emplace_back(12);
+      if (i % 2 == 0) {
+        lattice_matmul(party, halves, fx, xs[i][r], weights, 3, out[r].back());
+      } else {
+        prepared_matmul(party, prepare_matmul(party, halves, weights, 3), fx, xs[i][r], weights,
+                        out[r].back());
+      }
+    }
+    EXPECT_EQ(halves.batches, 4);
+  });
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, ell),
+              expected_product(x[i], fx, w, fw, shape, ell));
+  expect_cost_equals(outcome, [&](CostMeter& meter) {
+    const CiphertextProduct product = matmul_halves({fw}, 20, 4, ell).product;
+    for (const i64 i : {0, 1, 2, 3}) {
+      if (i % 2 == 0) {
+        cost_lattice_matmul(meter, product, 3, i);
+      } else {
+        cost_prepare_matmul(meter, product, 3, i);
+        cost_prepared_matmul(meter, 1, 3, 20, ell);
+      }
+    }
+  });
+}
+
+TEST(ProductHalves, RefuseOtherWeightsAndTooManyBatches) {
+  const Operand fw{0, 8, true};
+  const MatrixShape shape{2, 3, 2};
+  run_parties({}, [&](Party& party) {
+    const bool owns = party.rank == 0;
+    const Words w = owns ? Words(6, 1) : Words{}, changed = owns ? Words(6, 2) : Words{}, x(6);
+    Words out(4);
+    ProductHalves halves = matmul_halves(owned(fw, w, shape), 3, 2, 32);
+    lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, w, shape), 2, out);
+    if (owns) {
+      EXPECT_THROW(
+          lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, changed, shape), 2, out),
+          InvalidArgument);
+      EXPECT_THROW(prepare_matmul(party, halves, owned(fw, changed, shape), 2), InvalidArgument);
+    }
+    halves.batches = lattice::kMostBatches;
+    EXPECT_THROW(lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, w, shape), 2, out),
+                 InvalidArgument);
+  });
 }
 
 TEST(PreparedProduct, HalvesSurviveAStore) {
@@ -205,7 +302,9 @@ TEST(PreparedProduct, HalvesSurviveAStore) {
   run_parties({}, [&](Party& party) {
     const int r = party.rank;
     const Words mine = r == 1 ? w : Words{};
-    const PreparedProduct half = prepare_matmul(party, fw, mine, {4, 5, 3}, 33);
+    const OwnedWeights weights = owned(fw, mine, {4, 5, 3});
+    ProductHalves halves = matmul_halves(weights, 5, 3, 33);
+    const PreparedProduct half = prepare_matmul(party, halves, weights, 4);
     const auto bytes = to_bytes(half);
     EXPECT_EQ(std::ssize(bytes), stored_bytes(half));
     EXPECT_FALSE(from_bytes(Bytes(bytes).first(bytes.size() - 1)));
@@ -217,7 +316,7 @@ TEST(PreparedProduct, HalvesSurviveAStore) {
     altered[0] ^= 1;
     EXPECT_FALSE(from_bytes(altered));
     out[r].resize(12);
-    prepared_matmul(party, from_bytes(bytes).value(), {kShared, 33}, xs[r], fw, mine, out[r]);
+    prepared_matmul(party, from_bytes(bytes).value(), {kShared, 33}, xs[r], weights, out[r]);
   });
   EXPECT_EQ(reconstruct(out, 33), expected_product(x, {kShared, 33}, w, fw, {4, 5, 3}, 33));
 }

@@ -95,7 +95,8 @@ std::optional<PreparedProduct> from_bytes(Bytes bytes) {
 // Numbers of up to 16 bits in two bytes each: hashing is what takes time.
 lattice::Digest fingerprint(Operand format, std::span<const u64> weights, i64 inner, i64 columns) {
   constexpr std::size_t kTile = 4096;
-  lattice::Digest out;
+  lattice::Digest out{};
+  if (weights.empty()) return out;
   const std::array<i64, 4> header{inner, columns, format.bits, format.is_signed};
   const int width = format.bits <= 16 ? 16 : 64;
   std::array<u8, kTile * sizeof(u64)> tile;

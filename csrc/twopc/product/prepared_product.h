@@ -17,6 +17,13 @@
 
 namespace privml {
 
+// Weights that a party owns, inner x columns; at the other party the format alone.
+struct OwnedWeights {
+  Operand format;
+  std::span<const u64> words = {};
+  lattice::Digest digest = {};  // fingerprint() of them
+};
+
 // One party's half; wiped where it ends.
 struct PreparedProduct {
   int owner = 0;      // of the weights
@@ -36,7 +43,7 @@ i64 stored_bytes(const PreparedProduct& half);
 WipedVector<u8> to_bytes(const PreparedProduct& half);
 std::optional<PreparedProduct> from_bytes(Bytes bytes);
 
-// Of weights and their format.
+// Of weights and their format; zeros of none.
 lattice::Digest fingerprint(Operand format, std::span<const u64> weights, i64 inner, i64 columns);
 
 }  // namespace privml
