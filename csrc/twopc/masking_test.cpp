@@ -11,6 +11,7 @@
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
 #include "twopc/compare/relu.h"
+#include "twopc/product/lattice_matmul.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/testing/parties.h"
@@ -144,6 +145,21 @@ TEST(Masking, EveryDigitOfTheLeaves) {
   }
 }
 
+void lattice_row(Party& party, const Words& x, Words& out) {
+  const Words w(party.rank == 0 ? 1 : 0, 3);
+  const OwnedWeights weights{{0, 8, true}, w};
+  ProductHalves halves = matmul_halves(weights, 1, 1, 32);
+  lattice_matmul(party, halves, {kShared, 32}, x, weights, kInstances, out);
+}
+
+void prepared_row(Party& party, const Words& x, Words& out) {
+  const Words w(party.rank == 0 ? 1 : 0, 3);
+  const OwnedWeights weights{{0, 8, true}, w};
+  ProductHalves halves = matmul_halves(weights, 1, 1, 32);
+  prepared_matmul(party, prepare_matmul(party, halves, weights, kInstances), {kShared, 32}, x,
+                  weights, out);
+}
+
 TEST(Masking, WholeProtocolsOnConstants) {
   struct Named {
     const char* name;
@@ -162,6 +178,8 @@ TEST(Masking, WholeProtocolsOnConstants) {
       {"nonnegative",
        [](auto& p, auto& x, auto&, auto& y, auto&) { truncate_nonnegative(p, x, 32, 12, y); }},
       {"maximum", [](auto& p, auto& x, auto&, auto& y, auto&) { maximum(p, x, x, 32, y); }},
+      {"lattice", [](auto& p, auto& x, auto&, auto& y, auto&) { lattice_row(p, x, y); }},
+      {"prepared", [](auto& p, auto& x, auto&, auto& y, auto&) { prepared_row(p, x, y); }},
   };
   for (const Named& one : protocols) {
     SCOPED_TRACE(one.name);

@@ -12,6 +12,7 @@
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
+#include "twopc/product/lattice_matmul.h"
 #include "twopc/product/word_product.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
@@ -124,6 +125,19 @@ TEST(WireTrace, KnownMostSignificantBits) {
               divide_power_of_two(p, x, kWidth, 12, r);
             }),
             "a81aa8a5bb6892e7");
+}
+
+TEST(WireTrace, LatticeProducts) {
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+              const Words w(p.rank == 0 ? 30 : 0, 5);
+              const OwnedWeights weights{{0, 8, true}, w};
+              Words out(30);
+              ProductHalves halves = matmul_halves(weights, 10, 3, kWidth);
+              lattice_matmul(p, halves, {kShared, kWidth}, x, weights, 10, out);
+              prepared_matmul(p, prepare_matmul(p, halves, weights, 10), {kShared, kWidth}, x,
+                              weights, out);
+            }),
+            "11b81d92d0844fc5");
 }
 
 }  // namespace
