@@ -33,20 +33,6 @@ void in_parts(const WeightRows& weights, i64 inner, Part&& part) {
   }
 }
 
-void clear(WordsOutput words) {
-  std::ranges::fill(words.high, u64{0});
-  std::ranges::fill(words.low, u16{0});
-}
-
-void add_small(const Small& small, int low_bits, WordsOutput out) {
-  for (i64 i = 0; i < out.size(); ++i) {
-    const u128 sum = joined(out.high[i], out.low[i], low_bits) +
-                     static_cast<u128>(static_cast<__int128>(small[i]));
-    out.high[i] = high_of(sum, low_bits);
-    out.low[i] = low_of(sum, low_bits);
-  }
-}
-
 // The high words decide if more is dropped than the low bits.
 PRIVML_TARGET_CLONES
 void round_high(const u64* high, i64 count, int shift, u64 mask, u64* out) {
@@ -74,9 +60,7 @@ i64 halves_bytes(const ColumnChoice& choice, i64 count) {
   return count * packed_bytes(choice.set.n, choice.answer_bits);
 }
 
-i64 key_bytes(const ColumnChoice& choice) {
-  return words_bytes(choice.set.n, choice.set.low_bits());
-}
+i64 key_bytes(const RingSet& set) { return words_bytes(set.n, set.low_bits()); }
 
 i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
   return count * words_bytes(columns, choice.set.low_bits());
@@ -86,57 +70,90 @@ i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
   return count * packed_bytes(columns, choice.answer_bits);
 }
 
-KeyOwner::KeyOwner(const ColumnChoice& choice, const Digest& digest, Prg& prg)
-    : choice_(choice),
+void add_small(const Small& small, int low_bits, WordsOutput out) {
+  for (i64 i = 0; i < out.size(); ++i) {
+    const u128 sum = joined(out.high[i], out.low[i], low_bits) +
+                     static_cast<u128>(static_cast<__int128>(small[i]));
+    out.high[i] = high_of(sum, low_bits);
+    out.low[i] = low_of(sum, low_bits);
+  }
+}
+
+void clear(WordsOutput words) {
+  std::ranges::fill(words.high, u64{0});
+  std::ranges::fill(words.low, u16{0});
+}
+
+KeyOwner::KeyOwner(const RingSet& set, const Digest& digest, Prg& prg)
+    : set_(set),
       digest_(digest),
       prg_(prg),
-      ring_(choice.set.n, choice.set.low_bits()),
-      answers_(choice.set.n, 0) {
-  Small secret = sample_secret(prg_, choice.set.n);
-  secret_ = ring_.transform(secret);
-  for (signed char& x : secret) x = static_cast<signed char>(-x);
-  negative_ = ring_.transform(secret);
+      ring_(set.n, set.low_bits()),
+      answers_(set.n, 0),
+      small_(sample_secret(prg, set.n)) {
+  secret_ = ring_.transform(small_);
+  Small negative = small_;
+  for (signed char& x : negative) x = static_cast<signed char>(-x);
+  negative_ = ring_.transform(negative);
 }
 
 void KeyOwner::write_key(MutableBytes out) {
-  encrypt_into(public_seed(digest_, PublicPart::key, 0), {}, choice_.set.n, out);
+  Words zero(set_.n);
+  clear(zero.output());
+  encrypt_words(public_seed(digest_, PublicPart::key, 0), zero.view(), set_.n, out);
 }
 
-void KeyOwner::encrypt(i64 index, std::span<const u64> message, MutableBytes out) {
-  encrypt_into(public_seed(digest_, PublicPart::upload, index), message, std::ssize(message), out);
+void KeyOwner::encrypt(i64 index, int ring_bits, std::span<const u64> message, MutableBytes out) {
+  expect(std::ssize(message) <= set_.n, "lattice: a ciphertext has up to n coefficients");
+  Words words(set_.n);
+  clear(words.output());
+  // The ring lies at the top of the words.
+  for (i64 i = 0; i < std::ssize(message); ++i) words.high[i] = message[i] << (64 - ring_bits);
+  encrypt_words(public_seed(digest_, PublicPart::upload, index), words.view(), std::ssize(message),
+                out);
 }
 
-// message + e - a s; no message stands for zero.
-void KeyOwner::encrypt_into(Block seed, std::span<const u64> message, i64 columns,
-                            MutableBytes out) {
-  const i64 n = choice_.set.n;
-  const int low_bits = choice_.set.low_bits();
-  expect(columns >= 0 && columns <= n, "lattice: a ciphertext has up to n coefficients");
-  Words a(n), c0(n);
+void KeyOwner::encrypt_words(Block seed, WordsView message, i64 columns, MutableBytes out) {
+  const int low_bits = set_.low_bits();
+  Words a(set_.n), c0(set_.n);
   Prg uniform(seed);
   sample_uniform(uniform, low_bits, a.output());
-  clear(c0.output());
-  // A ring of t bits lies at the top of the words.
-  const int shift = 64 - (choice_.answer_bits - choice_.dropped);
-  for (i64 i = 0; i < std::ssize(message); ++i) c0.high[i] = message[i] << shift;
-  Small error(n);
+  std::ranges::copy(message.high, c0.high.begin());
+  std::ranges::copy(message.low, c0.low.begin());
+  Small error(set_.n);
   sample_error(prg_, error);
   add_small(error, low_bits, c0.output());
   ring_.add_product(ring_.transform(a.view()), negative_, c0.output());
   write_words(c0.view().part(0, columns), low_bits, out);
 }
 
-void KeyOwner::decrypt(Bytes c0, Bytes c1, std::span<u64> share) const {
-  const i64 n = choice_.set.n, columns = std::ssize(share);
-  const int bits = choice_.answer_bits;
-  Words half(n), sum(n);
+void KeyOwner::decrypt(int answer_bits, Bytes c0, Bytes c1, std::span<u64> share) const {
+  const i64 columns = std::ssize(share);
+  Words half(set_.n), sum(set_.n);
   clear(half.output());
   clear(sum.output());
-  read_numbers(c1, bits, half.output().high);
-  read_numbers(c0, bits, sum.output().high.first(columns));
+  read_numbers(c1, answer_bits, half.output().high);
+  read_numbers(c0, answer_bits, sum.output().high.first(columns));
   answers_.add_product(answers_.transform(half.view()), secret_, sum.output());
-  const u64 mask = low_mask(bits);
+  const u64 mask = low_mask(answer_bits);
   for (i64 i = 0; i < columns; ++i) share[i] = sum.high[i] & mask;
+}
+
+void write_masked(const ColumnChoice& choice, WordsView c0, Prg& prg, MutableBytes out,
+                  std::span<u64> share) {
+  const int bits = choice.answer_bits;
+  WipedVector<u64> rounded(c0.size());
+  round(c0, choice, rounded);
+  prg.fill_ring(share, bits);
+  const u64 half = u64{1} << (choice.dropped - 1), mask = low_mask(bits);
+  for (i64 i = 0; i < c0.size(); ++i) rounded[i] = (rounded[i] + half - share[i]) & mask;
+  write_numbers(rounded, bits, out);
+}
+
+void write_rounded(const ColumnChoice& choice, WordsView c1, MutableBytes out) {
+  WipedVector<u64> rounded(c1.size());
+  round(c1, choice, rounded);
+  write_numbers(rounded, choice.answer_bits, out);
 }
 
 HalvesMaker::HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner,
@@ -169,7 +186,6 @@ void HalvesMaker::write(const WeightRows& weights, MutableBytes out) const {
     multiply_scalars(part.words, part.rows, inner_, part.largest, a_.view(), n, low_bits,
                      c1.output());
     Small error(n);
-    AlignedVector<u64> rounded(n);
     for (i64 i = 0; i < part.rows; ++i) {
       const WordsOutput half = c1.output().part(i * n, n);
       Prg stream(kZeroBlock);
@@ -178,8 +194,7 @@ void HalvesMaker::write(const WeightRows& weights, MutableBytes out) const {
       sample_error(stream, error);
       ring_.add_product(p1_, ring_.transform(u), half);
       add_small(error, low_bits, half);
-      round(half, choice_, rounded);
-      write_numbers(rounded, choice_.answer_bits, out.subspan(row * each, each));
+      write_rounded(choice_, half, out.subspan(row * each, each));
     }
   });
 }
@@ -223,7 +238,6 @@ void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u6
 
 void Evaluator::finish(i64 index, WordsView c0, MutableBytes out, std::span<u64> share) const {
   const i64 n = choice_.set.n;
-  const int bits = choice_.answer_bits;
   Prg stream(kZeroBlock);
   const Small u = blinding_of(blinding_, index, n, stream);
   Words whole(n);
@@ -231,12 +245,7 @@ void Evaluator::finish(i64 index, WordsView c0, MutableBytes out, std::span<u64>
   std::ranges::copy(c0.high, whole.high.begin());
   std::ranges::copy(c0.low, whole.low.begin());
   ring_.add_product(p0_, ring_.transform(u), whole.output());
-  WipedVector<u64> rounded(columns_);
-  round(whole.view(), choice_, rounded);
-  prg_.fill_ring(share, bits);
-  const u64 half = u64{1} << (choice_.dropped - 1), mask = low_mask(bits);
-  for (i64 i = 0; i < columns_; ++i) rounded[i] = (rounded[i] + half - share[i]) & mask;
-  write_numbers(rounded, bits, out);
+  write_masked(choice_, whole.view().part(0, columns_), prg_, out, share);
 }
 
 }  // namespace privml::lattice

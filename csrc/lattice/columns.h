@@ -46,7 +46,7 @@ inline constexpr i64 kMostBatches = i64{1} << 16;
 // Of c1 of `count` answers; of p0; of the c0 of `count` ciphertexts, and of `count` answers, with
 // `columns` used coefficients.
 i64 halves_bytes(const ColumnChoice& choice, i64 count);
-i64 key_bytes(const ColumnChoice& choice);
+i64 key_bytes(const RingSet& set);
 i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 
@@ -54,24 +54,35 @@ i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 class KeyOwner {
  public:
   // Draws the key; `prg` must outlive the object.
-  KeyOwner(const ColumnChoice& choice, const Digest& digest, Prg& prg);
+  KeyOwner(const RingSet& set, const Digest& digest, Prg& prg);
 
   void write_key(MutableBytes out);
-  // Row `index` of the message, of at most n ring elements; each once.
-  void encrypt(i64 index, std::span<const u64> message, MutableBytes out);
+  // message + e - a s, of which the first `columns` coefficients are written; a is that of a public
+  // seed that serves once under this key.
+  void encrypt_words(Block seed, WordsView message, i64 columns, MutableBytes out);
+  const Small& secret() const { return small_; }
+  // Row `index` of the message, of at most n ring elements of `ring_bits` bits; each once.
+  void encrypt(i64 index, int ring_bits, std::span<const u64> message, MutableBytes out);
   // This party's shares of an answer with the halves `c0` and `c1`. Throws ProtocolError where the
   // bytes are none.
-  void decrypt(Bytes c0, Bytes c1, std::span<u64> share) const;
+  void decrypt(int answer_bits, Bytes c0, Bytes c1, std::span<u64> share) const;
 
  private:
-  void encrypt_into(Block seed, std::span<const u64> message, i64 columns, MutableBytes out);
-
-  ColumnChoice choice_;
+  RingSet set_;
   Digest digest_;
   Prg& prg_;
   NegacyclicRing ring_, answers_;
+  Small small_;
   Transformed secret_, negative_;
 };
+
+// An answer's halves before they are sent: rounded, and the used coefficients of c0 masked by this
+// party's share.
+void write_masked(const ColumnChoice& choice, WordsView c0, Prg& prg, MutableBytes out,
+                  std::span<u64> share);
+void write_rounded(const ColumnChoice& choice, WordsView c1, MutableBytes out);
+void add_small(const Small& small, int low_bits, WordsOutput out);
+void clear(WordsOutput words);
 
 // Rows [first, first + rows) of weights of which no entry is above `largest` in absolute value.
 struct WeightRows {

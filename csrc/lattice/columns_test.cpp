@@ -50,15 +50,15 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
       m = random() % 2 ? low_mask(ring_bits) : u64{1} << (ring_bits - 1);
   }
   Prg client({seed, 1}), owner({seed, 2});
-  KeyOwner key(choice, session(number), client);
-  std::vector<u8> p0(key_bytes(choice));
+  KeyOwner key(choice.set, session(number), client);
+  std::vector<u8> p0(key_bytes(choice.set));
   key.write_key(p0);
   Product result;
   const Block blinding = owner.next_block();
   Evaluator evaluator(choice, {outputs, inner}, columns, blinding, p0, owner);
   std::vector<u8> upload(upload_bytes(choice, 1, columns));
   for (i64 k = 0; k < inner; ++k) {
-    key.encrypt(k, std::span(message).subspan(k * columns, columns), upload);
+    key.encrypt(k, ring_bits, std::span(message).subspan(k * columns, columns), upload);
     evaluator.read_ciphertext(k, upload);
   }
   const i64 answer = answer_bytes(choice, 1, columns), c1 = halves_bytes(choice, 1);
@@ -71,7 +71,7 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
   const i64 half = i64{1} << (choice.dropped - 1);
   for (i64 j = 0; j < outputs; ++j) {
     std::vector<u64> share(columns);
-    key.decrypt(Bytes(result.answers).subspan(j * answer, answer),
+    key.decrypt(choice.answer_bits, Bytes(result.answers).subspan(j * answer, answer),
                 Bytes(result.halves).subspan(j * c1, c1), share);
     for (i64 x = 0; x < columns; ++x) {
       u64 expected = 0;
@@ -206,8 +206,8 @@ TEST(Columns, MalformedMessagesAreRefused) {
   ColumnChoice choice = chosen(768, 12, 44);
   choice.set = kColumnSets[2];  // words of 76 bits end within a byte
   Prg prg({1, 1});
-  KeyOwner key(choice, session(1), prg);
-  std::vector<u8> p0(key_bytes(choice));
+  KeyOwner key(choice.set, session(1), prg);
+  std::vector<u8> p0(key_bytes(choice.set));
   key.write_key(p0);
   const WeightsShape shape{1, 1};
   EXPECT_THROW(Evaluator(choice, shape, 3, {}, Bytes(p0).first(p0.size() - 1), prg), ProtocolError);
@@ -221,12 +221,14 @@ TEST(Columns, MalformedMessagesAreRefused) {
   EXPECT_THROW(evaluator.read_ciphertext(0, upload), ProtocolError);
   std::vector<u8> c0(answer_bytes(choice, 1, 3)), c1(halves_bytes(choice, 1));
   std::vector<u64> share(3);
-  EXPECT_NO_THROW(key.decrypt(c0, c1, share));
-  EXPECT_THROW(key.decrypt(Bytes(c0).first(c0.size() - 1), c1, share), ProtocolError);
-  EXPECT_THROW(key.decrypt(c0, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
+  EXPECT_NO_THROW(key.decrypt(choice.answer_bits, c0, c1, share));
+  EXPECT_THROW(key.decrypt(choice.answer_bits, Bytes(c0).first(c0.size() - 1), c1, share),
+               ProtocolError);
+  EXPECT_THROW(key.decrypt(choice.answer_bits, c0, Bytes(c1).first(c1.size() - 1), share),
+               ProtocolError);
   ASSERT_NE(3 * choice.answer_bits % 8, 0);
   c0.back() = 0xff;
-  EXPECT_THROW(key.decrypt(c0, c1, share), ProtocolError);
+  EXPECT_THROW(key.decrypt(choice.answer_bits, c0, c1, share), ProtocolError);
 }
 
 }  // namespace

@@ -73,14 +73,14 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
   prg.fill_ring(message, ring_bits);
   for (u64& w : weights) w = static_cast<u64>(to_signed(w, weight_bits));
   const Digest digest{};
-  KeyOwner key(choice, digest, prg);
-  std::vector<u8> p0(key_bytes(choice)), upload(upload_bytes(choice, 1, kN));
+  KeyOwner key(choice.set, digest, prg);
+  std::vector<u8> p0(key_bytes(choice.set)), upload(upload_bytes(choice, 1, kN));
   key.write_key(p0);
   Evaluator evaluator(choice, {outputs, inner}, kN, {5, 6}, p0, prg);
   std::printf("weights of %d bits, ring of %d, words of %d\n", weight_bits, ring_bits,
               choice.set.log_q);
   std::printf("encrypt                              %8.1f us\n",
-              microseconds(5, [&] { key.encrypt(0, message, upload); }));
+              microseconds(5, [&] { key.encrypt(0, ring_bits, message, upload); }));
   std::printf("read a ciphertext                    %8.1f us\n",
               microseconds(5, [&] { evaluator.read_ciphertext(0, upload); }));
   for (i64 k = 0; k < inner; ++k) evaluator.read_ciphertext(k, upload);
@@ -108,8 +108,9 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
               (answer - product) / static_cast<double>(outputs));
   const Bytes first = Bytes(c0).first(answer_bytes(choice, 1, kN));
   const Bytes second = Bytes(c1).first(halves_bytes(choice, 1));
-  std::printf("decrypt                              %8.1f us\n",
-              microseconds(5, [&] { key.decrypt(first, second, std::span(share).first(kN)); }));
+  std::printf("decrypt                              %8.1f us\n", microseconds(5, [&] {
+                key.decrypt(choice.answer_bits, first, second, std::span(share).first(kN));
+              }));
 }
 
 }  // namespace

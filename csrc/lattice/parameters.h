@@ -50,6 +50,10 @@ inline constexpr std::array<RingSet, 4> kColumnSets{{{4096, 64, {233.0, 200.6}},
 // The largest log2 of a modulus that the standard allows at 128 bits; 0 for other dimensions.
 int standard_modulus_bits(i64 n);
 
+// A key switch multiplies bytes of the 64 high bits of a number; those below are rounded away.
+inline constexpr int kDigitBits = 8;
+inline constexpr int kDigits = 8;
+
 enum class Noise {
   tail,   // results are wrong with probability 2^-100 at most
   proved  // or never
@@ -79,5 +83,21 @@ double largest_noise(const RingSet& set, const ProductBounds& bounds, int droppe
 // The smallest set that serves; none if there is no such set. Throws InvalidArgument on bounds
 // that are not positive.
 std::optional<ColumnChoice> choose_columns(const ProductBounds& bounds, Noise noise);
+
+// Products whose answers are packed (packed.h): 2^levels outputs in one polynomial, which costs as
+// many bits of room, and the noise of switching keys besides.
+struct PackedChoice {
+  ColumnChoice columns;
+  int levels = 0;
+  i64 gap() const { return i64{1} << levels; }
+};
+
+double log2_failure_packed(const RingSet& set, const ProductBounds& bounds, int dropped,
+                           int levels);
+// One set for all products, so that keys serve many; none where it does not serve. levels is at most
+// kMostLevels.
+inline constexpr RingSet kPackedSet = kColumnSets[1];
+inline constexpr int kMostLevels = 7;
+std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels);
 
 }  // namespace privml::lattice

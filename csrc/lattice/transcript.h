@@ -37,7 +37,7 @@ Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
 // Stands at the beginning of a batch of so many columns, which therefore serves as no other one.
 Block tag_of(const Digest& digest, i64 batch, i64 columns);
 
-enum class PublicPart : u64 { key = 0, upload = 1 };
+enum class PublicPart : u64 { key = 0, upload = 1, switching = 2 };
 Block public_seed(const Digest& digest, PublicPart part, i64 index);
 
 }  // namespace privml::lattice

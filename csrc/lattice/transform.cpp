@@ -158,12 +158,21 @@ Transformed NegacyclicRing::transform(std::span<const signed char> small) const 
 
 void NegacyclicRing::add_product(const Transformed& a, const Transformed& b,
                                  WordsOutput out) const {
+  add_products({&a, 1}, {&b, 1}, out);
+}
+
+void NegacyclicRing::add_products(std::span<const Transformed> a, std::span<const Transformed> b,
+                                  WordsOutput out) const {
   expect(out.size() == n_, "lattice: a polynomial has n coefficients");
+  expect(!a.empty() && a.size() == b.size(), "lattice: products have two factors");
   std::array<WipedVector<double>, kPrimes> residues;
   for (int i = 0; i < kPrimes; ++i) {
     residues[i].resize(n_);
-    kernels_->multiply(roots_[i], n_, a[i].data(), b[i].data(), residues[i].data());
-    kernels_->backward(roots_[i], n_, residues[i].data());
+    double* sum = residues[i].data();
+    kernels_->multiply(roots_[i], n_, a[0][i].data(), b[0][i].data(), sum);
+    for (size_t j = 1; j < a.size(); ++j)
+      kernels_->add_multiple(roots_[i], n_, a[j][i].data(), b[j][i].data(), sum);
+    kernels_->backward(roots_[i], n_, sum);
   }
   kernels_->add_combined(roots_[1], low_bits_, n_, residues[0].data(), residues[1].data(),
                          out.high.data(), out.low.data());

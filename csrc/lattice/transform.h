@@ -58,6 +58,10 @@ class NegacyclicRing {
   // out += a * b modulo X^n + 1 and 2^(64 + low_bits), of words and of small coefficients, which
   // are at most 2^13 / n in absolute value; in either order. out has n coefficients.
   void add_product(const Transformed& a, const Transformed& b, WordsOutput out) const;
+  // out += the sum of a[i] * b[i], whose true coefficients must be below 2^92: which those of
+  // uniform words of 72 bits and eight times bytes are, but with probability 2^-1000.
+  void add_products(std::span<const Transformed> a, std::span<const Transformed> b,
+                    WordsOutput out) const;
 
  private:
   i64 n_;

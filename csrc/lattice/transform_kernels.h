@@ -14,6 +14,8 @@ struct TransformKernels {
   // In place; what comes out is below 0.51 primes in absolute value.
   void (*forward)(const Roots& roots, i64 n, double* a);
   void (*multiply)(const Roots& roots, i64 n, const double* a, const double* b, double* out);
+  // out += a b, reduced as that of multiply().
+  void (*add_multiple)(const Roots& roots, i64 n, const double* a, const double* b, double* out);
   void (*backward)(const Roots& roots, i64 n, double* a);
   // Adds the numbers with the residues a and b.
   void (*add_combined)(const Roots& second, int low_bits, i64 n, const double* a, const double* b,

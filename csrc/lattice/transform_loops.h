@@ -135,6 +135,17 @@ struct Loops {
     }
   }
 
+  static void add_multiple(const Roots& roots, i64 n, const double* a, const double* b,
+                           double* out) {
+    const double p = roots.prime, inverse = roots.inverse;
+    for (i64 i = 0; i < n; i += L) {
+      const Reals x = at<L>(a + i), y = at<L>(b + i);
+      const Reals product =
+          Arithmetic::remainder(x, y, Arithmetic::rounded_product(x * y, all(inverse)), p);
+      put<L>(out + i, reduced<L, Arithmetic>(at<L>(out + i) + product, p, inverse));
+    }
+  }
+
   static void backward(const Roots& roots, i64 n, double* a) {
     const double p = roots.prime, inverse = roots.inverse;
     const double* own = roots.backward.data() + n / L;
@@ -191,8 +202,8 @@ struct Loops {
     }
   }
 
-  static constexpr TransformKernels kernels{L,        residues_of_words, forward,
-                                            multiply, backward,          add_combined};
+  static constexpr TransformKernels kernels{
+      L, residues_of_words, forward, multiply, add_multiple, backward, add_combined};
 };
 
 }  // namespace

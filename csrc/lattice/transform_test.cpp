@@ -118,6 +118,26 @@ TEST(NegacyclicRing, LargePolynomialsOfTheLargestCoefficients) {
   }
 }
 
+TEST(NegacyclicRing, SumsOfManyProducts) {
+  const i64 n = 256;
+  for (const i64 count : {1, 8, 40})
+    for (const Backend backend : supported()) {
+      const NegacyclicRing ring(n, 8, backend);
+      std::vector<Transformed> x, y;
+      Words expected = random_words(n, 8, Fill::random, 7);
+      Words out = expected;
+      for (i64 i = 0; i < count; ++i) {
+        const Words a = random_words(n, 8, Fill::random, 10 + i);
+        const Small b = random_small(n, 127, 100 + i);
+        x.push_back(ring.transform(a.view()));
+        y.push_back(ring.transform(b));
+        add_schoolbook(a, b, 8, expected);
+      }
+      ring.add_products(x, y, out.output());
+      ASSERT_TRUE(same(out, expected)) << count << " " << static_cast<int>(backend);
+    }
+}
+
 TEST(NegacyclicRing, BackendsAgreeAtFullLength) {
   const i64 n = 4096;
   const Words a = random_words(n, 8, Fill::random, 5);

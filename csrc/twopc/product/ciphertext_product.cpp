@@ -46,13 +46,13 @@ void compute_as_client(Party& party, ProductHalves& halves, i64 columns,
   const auto [outputs, inner] = halves.product.shape;
   const Block tag = lattice::tag_of(halves.digest, halves.batches, columns);
   party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
-  lattice::KeyOwner key(choice, halves.digest, party.prg);
-  std::vector<u8> wire(lattice::key_bytes(choice));
+  lattice::KeyOwner key(choice.set, halves.digest, party.prg);
+  std::vector<u8> wire(lattice::key_bytes(choice.set));
   key.write_key(wire);
   party.channel.write(wire);
   wire.resize(lattice::upload_bytes(choice, 1, columns));
   for (i64 k = 0; k < inner; ++k) {
-    key.encrypt(k, message.subspan(k * columns, columns), wire);
+    key.encrypt(k, ring_bits(halves.product), message.subspan(k * columns, columns), wire);
     party.channel.write(wire);
   }
   if (halves.batches == 0) {
@@ -63,7 +63,7 @@ void compute_as_client(Party& party, ProductHalves& halves, i64 columns,
   const i64 half = lattice::halves_bytes(choice, 1);
   for (i64 j = 0; j < outputs; ++j) {
     party.channel.read(wire);
-    key.decrypt(wire, Bytes(halves.c1).subspan(j * half, half),
+    key.decrypt(choice.answer_bits, wire, Bytes(halves.c1).subspan(j * half, half),
                 share.subspan(j * columns, columns));
   }
 }
@@ -89,7 +89,7 @@ void compute_as_owner(Party& party, const ProductHalves& halves, i64 columns,
   party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
   if (!(tag == lattice::tag_of(halves.digest, halves.batches, columns)))
     throw ProtocolError("lattice: the peer's ciphertexts belong to another batch");
-  std::vector<u8> wire(lattice::key_bytes(choice));
+  std::vector<u8> wire(lattice::key_bytes(choice.set));
   party.channel.read(wire);
   lattice::Evaluator evaluator(choice, halves.product.shape, columns, halves.blinding, wire,
                                party.prg);
@@ -157,7 +157,7 @@ std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
 }
 
 std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns) {
-  return {static_cast<i64>(sizeof(Block)) + lattice::key_bytes(product.choice) +
+  return {static_cast<i64>(sizeof(Block)) + lattice::key_bytes(product.choice.set) +
               lattice::upload_bytes(product.choice, product.shape.inner, columns),
           lattice::answer_bytes(product.choice, product.shape.outputs, columns)};
 }

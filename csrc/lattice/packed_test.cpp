@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lattice/packed.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "base/error.h"
+
+namespace privml::lattice {
+namespace {
+
+struct Case {
+  i64 rows, inner, outputs;
+  int levels;
+};
+
+struct Outcome {
+  bool exact = true;
+  i64 noise = 0;
+};
+
+Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool extreme, u64 seed) {
+  const auto [rows, inner, outputs, levels] = size;
+  const int bits = choice.columns.answer_bits, dropped = choice.columns.dropped;
+  const int ring_bits = bits - dropped;
+  const u64 largest = largest_weight(weight_bits, true);
+  std::mt19937_64 random(seed);
+  std::vector<u64> weights(outputs * inner), message(rows * inner);
+  for (u64& w : weights) {
+    w = static_cast<u64>(to_signed(random(), weight_bits));
+    if (extreme) w = random() % 2 ? u64{0} - largest : largest - 1;
+  }
+  for (u64& m : message) m = random() & low_mask(ring_bits);
+  Prg client({seed, 1}), owner({seed, 2});
+  const Digest digest{};
+  KeyOwner key(kPackedSet, digest, client);
+  std::vector<u8> keys(switching_bytes(levels)), upload(packed_upload_bytes(choice, rows, inner));
+  write_switching_keys(key, digest, levels, keys);
+  const SwitchingKeys switching(digest, levels, keys);
+  Outcome outcome;
+  for (const i64 product : {0, 1}) {
+    write_packed(key, digest, choice, product, message, rows, upload);
+    const PackedEvaluator evaluator(switching, choice, product, rows, inner, upload, owner);
+    const i64 gap = choice.gap();
+    std::vector<u8> answer(packed_answer_bytes(choice, rows));
+    std::vector<u64> mine(rows * gap), theirs(rows * gap);
+    for (i64 first = 0; first < outputs; first += gap) {
+      const i64 count = std::min(gap, outputs - first);
+      evaluator.answer(
+          {std::span(weights).subspan(first * inner, count * inner), first, count, largest}, answer,
+          theirs);
+      read_packed(key, choice, rows, answer, mine);
+      for (i64 m = 0; m < rows; ++m)
+        for (i64 i = 0; i < count; ++i) {
+          u64 expected = 0;
+          for (i64 k = 0; k < inner; ++k)
+            expected += weights[(first + i) * inner + k] * message[m * inner + k];
+          const u64 sum = (mine[m * gap + i] + theirs[m * gap + i]) & low_mask(bits);
+          const u64 half = u64{1} << (dropped - 1);
+          const i64 noise = to_signed(sum - (expected << dropped) - half, bits);
+          outcome.noise = std::max(outcome.noise, std::abs(noise));
+          outcome.exact = outcome.exact && (sum >> dropped) == (expected & low_mask(ring_bits));
+        }
+    }
+  }
+  return outcome;
+}
+
+PackedChoice chosen(const Case& size, int weight_bits, int ring_bits) {
+  return choose_packed({size.inner, largest_weight(weight_bits, true), ring_bits}, size.levels)
+      .value();
+}
+
+TEST(Packed, ExactForEveryGapAndShape) {
+  for (int levels = 0; levels <= kMostLevels; ++levels)
+    for (const Case& size : {Case{1, 1, 1, levels},
+                             {4096 >> levels, 5, 3, levels},
+                             {3, (i64{2} << levels) + 1, (i64{1} << levels) + 1, levels}})
+      EXPECT_TRUE(run(chosen(size, 8, 32), size, 8, false, 1).exact)
+          << levels << " " << size.rows << " " << size.inner;
+}
+
+TEST(Packed, ExactWithTheLargestWeightsAndNoiseBelowHalfOfItsBound) {
+  const Case size{128, 768, 32, 5};
+  const Outcome outcome = run(chosen(size, 12, 44), size, 12, true, 2);
+  EXPECT_TRUE(outcome.exact);
+  EXPECT_LT(outcome.noise, 128);
+  EXPECT_GT(outcome.noise, 20);
+}
+
+// A test of the test: fewer bits than the noise needs give wrong results.
+TEST(Packed, TooFewBitsForTheNoiseAreSeen) {
+  const Case size{128, 64, 32, 5};
+  PackedChoice choice = chosen(size, 12, 44);
+  choice.columns.answer_bits -= choice.columns.dropped - 4;
+  choice.columns.dropped = 4;
+  EXPECT_FALSE(run(choice, size, 12, false, 3).exact);
+}
+
+TEST(Packed, ChoicesTakeTheirBoundFromPublicNumbers) {
+  const auto bounds = [](i64 inner, int weight_bits, int ring_bits) {
+    return ProductBounds{inner, largest_weight(weight_bits, true), ring_bits};
+  };
+  EXPECT_LE(choose_packed(bounds(768, 12, 44), 5)->columns.log2_failure, kRequiredFailure);
+  EXPECT_FALSE(choose_packed(bounds(768, 12, 44), 7));
+  EXPECT_FALSE(choose_packed(bounds(4096, 16, 44), 5));
+  EXPECT_FALSE(choose_packed(bounds(768, 12, 60), 0));
+  EXPECT_LT(log2_failure_packed(kPackedSet, bounds(768, 12, 40), 9, 5),
+            log2_failure_packed(kPackedSet, bounds(768, 12, 44), 9, 5));
+  EXPECT_THROW(choose_packed(bounds(768, 12, 44), 8), InvalidArgument);
+}
+
+TEST(Packed, MalformedMessagesAreRefused) {
+  const Case size{2, 3, 2, 2};
+  const PackedChoice choice = chosen(size, 8, 32);
+  Prg prg({1, 1});
+  const Digest digest{};
+  KeyOwner key(kPackedSet, digest, prg);
+  std::vector<u8> keys(switching_bytes(2)), upload(packed_upload_bytes(choice, 2, 3));
+  write_switching_keys(key, digest, 2, keys);
+  EXPECT_THROW(SwitchingKeys(digest, 3, keys), ProtocolError);
+  const SwitchingKeys switching(digest, 2, keys);
+  EXPECT_THROW(PackedEvaluator(switching, choice, 0, 2, 3, Bytes(upload).first(1), prg),
+               ProtocolError);
+  EXPECT_THROW(PackedEvaluator(switching, choice, 0, 2000, 3, upload, prg), InvalidArgument);
+  std::vector<u64> share(8);
+  EXPECT_THROW(read_packed(key, choice, 2, upload, share), ProtocolError);
+}
+
+}  // namespace
+}  // namespace privml::lattice
