@@ -94,8 +94,8 @@ struct PackedChoice {
 
 double log2_failure_packed(const RingSet& set, const ProductBounds& bounds, int dropped,
                            int levels);
-// One set for all products, so that keys serve many; none where it does not serve. levels is at most
-// kMostLevels.
+// One set for all products, so that keys serve many; none where it does not serve. levels is at
+// most kMostLevels.
 inline constexpr RingSet kPackedSet = kColumnSets[1];
 inline constexpr int kMostLevels = 7;
 std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels);

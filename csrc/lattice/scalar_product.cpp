@@ -87,7 +87,7 @@ void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 lar
              out.size() == rows * columns,
          "lattice: the product's shapes do not fit");
   expect(low_bits >= 0 && low_bits <= kMostLowBits, "lattice: words have 64 to 80 bits");
-  expect(largest <= kMostScalar && inner <= i64{1} << 16, "lattice: weights are too large");
+  expect(largest <= kMostScalar && inner <= kMostInner, "lattice: weights are too large");
   const ScalarKernels& kernels = kernels_of(backend);
   const Digits digits = digits_for(largest, inner, low_bits);
   const WipedVector<double> packed = pack(weights, rows, inner, digits.block, kernels.rows);

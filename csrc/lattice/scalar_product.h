@@ -13,10 +13,11 @@
 namespace privml::lattice {
 
 inline constexpr u64 kMostScalar = u64{1} << 20;
+inline constexpr i64 kMostInner = i64{1} << 16;
 
 // weights: rows x inner words, signed, of at most `largest` <= kMostScalar in absolute value, inner
-// at most 2^16; in: inner x columns; out: rows x columns. Throws InvalidArgument where that does
-// not hold.
+// at most kMostInner; in: inner x columns; out: rows x columns. Throws InvalidArgument where that
+// does not hold.
 void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 largest, WordsView in,
                       i64 columns, int low_bits, WordsOutput out, Backend backend = best_backend());
 

@@ -16,8 +16,6 @@ using lattice::ColumnChoice;
 using lattice::Digest;
 using lattice::Noise;
 
-constexpr i64 kMostInner = i64{1} << 16;  // as multiply_scalars() takes
-
 // Whole 64-bit words, so that a scalar of a ciphertext has its sign.
 std::vector<u64> scalars(std::span<const u64> weights, Operand format) {
   return ring_elements(weights, {format.bits, format.is_signed}, 64);
@@ -96,7 +94,7 @@ void meter_preprocessing(CostMeter& meter, Body&& body) {
 }  // namespace
 
 std::optional<ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell, Noise noise) {
-  if (inner < 1 || weights.bits > 32 || inner > kMostInner ||
+  if (inner < 1 || weights.bits > 32 || inner > lattice::kMostInner ||
       largest(weights) > lattice::kMostScalar)
     return std::nullopt;
   return lattice::choose_columns({inner, largest(weights), ell}, noise);

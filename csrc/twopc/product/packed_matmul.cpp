@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/packed_matmul.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "lattice/scalar_product.h"
+#include "twopc/product/dense.h"
+#include "twopc/width/truncation.h"
+
+namespace privml {
+namespace {
+
+using lattice::Digest;
+using lattice::PackedChoice;
+
+constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of the keys' purpose, and a nonce
+
+i64 answers(const PackedChoice& choice, const MatrixShape& shape) {
+  return ceil_div(shape.columns, choice.gap());
+}
+
+i64 bytes_of(const PackedChoice& choice, const MatrixShape& shape) {
+  return lattice::packed_upload_bytes(choice, shape.rows, shape.inner) +
+         answers(choice, shape) * lattice::packed_answer_bytes(choice, shape.rows);
+}
+
+PackedChoice choice_for(const MatrixShape& shape, Operand weights, int ell, int levels) {
+  expect_fits(weights, ell);
+  expect(weights.owner != kShared, "lattice: weights are owned by a party");
+  const auto choice = packed_choice(shape, weights, ell, levels);
+  expect(choice.has_value(), "lattice: no parameters serve this product");
+  return *choice;
+}
+
+// Public halves that both parties' nonces decide, and the client's keys at the owner.
+void make_keys(Party& party, PackingKeys& keys) {
+  const lattice::Transcript transcript{
+      keys.owner, {lattice::kPackedSet}, {keys.levels, lattice::kDigits}, {}};
+  const Digest mine = lattice::digest_of(transcript);
+  Digest nonce, theirs, their_nonce;
+  party.prg.fill_bytes(nonce);
+  party.channel.write(mine);
+  party.channel.write(nonce);
+  party.channel.read(theirs);
+  party.channel.read(their_nonce);
+  if (mine != theirs) throw ProtocolError("lattice: the peer makes other keys");
+  const bool owns = party.rank == keys.owner;
+  keys.digest =
+      lattice::digest_of(transcript, owns ? nonce : their_nonce, owns ? their_nonce : nonce);
+  keys.prg = std::make_unique<Prg>(party.prg.next_block());
+  std::vector<u8> wire(lattice::switching_bytes(keys.levels));
+  if (owns) {
+    party.channel.read(wire);
+    keys.switching = std::make_unique<lattice::SwitchingKeys>(keys.digest, keys.levels, wire);
+  } else {
+    keys.key = std::make_unique<lattice::KeyOwner>(lattice::kPackedSet, keys.digest, *keys.prg);
+    lattice::write_switching_keys(*keys.key, keys.digest, keys.levels, wire);
+    party.channel.write(wire);
+  }
+}
+
+Block tag_of(const PackingKeys& keys, const PackedChoice& choice, const MatrixShape& shape) {
+  const u8 levels = static_cast<u8>(choice.levels);
+  const Digest product = lattice::digest_of(
+      {keys.owner, choice.columns, {shape.columns, shape.inner}, {&levels, 1}}, keys.digest, {});
+  return lattice::tag_of(product, keys.products, shape.rows);
+}
+
+// Shares of one answer to where they belong among rows x columns.
+void place(std::span<const u64> answer, i64 first, i64 gap, const MatrixShape& shape,
+           std::span<u64> share) {
+  const i64 count = std::min(gap, shape.columns - first);
+  for (i64 m = 0; m < shape.rows; ++m)
+    std::copy_n(answer.data() + m * gap, count, share.data() + m * shape.columns + first);
+}
+
+void compute_as_client(Party& party, PackingKeys& keys, const PackedChoice& choice,
+                       const MatrixShape& shape, std::span<const u64> message,
+                       std::span<u64> share) {
+  const Block tag = tag_of(keys, choice, shape);
+  party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
+  std::vector<u8> wire(lattice::packed_upload_bytes(choice, shape.rows, shape.inner));
+  lattice::write_packed(*keys.key, keys.digest, choice, keys.products, message, shape.rows, wire);
+  party.channel.write(wire);
+  wire.resize(lattice::packed_answer_bytes(choice, shape.rows));
+  const i64 gap = choice.gap();
+  WipedVector<u64> part(shape.rows * gap);
+  for (i64 first = 0; first < shape.columns; first += gap) {
+    party.channel.read(wire);
+    lattice::read_packed(*keys.key, choice, shape.rows, wire, part);
+    place(part, first, gap, shape, share);
+  }
+}
+
+void compute_as_owner(Party& party, PackingKeys& keys, const PackedChoice& choice,
+                      const MatrixShape& shape, const lattice::WeightRows& weights,
+                      std::span<u64> share) {
+  Block tag;
+  party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
+  if (!(tag == tag_of(keys, choice, shape)))
+    throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
+  std::vector<u8> wire(lattice::packed_upload_bytes(choice, shape.rows, shape.inner));
+  party.channel.read(wire);
+  const lattice::PackedEvaluator evaluator(*keys.switching, choice, keys.products, shape.rows,
+                                           shape.inner, wire, *keys.prg);
+  wire.resize(lattice::packed_answer_bytes(choice, shape.rows));
+  const i64 gap = choice.gap(), inner = shape.inner;
+  WipedVector<u64> part(shape.rows * gap);
+  for (i64 first = 0; first < shape.columns; first += gap) {
+    const i64 count = std::min(gap, shape.columns - first);
+    evaluator.answer(
+        {weights.words.subspan(first * inner, count * inner), first, count, weights.largest}, wire,
+        part);
+    party.channel.write(wire);
+    party.channel.flush();
+    place(part, first, gap, shape, share);
+  }
+}
+
+}  // namespace
+
+std::optional<PackedChoice> packed_choice(const MatrixShape& shape, Operand weights, int ell,
+                                          int levels) {
+  const u64 largest = lattice::largest_weight(weights.bits, weights.is_signed);
+  const auto& [rows, inner, columns] = shape;
+  if (rows < 1 || inner < 1 || columns < 1 || inner > lattice::kMostInner ||
+      largest > lattice::kMostScalar)
+    return std::nullopt;
+  std::optional<PackedChoice> best;
+  for (int level = 0; level <= levels && rows << level <= lattice::kPackedSet.n; ++level) {
+    const auto choice = lattice::choose_packed({inner, largest, ell}, level);
+    if (choice && (!best || bytes_of(*choice, shape) < bytes_of(*best, shape))) best = choice;
+  }
+  return best;
+}
+
+void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<const u64> x,
+                   Operand format, std::span<const u64> weights, const MatrixShape& shape, int ell,
+                   std::span<u64> out) {
+  const auto& [rows, inner, columns] = shape;
+  const bool owns = party.rank == keys.owner, has_x = holds(party.rank, x_format);
+  expect_fits(x_format, ell);
+  expect(format.owner == keys.owner && x_format.owner != keys.owner,
+         "lattice: the keys serve products with another party's weights");
+  expect(keys.levels >= 0 && keys.levels <= lattice::kMostLevels,
+         "lattice: packing has up to 7 levels");
+  const PackedChoice choice = choice_for(shape, format, ell, keys.levels);
+  expect(std::ssize(x) == (has_x ? rows * inner : 0) &&
+             std::ssize(weights) == (owns ? inner * columns : 0) &&
+             std::ssize(out) == rows * columns,
+         "lattice: an operand does not match the shape");
+  expect(keys.products < lattice::kMostPackedProducts,
+         "lattice: these keys have served as many products as they may");
+  if (keys.products == 0) make_keys(party, keys);
+  const std::vector<u64> elements = ring_elements(x, held_format(x_format), ell);
+  WipedVector<u64> share(out.size());
+  if (owns) {
+    const std::vector<u64> words = ring_elements(weights, held_format(format), 64);
+    const std::vector<u64> turned = transposed(words, inner, columns);
+    const u64 largest = lattice::largest_weight(format.bits, format.is_signed);
+    compute_as_owner(party, keys, choice, shape, {turned, 0, columns, largest}, share);
+    ++keys.products;
+    truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
+    if (has_x) add_product(elements, words, shape, ell, out);
+    return;
+  }
+  compute_as_client(party, keys, choice, shape, elements, share);
+  ++keys.products;
+  truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
+}
+
+void cost_packed_matmul(CostMeter& meter, int levels, i64 products, Operand format,
+                        const MatrixShape& shape, int ell) {
+  const PackedChoice choice = choice_for(shape, format, ell, levels);
+  i64 up = static_cast<i64>(sizeof(Block)) +
+           lattice::packed_upload_bytes(choice, shape.rows, shape.inner);
+  if (products == 0) {
+    meter.exchange(kHello, kHello);
+    up += lattice::switching_bytes(levels);
+  }
+  meter.message(1 - format.owner, up);
+  meter.message(format.owner,
+                answers(choice, shape) * lattice::packed_answer_bytes(choice, shape.rows));
+  cost_truncate_reduce(meter, shape.rows * shape.columns, choice.columns.answer_bits,
+                       choice.columns.dropped);
+}
+
+}  // namespace privml
