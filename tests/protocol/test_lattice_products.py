@@ -134,6 +134,36 @@ def test_halves_serve_many_products_and_cost_their_beginning_once():
         assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
 
 
+def test_packed_products_share_keys_that_the_first_one_makes():
+    shares, w, x = operands()
+    fx, fw = (-1, ELL, True), (1, 12, True)
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        meter = _core.TwoPartySession.meter(rank, "softspoken", 4)
+        mine = w if rank == 1 else None
+        results, sent = [], []
+        for one in (session, meter):
+            keys = T.PackingKeys(1, levels=3)
+            for i in range(3):
+                out = T.lattice_packed(one, keys, shares[rank], fx, mine, fw, (6, 5, 4), ELL)
+                assert keys.products == i + 1
+                if one is session:
+                    results.append(out.view(np.uint64))
+                else:
+                    sent.append(one.counters()["online"]["sent"])
+            with pytest.raises(ValueError, match="no parameters"):
+                T.lattice_packed(one, keys, shares[rank][:0], fx, mine, fw, (0, 5, 4), ELL)
+        assert online_bytes(session.counters()) == online_bytes(meter.counters())
+        assert 2 * sent[0] - sent[1] == 64 + (keys.beginning_bytes if rank == 0 else 0)
+        return results
+
+    for first, second in zip(*succeed(run_both(party)), strict=True):
+        assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
+    assert T.lattice_packed_choice((128, 768, 768), 12, True, ELL)["gap"] == 32
+    assert T.lattice_packed_choice((128, 768, 768), 12, True, 60) is None
+
+
 def test_bytes_of_a_full_batch_are_those_of_the_arithmetic():
     meter = _core.TwoPartySession.meter(0)
     halves = T.lattice_halves(meter, np.zeros(768 * 768, np.int64), (0, 12, True), (768, 768), ELL)
