@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "lattice/columns.h"
+#include "lattice/packed.h"
 #include "lattice/scalar_product.h"
 
 namespace privml::lattice {
@@ -113,6 +113,34 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
               }));
 }
 
+// One message of 128 rows; milliseconds of all that the owner of the weights computes for
+// `outputs`.
+void packed(i64 inner, i64 outputs) {
+  constexpr i64 kRows = 128;
+  constexpr int kLevels = 5;
+  const u64 largest = largest_weight(12, true);
+  const PackedChoice choice = choose_packed({inner, largest, 44}, kLevels).value();
+  Prg prg({3, 4});
+  std::vector<u64> weights(outputs * inner), message(kRows * inner);
+  prg.fill_ring(weights, 64);
+  prg.fill_ring(message, 44);
+  for (u64& w : weights) w = static_cast<u64>(to_signed(w, 12));
+  const Digest digest{};
+  KeyOwner key(kPackedSet, digest, prg);
+  std::vector<u8> keys(switching_bytes(kLevels)), upload(packed_upload_bytes(choice, kRows, inner));
+  write_switching_keys(key, digest, kLevels, keys);
+  write_packed(key, digest, choice, 0, message, kRows, upload);
+  const SwitchingKeys switching(digest, kLevels, keys);
+  const i64 groups = outputs >> kLevels;
+  std::vector<u8> answers(groups * packed_answer_bytes(choice, kRows));
+  std::vector<u64> share(groups * kN);
+  std::printf("packed, 128 rows, per output         %8.1f us\n",
+              microseconds(1, [&] {
+                const PackedEvaluator evaluator(switching, choice, 0, kRows, inner, upload, prg);
+                evaluator.answer({weights, 0, groups << kLevels, largest}, answers, share);
+              }) / static_cast<double>(groups << kLevels));
+}
+
 }  // namespace
 }  // namespace privml::lattice
 
@@ -126,4 +154,5 @@ int main(int argc, char** argv) {
   products(inner, outputs, 12, 44);
   products(inner, outputs, 16, 44);
   products(inner, outputs, 8, 32);
+  packed(inner, outputs);
 }

@@ -63,14 +63,24 @@ i64 power_of(int level) { return (kN >> level) + 1; }
 Words image(WordsView in, int level) {
   Words out(kN);
   const i64 power = power_of(level);
-  for (i64 i = 0; i < kN; ++i) {
-    const i64 at = place(i, power);
-    const u128 word = joined(in.high[i], in.low[i], kLowBits);
-    const u128 value = at >= kN ? -word : word;
-    out.high[at & (kN - 1)] = high_of(value, kLowBits);
-    out.low[at & (kN - 1)] = low_of(value, kLowBits);
+  i64 at = 0;
+  for (i64 i = 0; i < kN; ++i, at = (at + power) & (2 * kN - 1)) {
+    const u64 flip = u64{0} - static_cast<u64>(at >= kN), low = in.low[i];
+    // The negative is the complement plus one, which carries where the low bits are zero.
+    const u64 sum = ((low ^ flip) & low_mask(kLowBits)) + (flip & 1);
+    out.high[at & (kN - 1)] = (in.high[i] ^ flip) + (sum >> kLowBits);
+    out.low[at & (kN - 1)] = static_cast<u16>(sum & low_mask(kLowBits));
   }
   return out;
+}
+
+// Digit `number` of words rounded to their high ones, whose bytes are made balanced.
+PRIVML_TARGET_CLONES
+void extract(const u64* high, const u16* low, int number, signed char* out) {
+  for (i64 i = 0; i < kN; ++i) {
+    const u64 rounded = high[i] + (u64{low[i]} >> (kLowBits - 1)) + 0x8080808080808080;
+    out[i] = static_cast<signed char>((rounded >> (kDigitBits * number) & 0xff) ^ 0x80);
+  }
 }
 
 Words expanded(Block seed) {
@@ -176,12 +186,7 @@ void SwitchingKeys::add_image(int level, WordsView a0, WordsView a1, WordsOutput
   std::vector<Transformed> digits;
   Small digit(kN);
   for (int i = 0; i < kDigits; ++i) {
-    // Rounded to high words, whose bytes are made balanced.
-    for (i64 j = 0; j < kN; ++j) {
-      const u64 rounded = other.high[j] + (other.low[j] >> (kLowBits - 1));
-      const u64 byte = (rounded + 0x8080808080808080) >> (kDigitBits * i) & 0xff;
-      digit[j] = static_cast<signed char>(static_cast<int>(byte) - 0x80);
-    }
+    extract(other.high.data(), other.low.data(), i, digit.data());
     digits.push_back(ring_.transform(digit));
   }
   const auto of_level = [&](const std::vector<Transformed>& keys) {
@@ -223,27 +228,33 @@ PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& 
 
 void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
                              std::span<u64> share) const {
-  const i64 gap = choice_.gap(), count = weights.rows;
-  expect(count >= 1 && count <= gap && std::ssize(weights.words) == count * inner_ &&
-             std::ssize(out) == packed_answer_bytes(choice_, rows_) &&
-             std::ssize(share) == used(choice_, rows_),
-         "lattice: the answer's shapes do not fit");
+  const i64 gap = choice_.gap(), count = weights.rows, groups = ceil_div(count, gap);
+  const i64 bytes = packed_answer_bytes(choice_, rows_), each = used(choice_, rows_);
+  expect(std::ssize(weights.words) == count * inner_ && std::ssize(out) == groups * bytes &&
+             std::ssize(share) == groups * each,
+         "lattice: the answers' shapes do not fit");
   Words c0(count * rows_), c1(count * kN);
   multiply_scalars(weights.words, count, inner_, weights.largest, c0_.view(), rows_, kLowBits,
                    c0.output());
   multiply_scalars(weights.words, count, inner_, weights.largest, c1_.view(), kN, kLowBits,
                    c1.output());
-  std::vector<Ciphertext> outputs;
-  for (i64 i = 0; i < count; ++i) {
-    outputs.push_back({Words(kN), Words(kN)});
-    clear(outputs[i].c0.output());
-    for (i64 m = 0; m < rows_; ++m) {
-      outputs[i].c0.high[m * gap] = c0.high[i * rows_ + m];
-      outputs[i].c0.low[m * gap] = c0.low[i * rows_ + m];
+  for (i64 group = 0; group < groups; ++group) {
+    std::vector<Ciphertext> outputs;
+    for (i64 i = group * gap; i < std::min(count, (group + 1) * gap); ++i) {
+      Ciphertext& one = outputs.emplace_back(Words(kN), Words(kN));
+      clear(one.c0.output());
+      for (i64 m = 0; m < rows_; ++m) {
+        one.c0.high[m * gap] = c0.high[i * rows_ + m];
+        one.c0.low[m * gap] = c0.low[i * rows_ + m];
+      }
+      copy(c1.view().part(i * kN, kN), one.c1.output());
     }
-    copy(c1.view().part(i * kN, kN), outputs[i].c1.output());
+    finish(pack(outputs, 0, 1), out.subspan(group * bytes, bytes),
+           share.subspan(group * each, each));
   }
-  Ciphertext packed = pack(outputs, 0, 1);
+}
+
+void PackedEvaluator::finish(Ciphertext packed, MutableBytes out, std::span<u64> share) const {
   Small u(kN), error(kN);
   sample_ternary(prg_, u);
   sample_error(prg_, error);
@@ -251,9 +262,9 @@ void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
   keys_.ring().add_product(keys_.p0(), blinding, packed.c0.output());
   keys_.ring().add_product(keys_.p1(), blinding, packed.c1.output());
   add_small(error, kLowBits, packed.c1.output());
-  const i64 first = packed_bytes(used(choice_, rows_), choice_.columns.answer_bits);
-  write_masked(choice_.columns, packed.c0.view().part(0, used(choice_, rows_)), prg_,
-               out.first(first), share);
+  const i64 first = packed_bytes(std::ssize(share), choice_.columns.answer_bits);
+  write_masked(choice_.columns, packed.c0.view().part(0, std::ssize(share)), prg_, out.first(first),
+               share);
   write_rounded(choice_.columns, packed.c1.view(), out.subspan(first));
 }
 

@@ -71,13 +71,15 @@ class PackedEvaluator {
   // `upload` as write_packed() wrote it, else ProtocolError; keys and prg must outlive the object.
   PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, i64 product, i64 rows,
                   i64 inner, Bytes upload, Prg& prg);
-  // The answer to up to 2^levels rows of weights (outputs), and this party's shares: rows x gap.
+  // The answers to some rows of weights (outputs), 2^levels in each, and this party's shares: rows
+  // x gap for each answer.
   void answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const;
 
  private:
   struct Ciphertext {
     Words c0, c1;
   };
+  void finish(Ciphertext packed, MutableBytes out, std::span<u64> share) const;
   Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride) const;
 
   const SwitchingKeys& keys_;

@@ -14,6 +14,7 @@ namespace {
 using lattice::Digest;
 using lattice::PackedChoice;
 
+constexpr i64 kOutputsAtOnce = 96;          // leave while others are computed
 constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of the keys' purpose, and a nonce
 
 i64 answers(const PackedChoice& choice, const MatrixShape& shape) {
@@ -104,17 +105,20 @@ void compute_as_owner(Party& party, PackingKeys& keys, const PackedChoice& choic
   party.channel.read(wire);
   const lattice::PackedEvaluator evaluator(*keys.switching, choice, keys.products, shape.rows,
                                            shape.inner, wire, *keys.prg);
-  wire.resize(lattice::packed_answer_bytes(choice, shape.rows));
-  const i64 gap = choice.gap(), inner = shape.inner;
-  WipedVector<u64> part(shape.rows * gap);
-  for (i64 first = 0; first < shape.columns; first += gap) {
-    const i64 count = std::min(gap, shape.columns - first);
+  const i64 gap = choice.gap(), inner = shape.inner, each = shape.rows * gap;
+  const i64 at_once = std::max(kOutputsAtOnce / gap, i64{1}) * gap;
+  WipedVector<u64> parts;
+  for (i64 first = 0; first < shape.columns; first += at_once) {
+    const i64 count = std::min(at_once, shape.columns - first), groups = ceil_div(count, gap);
+    wire.resize(groups * lattice::packed_answer_bytes(choice, shape.rows));
+    parts.resize(groups * each);
     evaluator.answer(
         {weights.words.subspan(first * inner, count * inner), first, count, weights.largest}, wire,
-        part);
+        parts);
     party.channel.write(wire);
     party.channel.flush();
-    place(part, first, gap, shape, share);
+    for (i64 group = 0; group < groups; ++group)
+      place(std::span(parts).subspan(group * each, each), first + group * gap, gap, shape, share);
   }
 }
 
