@@ -26,8 +26,10 @@
 #include "twopc/compare/millionaires.h"
 #include "twopc/compare/relu.h"
 #include "twopc/lookup/lookup.h"
+#include "twopc/product/lattice_matmul.h"
 #include "twopc/product/matmul.h"
 #include "twopc/product/multiplication.h"
+#include "twopc/product/packed_matmul.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/session/open.h"
@@ -119,6 +121,28 @@ Dialogue unary(void (*protocol)(Party&, FloatView, FloatSpan)) {
 }
 
 }  // namespace
+
+// The owner of the weights, of rank 0, reads what the client has encrypted, and the client answers.
+std::span<const Dialogue> lattice_products() {
+  static const std::array made{
+      on_words(32,
+               [](Party& p, const Words& x, Words& r) {
+                 const Words w(p.rank == 0 ? 9 : 0, 3);
+                 const OwnedWeights weights{{0, 8, true}, w};
+                 ProductHalves halves = matmul_halves(weights, 3, 3, 32);
+                 lattice_matmul(p, halves, {kShared, 32}, x, weights, 3, r);
+                 prepared_matmul(p, prepare_matmul(p, halves, weights, 3), {kShared, 32}, x,
+                                 weights, r);
+               }),
+      on_words(44,
+               [](Party& p, const Words& x, Words& r) {
+                 const Words w(p.rank == 0 ? 9 : 0, 3);
+                 PackingKeys keys{0, 1};
+                 packed_matmul(p, keys, {kShared, 44}, x, {0, 12, true}, w, {3, 3, 3}, 44, r);
+               }),
+  };
+  return made;
+}
 
 std::span<const Dialogue> fixed_point() {
   static const std::array made{

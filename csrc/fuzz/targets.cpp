@@ -29,6 +29,7 @@ constexpr std::array kTargets{
     protocol<silent>("silent"),
     protocol<sessions>("sessions"),
     protocol<transfers>("transfers"),
+    protocol<lattice_products>("lattice_products"),
     protocol<fixed_point>("fixed_point"),
     protocol<functions>("functions"),
     protocol<floating_point>("floating_point"),

@@ -38,6 +38,7 @@ std::span<const Dialogue> softspoken();
 std::span<const Dialogue> silent();
 std::span<const Dialogue> sessions();
 std::span<const Dialogue> transfers();
+std::span<const Dialogue> lattice_products();
 std::span<const Dialogue> fixed_point();
 std::span<const Dialogue> functions();
 std::span<const Dialogue> floating_point();
