@@ -11,6 +11,9 @@ import privml._core
 import typing
 
 __all__: list[str] = [
+    "PackingKeys",
+    "PreparedProduct",
+    "ProductHalves",
     "addition_formula",
     "and_bits",
     "argmax_last",
@@ -23,6 +26,15 @@ __all__: list[str] = [
     "equal_zero",
     "extend_bounded",
     "extend_nonnegative",
+    "lattice_choice",
+    "lattice_fingerprint",
+    "lattice_halves",
+    "lattice_matmul",
+    "lattice_multiply",
+    "lattice_online",
+    "lattice_packed",
+    "lattice_packed_choice",
+    "lattice_prepare",
     "lookup",
     "matmul",
     "maximum",
@@ -51,6 +63,91 @@ __all__: list[str] = [
     "wrap",
     "zero_extend",
 ]
+
+class PreparedProduct:
+    """
+    A party's half of shares of r @ weights, for random rows r; each row serves once.
+    """
+    @staticmethod
+    def open(seal: privml._core.Seal, sealed: bytes, context: bytes) -> PreparedProduct | None:
+        """
+        None when the bytes were altered or belong elsewhere.
+        """
+    def seal(self, seal: privml._core.Seal, context: bytes) -> bytes:
+        """
+        All rows, which are gone here.
+        """
+    def take(self, rows: int) -> PreparedProduct:
+        """
+        The first rows, which are gone here.
+        """
+    @property
+    def columns(self) -> int: ...
+    @property
+    def ell(self) -> int: ...
+    @property
+    def inner(self) -> int: ...
+    @property
+    def owner(self) -> int: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def sealed_bytes(self) -> int:
+        """
+        Of what `seal` gives: by shape and side alone.
+        """
+    @property
+    def weights(self) -> bytes:
+        """
+        The weights' fingerprint at their owner, else zeros.
+        """
+
+class ProductHalves:
+    """
+    What a party keeps for products with one matrix of weights: the first batch of rows makes it, and further ones cost less.
+    """
+    @property
+    def batch_bytes(self) -> typing.Annotated[list[int], "FixedSize(2)"]:
+        """
+        Bytes of ciphertexts up and down of a full batch, without dropping the noise.
+        """
+    @property
+    def batches(self) -> int: ...
+    @property
+    def beginning_bytes(self) -> typing.Annotated[list[int], "FixedSize(2)"]:
+        """
+        The same of what the first batch takes besides.
+        """
+    @property
+    def columns(self) -> int: ...
+    @property
+    def ell(self) -> int: ...
+    @property
+    def inner(self) -> int: ...
+    @property
+    def owner(self) -> int: ...
+    @property
+    def stored_bytes(self) -> int:
+        """
+        Of memory that it takes at the client since the first batch.
+        """
+
+class PackingKeys:
+    """
+    What a party keeps for packed products with weights of one owner: the first one makes it.
+    """
+    def __init__(self, owner: int, levels: int = 5) -> None: ...
+    @property
+    def beginning_bytes(self) -> int:
+        """
+        Bytes up that the first product takes besides.
+        """
+    @property
+    def levels(self) -> int: ...
+    @property
+    def owner(self) -> int: ...
+    @property
+    def products(self) -> int: ...
 
 def addition_formula(
     session: privml._core.TwoPartySession,
@@ -137,6 +234,105 @@ def extend_bounded(
 def extend_nonnegative(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, to_bits: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+def lattice_choice(inner: int, weight_bits: int, weight_signed: bool, ell: int, noise: str = "tail") -> typing.Any:
+    """
+    The parameters of such products; None where no set serves.
+    """
+
+def lattice_fingerprint(
+    weights: numpy.ndarray, weights_format: tuple[int, int, bool], inner: int, columns: int
+) -> bytes: ...
+def lattice_halves(
+    session: privml._core.TwoPartySession,
+    weights: numpy.ndarray | None,
+    weights_format: tuple[int, int, bool],
+    sizes: collections.abc.Sequence[int],
+    ell: int,
+    label: bytes = b"",
+    noise: str = "tail",
+    digest: bytes | None = None,
+) -> ProductHalves:
+    """
+    For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the fingerprint of the weights where it is known already.
+    """
+
+def lattice_matmul(
+    session: privml._core.TwoPartySession,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    y: numpy.ndarray | None,
+    y_format: tuple[int, int, bool],
+    rows: int,
+    inner: int,
+    columns: int,
+    ell: int,
+    noise: str = "tail",
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    As matmul, by lattice-based encryption; one operand is owned by a party, the other one not by the same.
+    """
+
+def lattice_multiply(
+    session: privml._core.TwoPartySession,
+    halves: ProductHalves,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    weights: numpy.ndarray | None,
+    weights_format: tuple[int, int, bool],
+    rows: int,
+    digest: bytes | None = None,
+) -> numpy.ndarray:
+    """
+    x @ weights with nothing prepared but the halves.
+    """
+
+def lattice_online(
+    session: privml._core.TwoPartySession,
+    prepared: PreparedProduct,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    weights: numpy.ndarray | None,
+    weights_format: tuple[int, int, bool],
+    rows: int,
+    digest: bytes | None = None,
+) -> numpy.ndarray:
+    """
+    x @ weights with the first rows of what was prepared.
+    """
+
+def lattice_packed(
+    session: privml._core.TwoPartySession,
+    keys: PackingKeys,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    weights: numpy.ndarray | None,
+    weights_format: tuple[int, int, bool],
+    sizes: collections.abc.Sequence[int],
+    ell: int,
+) -> numpy.ndarray:
+    """
+    x @ weights for few rows, with nothing prepared but the keys; sizes are rows, inner, columns.
+    """
+
+def lattice_packed_choice(
+    sizes: collections.abc.Sequence[int], weight_bits: int, weight_signed: bool, ell: int, levels: int = 5
+) -> typing.Any:
+    """
+    The parameters of a packed product of rows, inner, columns; None where none serve.
+    """
+
+def lattice_prepare(
+    session: privml._core.TwoPartySession,
+    halves: ProductHalves,
+    weights: numpy.ndarray | None,
+    weights_format: tuple[int, int, bool],
+    rows: int,
+    digest: bytes | None = None,
+) -> PreparedProduct:
+    """
+    Rows of x @ weights before x is there.
+    """
+
 def lookup(
     session: privml._core.TwoPartySession, table: numpy.ndarray, index: numpy.ndarray, index_bits: int, width: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...
