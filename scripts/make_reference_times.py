@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import privml._core as _core  # noqa: E402
-
 from models import load  # noqa: E402
 from privml.conversion import convert  # noqa: E402
 from privml.engines.correlations import OtChoice  # noqa: E402
