@@ -7,33 +7,22 @@ import contextlib
 import difflib
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import fx
-from torch._ops import OpOverload
 
 from privml.dispatch import HINTS
 from privml.encoding import is_mask
 from privml.errors import InvalidInput, UnsupportedOperator
+from privml.graph.decompose import IDENTITIES, VIEWS, decompose
 from privml.graph.ir import attribute, calls, is_allowed, mark_secrets, operators, source_line
 from privml.graph.randomness import refuse_training
 
 aten = torch.ops.aten
 
 LARGEST_BATCH = 4096
-
-# Copies and changes of layout have no meaning in a functional graph whose views are reshapes.
-_IDENTITIES = (
-    aten.alias.default,
-    aten.clone.default,
-    aten.contiguous.default,
-    aten.detach.default,
-    aten.detach_.default,
-    aten.lift_fresh_copy.default,
-)
-_VIEWS = (aten.view.default, aten._unsafe_view.default, aten._reshape_alias.default)
 
 
 def export(
@@ -54,8 +43,7 @@ def export(
         warnings.simplefilter("ignore")
         exported = _trace(module, example_inputs, dynamic_batch)
         refuse_training(exported.graph_module)
-        exported = _decompose(exported)
-        graph_module = exported.module()
+        graph_module = decompose(exported)
     return _clean(graph_module, exported)
 
 
@@ -100,23 +88,6 @@ def _trace(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], dynamic: b
         ) from error
 
 
-def _decompose(exported: Any) -> Any:
-    """Takes apart what privml has no rule for and torch knows how to; what has a rule stays whole."""
-    exported = exported.run_decompositions({})
-    known: dict[OpOverload, Callable] = {}
-    for _ in range(8):
-        foreign = {n.target for n in calls(exported.graph) if not is_allowed(n.target)}
-        foreign = {t for t in foreign if isinstance(t, OpOverload) and t not in _IDENTITIES + _VIEWS}
-        if not foreign:
-            break
-        known = known or dict(torch.export.default_decompositions().items())
-        table = {t: known[t] for t in foreign if t in known}
-        if not table:
-            break
-        exported = exported.run_decompositions(table)
-    return exported
-
-
 def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:
     graph = module.graph
     graph.set_codegen(fx.graph.CodeGen())
@@ -131,10 +102,10 @@ def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:
         if node.op == "call_module" or "_assert" in name or "sym_constrain" in name:
             node.replace_all_uses_with(None)
             graph.erase_node(node)
-        elif node.op == "call_function" and node.target in _IDENTITIES:
+        elif node.op == "call_function" and node.target in IDENTITIES:
             node.replace_all_uses_with(node.args[0])
             graph.erase_node(node)
-        elif node.op == "call_function" and node.target in _VIEWS:
+        elif node.op == "call_function" and node.target in VIEWS:
             node.target = aten.reshape.default
     _flatten_output(graph)
     _drop_unused(graph)
