@@ -27,6 +27,7 @@ from privml.ops import (  # noqa: F401
     resize,
     smooth,
     softmax,
+    sorting,
     structural,
     trigonometric,
 )

@@ -54,7 +54,7 @@ STRUCTURAL = {
     aten.channel_shuffle.default, aten.upsample_nearest2d.vec, aten.upsample_nearest2d.default,
     aten.maximum.default, aten.minimum.default, aten.amax.default, aten.amin.default,
     aten.max_pool2d_with_indices.default, aten.adaptive_max_pool2d.default, aten.tril.default, aten.triu.default,
-    ONE_HOT_ROWS, ARITHMETIC["getitem"],
+    aten.sort.default, aten.sort.stable, aten.topk.default, ONE_HOT_ROWS, ARITHMETIC["getitem"],
 }  # fmt: skip
 _COMPARISONS = {
     aten.argmax.default, aten.argmin.default, aten.lt.Tensor, aten.lt.Scalar, aten.le.Tensor, aten.le.Scalar,
@@ -65,7 +65,7 @@ _COMPARISONS = {
 DIFFERENCES = _COMPARISONS | {
     aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default, aten.maximum.default,
     aten.minimum.default, aten.amax.default, aten.amin.default, aten.max_pool2d_with_indices.default,
-    aten.adaptive_max_pool2d.default,
+    aten.adaptive_max_pool2d.default, aten.sort.default, aten.sort.stable, aten.topk.default,
 }  # fmt: skip
 # Functions whose values stay below a bound, and others, of any size.
 _BOUNDED = dict.fromkeys(
