@@ -4,20 +4,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 from torch import fx
 
-from privml.errors import InvalidInput
-from privml.graph.export import export
+from privml.errors import ConfigError, InvalidInput
+from privml.graph.adapted import adapt, parameters_of
+from privml.graph.batches import Batch, batch_of
+from privml.graph.blame import quiet_torch
+from privml.graph.export import evaluating, export
 from privml.graph.passes import (
     blend,
     bound_masks,
     fold_batchnorm,
+    fold_public,
     fold_weights,
     fold_zeros,
+    masks_last,
     maxpool_before_monotone,
     merge_elementwise,
     merge_factors,
@@ -28,10 +35,12 @@ from privml.graph.passes import (
 )
 from privml.graph.passes.choose_formats import Precision, choose_formats
 from privml.graph.passes.promises import check_promises
+from privml.graph.token_ids import embed
 from privml.program import Program
 from privml.tables import Progress, notebook_bar
 
 PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
+    masks_last,
     fold_weights,
     whole_norms,
     fold_batchnorm,
@@ -47,36 +56,71 @@ PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
 FLOAT_PASSES = (fold_weights, fold_batchnorm, maxpool_before_monotone, fold_zeros)
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What ``convert`` may be told about the model.
+
+    ``method``: what an estimator computes, ``predict``, ``predict_proba`` or ``decision_function``. ``tree_structure``:
+    of trees in ONNX files and estimators, what all parties know: "public" (shape and features) or "hidden" (depth and
+    number alone). ``token_ids``: how embeddings of the client's ids are looked up, for all inputs or by their names:
+    "secret" (nobody learns anything), "public" (all parties learn the ids) or "client" (the client learns the table and
+    looks up for itself); see ``privml.graph.token_ids``. ``outputs``: the fields that are kept of a model's output
+    class (default: ``logits``, else ``last_hidden_state``, ...). ``debug``: let torch log while it traces.
+    """
+
+    method: str = "predict"
+    tree_structure: str = "public"
+    token_ids: str | Mapping[str, str] = "secret"
+    outputs: tuple[str, ...] | None = None
+    debug: bool = False
+
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> Options:
+        """ConfigError for names that there are not."""
+        known = {field.name for field in fields(Options)}
+        unknown = sorted(set(given) - known)
+        if unknown:
+            raise ConfigError(f"convert has no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        outputs = given.get("outputs")
+        if isinstance(outputs, str):
+            given = {**given, "outputs": (outputs,)}
+        return Options(**given)
+
+
 def convert(
     model: torch.nn.Module | str | os.PathLike | Any,
-    example_inputs: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    example_inputs: Any = None,
     *,
-    calibration: torch.Tensor | Sequence[torch.Tensor] | None = None,
+    calibration: Any = None,
     numerics: Precision | Mapping[str, Any] | None = None,
     dynamic_batch: bool = True,
-    method: str = "predict",
-    tree_structure: str = "public",
     progress: Progress | None = None,
+    **options: Any,
 ) -> Program:
     """A program, with its weights, of a PyTorch module, an ONNX file (a path, or a ``onnx.ModelProto``) or a fitted
     estimator or pipeline of scikit-learn (with the extra ``sklearn``).
 
-    ``example_inputs``: one batch per input, for tracing (default: the first calibration sample). ``calibration``:
-    inputs like those to come, on which ranges are measured and formats chosen (default: the example inputs); values
-    larger than ``margin`` times what they reach would wrap. ``numerics``: see ``Precision``. ``dynamic_batch``: let the
-    first dimension vary where the model allows it. ``method``: what an estimator computes, ``predict``,
-    ``predict_proba`` or ``decision_function``. ``tree_structure``: of trees in ONNX files and estimators, what all
-    parties know: "public" (shape and features) or "hidden" (depth and number alone). ``progress``: called with the
-    steps done, those in all and the next one's name; None shows a bar in a notebook.
+    ``example_inputs``: one batch per input, for tracing (default: the first calibration sample): a tensor, a tuple or
+    list of them, or a mapping from the names of the model's parameters, as tokenizers return it. ``calibration``:
+    inputs like those to come, in the same forms or as a DataLoader, on which ranges are measured and formats chosen
+    (default: the example inputs); values larger than ``margin`` times what they reach would wrap. ``numerics``: see
+    ``Precision``. ``dynamic_batch``: let the batch vary where the model allows it. ``options``: see ``Options``.
+    ``progress``: called with the steps done, those in all and the next one's name; None shows a bar in a notebook.
 
-    ``program.choice`` holds the formats' measured error and the overflow report. Raises UnsupportedOperator (all
-    operators at once), InvalidInput, OverflowDetected, PrecisionLost (no formats keep the tolerance), ConfigError, and
-    CorruptFile for a broken ONNX file.
+    ``program.choice`` holds the formats' measured error and the overflow report, ``program.notes`` what was decided
+    about the model. Raises UnsupportedOperator (all operators at once), InvalidInput, OverflowDetected, PrecisionLost
+    (no formats keep the tolerance), ConfigError, and CorruptFile for a broken ONNX file.
     """
-    precision = Precision.of(numerics)
-    data = _tensors(calibration)
-    examples = _tensors(example_inputs) or [x[:1] if x.dim() else x for x in data]
-    if not examples:
+    precision, chosen = Precision.of(numerics), Options.of(options)
+    parameters = parameters_of(model) if isinstance(model, torch.nn.Module) else None
+    data = batch_of(calibration, parameters)
+    examples = batch_of(example_inputs, parameters)
+    examples = examples if examples.tensors else data.first_row()
+    data = data if data.tensors else examples
+    if parameters is None and data.names is not None and not isinstance(model, torch.nn.Module):
+        names = _names_of(model)
+        data, examples = data.ordered(names), examples.ordered(names)
+    if not examples.tensors:
         raise InvalidInput("pass example inputs or calibration data, one tensor per input of the model")
     passes = PASSES if precision.floating is None else FLOAT_PASSES
     steps = ["load", "trace", *(p.__name__ for p in passes), "choose formats", "done"]
@@ -87,40 +131,48 @@ def convert(
         tell(steps.index(step), len(steps) - 1, step)
 
     report("load")
-    module = _module_of(model, examples, data or examples, method, tree_structure)
+    module = _module_of(model, examples, data, chosen)
     report("trace")
-    graph_module = verify(export(module, examples, dynamic_batch), after="export")
+    with quiet_torch(chosen.debug):
+        graph_module = export(module, examples.tensors, dynamic_batch, data.names)
+    notes = tuple(graph_module.meta.get("notes", ()))
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    graph_module, client, lookups = embed(fold_public(verify(graph_module, after="export")), chosen.token_ids)
+    tensors = list(data.tensors) if client is None else list(client(*data.tensors))
     if precision.floating is None:
-        graph_module = verify(bound_masks(graph_module, data or examples, precision.margin), after="bound_masks")
+        graph_module = verify(bound_masks(graph_module, tensors, precision.margin), after="bound_masks")
     for rewrite in passes:
         report(rewrite.__name__)
         graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
     report("choose formats")
-    graph_module, choice = choose_formats(graph_module, data or examples, precision)
+    graph_module, choice = choose_formats(graph_module, tensors, precision)
     verify(graph_module, formats=True, after="choose_formats")
     check_promises(graph_module, choice.precision.numerics)
-    program = Program.of(graph_module, choice.precision.numerics, getattr(module, "labels", None) or ())
+    program = Program.of(graph_module, choice.precision.numerics, getattr(module, "labels", None) or (), client)
     program.choice = choice
+    program.notes = (*notes, *map(str, lookups))
     report("done")
     return program
 
 
-def _tensors(value: Any) -> list[torch.Tensor]:
-    if value is None:
-        return []
-    return [torch.as_tensor(v) for v in value] if isinstance(value, (list, tuple)) else [torch.as_tensor(value)]
+def _names_of(model: Any) -> list[str]:
+    """The inputs of an ONNX file, in order."""
+    from privml.graph.onnx.module import OnnxModule
+    from privml.graph.scikit_learn import is_estimator
+
+    return ["x"] if is_estimator(model) else OnnxModule(model).input_names
 
 
-def _module_of(
-    model: Any, examples: Sequence[torch.Tensor], data: Sequence[torch.Tensor], method: str, tree_structure: str
-) -> torch.nn.Module:
+def _module_of(model: Any, examples: Batch, data: Batch, options: Options) -> torch.nn.Module:
     if isinstance(model, torch.nn.Module):
-        return model
+        with quiet_torch(options.debug), evaluating(model):
+            return adapt(model, examples, options.outputs)
     from privml.graph.onnx.module import OnnxModule
     from privml.graph.scikit_learn import is_estimator, onnx_of, require_agreement
 
     if not is_estimator(model):
-        return OnnxModule(model, tree_structure=tree_structure, examples=examples)
-    module = OnnxModule(onnx_of(model, examples, method), tree_structure=tree_structure)
-    require_agreement(model, method, module, data[0])
+        return OnnxModule(model, tree_structure=options.tree_structure, examples=examples.tensors)
+    module = OnnxModule(onnx_of(model, examples.tensors, options.method), tree_structure=options.tree_structure)
+    require_agreement(model, options.method, module, data.tensors[0])
     return module

@@ -17,14 +17,14 @@ from torch import fx
 
 from privml.context import Session, current_session
 from privml.engines.correlations import Correlations
-from privml.errors import ConfigError
+from privml.errors import ConfigError, InvalidInput
 from privml.formats import Format, Numerics, format_text
-from privml.graph.body import body_of, digest, formats_of, graph_of
+from privml.graph.body import body_of, client_of, digest, formats_of, graph_of
 from privml.graph.file import read_program, read_weights, write_program, write_weights
 from privml.graph.ir import calls, dtype_of, placeholders, shape_of
 from privml.graph.lanes import Plans, over_lanes
 from privml.graph.passes.cost import SessionMeter
-from privml.graph.run import run_graph, share_attributes, share_inputs
+from privml.graph.run import format_of, run_graph, share_attributes, share_inputs
 from privml.session.ledger import Ledger, NodeCallback, PhaseCount, Snapshot
 from privml.sharing import reveal
 from privml.spec import SessionSpec, describe
@@ -32,6 +32,8 @@ from privml.tables import Table, notebook_bar, size_text
 from privml.tensor import SecretTensor
 
 WEIGHTS_OWNER = 0
+# The file of the tables that the client has.
+TABLES = "tables.safetensors"
 INPUT_OWNER = 1
 # Of each input its shape.
 Shapes = Sequence[Sequence[int]]
@@ -56,7 +58,9 @@ class Program:
 
     Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by
     name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
-    conversion's measured error and its overflow report; it is not saved, for it describes the calibration data.
+    conversion's measured error and its overflow report, ``notes`` what it decided about the model; they are not saved,
+    for they describe the calibration data. What the client computes before by itself is ``client``, and ``tables`` what
+    it has of the model for that.
 
     Costs are those of one party, from the shapes alone: bytes, depth (messages one way, one after another) and
     correlations. Shapes are one for each of ``inputs``, with a number for each None; ValueError for others.
@@ -65,6 +69,9 @@ class Program:
     def __init__(self, body: Mapping[str, Any], weights: Mapping[str, torch.Tensor] | None = None) -> None:
         self.body = dict(body)
         self.graph, self.constants, self.numerics = graph_of(self.body)
+        self.client = client_of(self.body)
+        self.tables: dict[str, torch.Tensor] | None = None
+        self.notes: tuple[str, ...] = ()
         self.weights: dict[str, torch.Tensor] | None = None
         self.choice: Any = None
         self._counts: dict[tuple, Any] = {}  # of correlations and demands
@@ -74,10 +81,18 @@ class Program:
             self.weights = dict(weights)
 
     @staticmethod
-    def of(module: fx.GraphModule, numerics: Numerics, labels: Sequence[Sequence[str] | None] = ()) -> Program:
+    def of(
+        module: fx.GraphModule,
+        numerics: Numerics,
+        labels: Sequence[Sequence[str] | None] = (),
+        client: fx.GraphModule | None = None,
+    ) -> Program:
         """From a graph to which formats were assigned; ``labels``: of each output the strings that it indexes, None
-        where there are none."""
-        return Program(*body_of(module, numerics, labels))
+        where there are none; ``client``: what the client computes before."""
+        body, weights, tables = body_of(module, numerics, labels, client)
+        program = Program(body, weights)
+        program.tables = tables
+        return program
 
     # ---- what it is
     @cached_property
@@ -100,7 +115,13 @@ class Program:
     @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """In the order in which ``run`` takes them."""
-        return tuple(_spec(node, INPUT_OWNER) for node in placeholders(self.graph))
+        graph = self.graph if self.client is None else self.client.graph
+        return tuple(_spec(node, INPUT_OWNER) for node in placeholders(graph))
+
+    @cached_property
+    def public_inputs(self) -> tuple[str, ...]:
+        """The names of the inputs that all parties learn."""
+        return tuple(node.name for node in placeholders(self.graph) if not node.meta["secret"])
 
     @cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
@@ -136,23 +157,29 @@ class Program:
 
     # ---- files
     def save(self, folder: str | Path) -> tuple[Path, Path | None]:
-        """Writes ``folder/program`` and, if there are weights, ``folder/weights.safetensors`` (readable by the owner
-        only); returns their paths."""
+        """Writes ``folder/program``, ``folder/weights.safetensors`` (readable by the owner only) if there are weights,
+        and for a client that looks up ids by itself ``folder/tables.safetensors``; returns the first two paths."""
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         program = write_program(folder / "program", self.body)
+        if self.tables:
+            write_weights(folder / TABLES, self.tables, self.hash)
         if self.weights is None:
             return program, None
         return program, write_weights(folder / "weights.safetensors", self.weights, self.hash)
 
     @staticmethod
     def load(program: str | Path, weights: str | Path | None = None) -> Program:
-        """From files written by ``save``; ``weights`` at party 0 only. Nothing in the files is executed.
+        """From files written by ``save``; ``weights`` at party 0 only, the client's tables where they lie beside the
+        program. Nothing in the files is executed.
 
         Raises CorruptFile for truncated or altered files, UnsupportedOperator for a program of a release with more
         operators, ConfigError for weights of another program, FileNotFoundError.
         """
         result = Program(read_program(Path(program)))
+        tables = (Path(program) if Path(program).is_dir() else Path(program).parent) / TABLES
+        if result.client is not None and result.client.tables and tables.is_file():
+            result.tables = read_weights(tables, result.client.tables, result.hash)
         return result if weights is None else result.load_weights(weights)
 
     def load_weights(self, path: str | Path) -> Program:
@@ -199,7 +226,7 @@ class Program:
 
     def run(self, session: Session, *inputs: Any) -> SecretTensor | tuple[SecretTensor, ...]:
         """The outputs, as secrets, of ``inputs``: the value at party 1, its shape at the others (a secret tensor
-        of the session serves at all).
+        of the session serves at all); or a mapping with that for each input's name.
 
         The weights are shared once per session. Raises InvalidInput before anything is sent when an input does not
         fit, ConfigError when party 0 has no weights.
@@ -209,13 +236,36 @@ class Program:
 
     def results(self, session: Session, *inputs: Any) -> tuple[SecretTensor, ...]:
         """``run``, with one output as a tuple too."""
-        shared = share_inputs(self.graph, session, inputs, INPUT_OWNER)
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            inputs = tuple(self.ordered(inputs[0]))
+        shared = share_inputs(self.graph, session, self._entered(session, inputs), INPUT_OWNER)
         attributes = self.prepare(session)
         weights = [value for value in attributes.values() if isinstance(value, SecretTensor)]
         session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
         results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans)))
         session.name(results)
         return results
+
+    def _entered(self, session: Session, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The graph's inputs, of the program's: values where they are known, else shapes."""
+        if self.client is None:
+            return inputs
+        if len(inputs) != len(self.inputs):
+            raise InvalidInput(f"the program takes {len(self.inputs)} input(s), got {len(inputs)}")
+        shapes = [_fitting(spec, value) for spec, value in zip(self.inputs, inputs, strict=True)]
+        if session.rank in (None, INPUT_OWNER):
+            return self.client.run(inputs, self.tables)
+        return self._entered_shapes(shapes)
+
+    def _entered_shapes(self, shapes: Shapes) -> Shapes:
+        """The shapes of the graph's inputs, of those of the program's."""
+        if self.client is None:
+            return shapes
+        pairs = zip(self.inputs, shapes, strict=True)
+        varying = [n for spec, shape in pairs for want, n in zip(spec.shape, shape, strict=True) if want is None]
+        batch = varying[0] if varying else 1
+        nodes = placeholders(self.graph)
+        return tuple(tuple(batch if size is None else size for size in shape_of(node)) for node in nodes)
 
     def prepare(self, session: Session) -> dict[str, Any]:
         """Weights as secrets of ``session``, and the constants; done by ``run`` when it was not done before."""
@@ -230,6 +280,23 @@ class Program:
         return known
 
     # ---- what it costs
+    def ordered(self, inputs: Any) -> list[Any]:
+        """``inputs`` (one value, a tuple or list with one per input, or a mapping from the inputs' names) in the order
+        of ``inputs``; InvalidInput naming what is missing, and what the program does not take."""
+        if isinstance(inputs, Mapping):
+            names = [spec.name for spec in self.inputs]
+            missing, unknown = [n for n in names if n not in inputs], sorted(set(map(str, inputs)) - set(names))
+            if missing or unknown:
+                text = [f"without {', '.join(missing)}"] if missing else []
+                text += [f"with {', '.join(unknown)}"] if unknown else []
+                raise InvalidInput(f"inputs {' and '.join(text)}: the program takes {', '.join(names)}")
+            return [inputs[name] for name in names]
+        values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+        if len(values) != len(self.inputs):
+            names = ", ".join(spec.name for spec in self.inputs)
+            raise InvalidInput(f"the program takes {len(self.inputs)} input(s) ({names}), got {len(values)}")
+        return values
+
     def shapes(self, batch: int = 1) -> tuple[tuple[int, ...], ...]:
         """The inputs' shapes, every size that may vary being ``batch``."""
         return tuple(tuple(batch if size is None else size for size in spec.shape) for spec in self.inputs)
@@ -300,7 +367,7 @@ class Program:
 
     def session_meter(self, engine: Any) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""
-        return SessionMeter(self.graph, self.constants, self.numerics, engine, self._plans)
+        return SessionMeter(self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes)
 
     # ---- to look at
     def summary(self, shapes: Shapes | None = None, spec: SessionSpec | None = None) -> Table:
@@ -353,7 +420,18 @@ def _sizes(shape: Sequence[int | None]) -> str:
 
 
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:
-    return TensorSpec(name or node.name, shape_of(node), dtype_of(node), node.meta["format"], owner)
+    return TensorSpec(name or node.name, shape_of(node), dtype_of(node), format_of(node), owner)
+
+
+def _fitting(spec: TensorSpec, value: Any) -> tuple[int, ...]:
+    """The shape of an input, given as it is or as a shape; InvalidInput for one that does not fit."""
+    if isinstance(value, SecretTensor):
+        raise InvalidInput(f"input {spec.name!r}: the client computes with it first, so it cannot be secret yet")
+    shape = tuple(value if isinstance(value, tuple) else torch.as_tensor(value).shape)
+    if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
+        text = ", ".join("any" if size is None else str(size) for size in spec.shape)
+        raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects ({text})")
+    return shape
 
 
 def load(program: str | Path, weights: str | Path | None = None) -> Program:

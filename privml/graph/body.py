@@ -7,8 +7,9 @@ where outputs are indices of strings ``labels`` (for each output a list of them,
 node has ``name``, ``kind`` (``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's
 name), for calls ``target`` (an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null
 where it varies) and ``dtype``; secrets also ``layer`` and ``format``, possibly ``request``, ``working`` and ``fixed``.
-Within arguments, objects of one key stand for what JSON does not know: ``node``, ``dtype``, ``layout``, ``device``,
-``memory_format``, ``float`` (inf, -inf).
+``client``, if the client computes something by itself first, has ``constants``, ``nodes`` and ``outputs`` too, without
+formats: its outputs are the program's inputs. Within arguments, objects of one key stand for what JSON does not know:
+``node``, ``dtype``, ``layout``, ``device``, ``memory_format``, ``float`` (inf, -inf).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from torch import fx
 
 from privml.errors import ConfigError, CorruptFile, UnsupportedOperator
 from privml.formats import EXPONENTIALS, FORMATS, Boolean, Float, Format, Integer, Numerics
+from privml.graph.client_part import ClientPart
 from privml.graph.ir import DTYPES, attribute, dtype_of, name_of, shape_of, target_of, tensor_of
 
 _LAYOUTS = {"strided": torch.strided}
@@ -54,9 +56,29 @@ def formats_of(body: Mapping[str, Any]) -> Any:
 
 # ---- to plain data
 def body_of(
-    module: fx.GraphModule, numerics: Numerics, labels: Sequence[Sequence[str] | None] = ()
-) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-    """Body and weights of a graph with formats; ``labels``: of each output the strings that it indexes."""
+    module: fx.GraphModule,
+    numerics: Numerics,
+    labels: Sequence[Sequence[str] | None] = (),
+    client: fx.GraphModule | None = None,
+) -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, torch.Tensor]]:
+    """Body, weights and the client's tables of a graph with formats. ``labels``: of each output the strings that it
+    indexes; ``client``: the graph of what the client computes before."""
+    part, weights = _encode_graph(module)
+    numbers: dict[str, Any] = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
+    if numerics.floating is not None:
+        numbers["floating"] = asdict(numerics.floating)
+    if numerics.dot != "fused":
+        numbers["dot"] = numerics.dot
+    body, tables = {"numerics": numbers, **part}, {}
+    if client is not None:
+        body["client"], tables = _encode_graph(client)
+    if any(names is not None for names in labels):
+        body["labels"] = [None if names is None else list(names) for names in labels]
+    return body, weights, tables
+
+
+def _encode_graph(module: fx.GraphModule) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Constants, nodes and outputs of a graph, and its weights."""
     weights: dict[str, torch.Tensor] = {}
     constants: dict[str, Any] = {}
     nodes, outputs = [], []
@@ -71,15 +93,7 @@ def body_of(
             else:
                 constants[node.target] = _constant(value)
         nodes.append(_encode_node(node))
-    numbers: dict[str, Any] = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
-    if numerics.floating is not None:
-        numbers["floating"] = asdict(numerics.floating)
-    if numerics.dot != "fused":
-        numbers["dot"] = numerics.dot
-    body = {"numerics": numbers, "constants": constants, "nodes": nodes, "outputs": outputs}
-    if any(names is not None for names in labels):
-        body["labels"] = [None if names is None else list(names) for names in labels]
-    return body, weights
+    return {"constants": constants, "nodes": nodes, "outputs": outputs}, weights
 
 
 def _encode_node(node: fx.Node) -> dict[str, Any]:
@@ -143,26 +157,53 @@ def graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor]
 
 
 def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor], Numerics]:
-    if set(body) - {"labels"} != {"numerics", "constants", "nodes", "outputs"}:
+    if set(body) - {"labels", "client"} != {"numerics", "constants", "nodes", "outputs"}:
         raise CorruptFile(f"a program's body has other parts than {sorted(body)}")
     numerics = _decode_numerics(body["numerics"])
-    constants = {_matching(_PATH, name): _decode_constant(c) for name, c in body["constants"].items()}
-    graph = fx.Graph()
-    nodes: dict[str, fx.Node] = {}
-    for entry in body["nodes"]:
-        name = _matching(_NAME, entry["name"])
-        if name in nodes:
-            raise CorruptFile(f"two nodes are called {name!r}")
-        nodes[name] = _decode_node(graph, entry, nodes, constants)
-    if not body["outputs"]:
-        raise CorruptFile("the program has no outputs")
-    results = tuple(nodes[name] for name in body["outputs"])
+    graph, constants, results = _decode_graph(body, True)
     if not all(node.meta["secret"] and "shape" in node.meta for node in results):
         raise CorruptFile("an output of the program is no secret tensor")
     if "labels" in body:
         _check_labels(body["labels"], len(results))
-    graph.output(results)
     return graph, constants, numerics
+
+
+def client_of(body: Mapping[str, Any]) -> ClientPart | None:
+    """What the client computes before a program; errors as of ``graph_of``."""
+    if "client" not in body:
+        return None
+    try:
+        part = body["client"]
+        if set(part) != {"constants", "nodes", "outputs"}:
+            raise CorruptFile(f"the client's part of a program has other parts than {sorted(part)}")
+        graph, constants, results = _decode_graph(part, False)
+        entered = [entry for entry in body["nodes"] if entry["kind"] == "input"]
+        kinds = [(shape_of(node), str(dtype_of(node)).removeprefix("torch.")) for node in results]
+        if kinds != [(tuple(entry["shape"]), entry["dtype"]) for entry in entered]:
+            raise CorruptFile("the client's part of a program does not give what the program takes")
+    except (CorruptFile, UnsupportedOperator):
+        raise
+    except _NO_PROGRAM as error:
+        raise CorruptFile(f"not a program of privml: {type(error).__name__}: {error}") from error
+    return ClientPart(graph, constants)
+
+
+def _decode_graph(
+    part: Mapping[str, Any], formats: bool
+) -> tuple[fx.Graph, dict[str, torch.Tensor], tuple[fx.Node, ...]]:
+    constants = {_matching(_PATH, name): _decode_constant(c) for name, c in part["constants"].items()}
+    graph = fx.Graph()
+    nodes: dict[str, fx.Node] = {}
+    for entry in part["nodes"]:
+        name = _matching(_NAME, entry["name"])
+        if name in nodes:
+            raise CorruptFile(f"two nodes are called {name!r}")
+        nodes[name] = _decode_node(graph, entry, nodes, constants, formats)
+    if not part["outputs"]:
+        raise CorruptFile("the program has no outputs")
+    results = tuple(nodes[name] for name in part["outputs"])
+    graph.output(results)
+    return graph, constants, results
 
 
 def _check_labels(labels: Any, outputs: int) -> None:
@@ -184,8 +225,13 @@ def _decode_numerics(numbers: Mapping[str, Any]) -> Numerics:
 
 
 def _decode_node(
-    graph: fx.Graph, entry: Mapping[str, Any], nodes: Mapping[str, fx.Node], constants: Mapping[str, Any]
+    graph: fx.Graph,
+    entry: Mapping[str, Any],
+    nodes: Mapping[str, fx.Node],
+    constants: Mapping[str, Any],
+    formats: bool,
 ) -> fx.Node:
+    """``formats``: whether secrets have them, as all but those of the client alone."""
     kind, name = entry["kind"], entry["name"]
     target, args, kwargs = name, (), {}
     if kind == "attribute":
@@ -209,7 +255,7 @@ def _decode_node(
         node.meta["dtype"] = DTYPES[entry["dtype"]]
     elif kind != "call":
         raise CorruptFile(f"the {kind} {name!r} has no shape")
-    if node.meta["secret"]:
+    if node.meta["secret"] and formats:
         node.meta["layer"] = str(entry["layer"])[:512]
         if "format" not in entry:
             raise CorruptFile(f"the secret {name!r} has no format")
@@ -224,9 +270,9 @@ def _check_secrecy(node: fx.Node) -> None:
     """A program cannot pass off a secret as public."""
     depends = any(parent.meta["secret"] for parent in node.all_input_nodes)
     secret = node.meta["secret"]
-    wrong = (node.op == "placeholder" and not secret) or (
-        node.op == "call_function" and "shape" in node.meta and depends != secret
-    )
+    # Ids may be public; whoever converts a model says so, and the program tells it.
+    real = node.op == "placeholder" and node.meta["dtype"].is_floating_point
+    wrong = (real and not secret) or (node.op == "call_function" and "shape" in node.meta and depends != secret)
     if wrong:
         raise CorruptFile(f"node {node.name!r} says it is {'secret' if secret else 'public'}, which it is not")
 

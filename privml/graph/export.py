@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import inspect
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,38 +16,62 @@ from privml.dispatch import HINTS
 from privml.encoding import is_mask
 from privml.errors import InvalidInput, UnsupportedOperator
 from privml.graph.decompose import IDENTITIES, VIEWS, decompose
-from privml.graph.ir import attribute, calls, is_allowed, mark_secrets, operators, source_line
+from privml.graph.ir import attribute, calls, is_allowed, mark_secrets, operators, placeholders, source_line
 from privml.graph.randomness import refuse_training
+from privml.graph.tracing import trace
 
 aten = torch.ops.aten
 
-LARGEST_BATCH = 4096
-
 
 def export(
-    module: torch.nn.Module, example_inputs: Sequence[torch.Tensor], dynamic_batch: bool = True
+    module: torch.nn.Module,
+    example_inputs: Sequence[torch.Tensor],
+    dynamic_batch: bool = True,
+    names: Sequence[str] | None = None,
 ) -> fx.GraphModule:
     """``module`` in evaluation mode as an ``fx.GraphModule`` in the form that ``privml.graph.ir`` describes.
 
-    Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones) and numbers
-    written in the model's code public ones. With ``dynamic_batch`` the first dimension of every input may vary
-    if the model allows it. The graph returns a flat tuple.
+    Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones), buffers that no
+    state dict holds and numbers written in the model's code public ones. With ``dynamic_batch`` the batch of every
+    input may vary if the model allows it; ``meta["notes"]`` says where it does not. ``names``: those of the inputs. The
+    graph returns a flat tuple.
 
     Raises UnsupportedOperator naming every operator that has no secure implementation, and with file and line those
-    that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput when the model
-    cannot be run or traced.
+    that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput, with file and
+    line, when the model cannot be run or traced.
     """
     example_inputs = tuple(example_inputs)
-    with _evaluating(module), warnings.catch_warnings():
+    with evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exported = _trace(module, example_inputs, dynamic_batch)
+        exported, notes = trace(module, example_inputs, dynamic_batch)
         refuse_training(exported.graph_module)
         graph_module = decompose(exported)
-    return _clean(graph_module, exported)
+        fixed = _fixed_by_operators(graph_module)
+        if fixed:
+            exported, _ = trace(module, example_inputs, False)
+            graph_module, notes = decompose(exported), (*notes, fixed)
+    graph_module = _clean(graph_module, exported)
+    graph_module.meta["notes"] = notes
+    if names is not None:
+        for node, name in zip(placeholders(graph_module.graph), names, strict=True):
+            node._rename(name)
+            node.target = node.name
+        graph_module.recompile()
+    return graph_module
+
+
+def _fixed_by_operators(module: fx.GraphModule) -> str:
+    """What there is to say if the parts of some operator, such as a recurrent layer with a state, take one batch alone;
+    empty if they do not."""
+    for node in placeholders(module.graph):
+        for size in node.meta["val"].shape:
+            if not isinstance(size, int) and str(size).isdigit():
+                return f"the batch is fixed at {size}, as in the example inputs: an operator's parts allow no other one"
+    return ""
 
 
 @contextlib.contextmanager
-def _evaluating(module: torch.nn.Module) -> Iterator[None]:
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
     """All parts in evaluation mode, attention made of single operators, and afterwards everything as it was."""
     modes = {part: part.training for part in module.modules()}
     module.eval()
@@ -61,31 +84,6 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fused)
         for part, mode in modes.items():
             part.training = mode
-
-
-def _trace(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], dynamic: bool) -> Any:
-    sizes = {x.shape[0] for x in inputs if x.dim()}
-    if dynamic and len(sizes) == 1 and all(x.dim() for x in inputs):
-        batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
-        # A batch of one would be taken for a fixed size.
-        several = tuple(torch.cat([x, x]) if sizes == {1} else x for x in inputs)
-        shapes: tuple = tuple({0: batch} for _ in inputs)
-        parameters = inspect.signature(module.forward).parameters.values()
-        if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-            shapes = (shapes,)
-        with contextlib.suppress(Exception):
-            return torch.export.export(module, several, dynamic_shapes=shapes)
-    try:
-        return torch.export.export(module, inputs)
-    except UnsupportedOperator:
-        raise
-    except Exception as error:
-        reason = str(error).strip().splitlines()
-        raise InvalidInput(
-            f"torch.export cannot trace the model on inputs of shapes {[tuple(x.shape) for x in inputs]}: "
-            f"{type(error).__name__}: {reason[0] if reason else ''}; branches on values of tensors must go, and "
-            "the example inputs must fit the model"
-        ) from error
 
 
 def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:
@@ -134,7 +132,7 @@ def _mark_weights(module: fx.GraphModule, exported: Any) -> None:
     """Trained values are secret; constants of the model's code (and indices, masks) are public."""
     signature = exported.graph_signature
     buffers = set(signature.inputs_to_buffers.values())
-    trained = set(signature.inputs_to_parameters.values()) | buffers
+    trained = (set(signature.inputs_to_parameters.values()) | buffers) - set(signature.non_persistent_buffers)
     for node in module.graph.nodes:
         if node.op == "get_attr":
             tensor = node.meta.get("val")
@@ -175,7 +173,7 @@ def _name_layers(graph: fx.Graph) -> None:
     for node in calls(graph):
         stack = list((node.meta.get("nn_module_stack") or {}).items())
         key, path = (stack[-1][0], stack[-1][1][0]) if stack else ("", "")
-        paths[node] = (key, path.removeprefix("operators."))
+        paths[node] = (key, path.removeprefix("operators.").removeprefix("adapted."))
     members: dict[str, int] = {}
     for node, (key, path) in paths.items():
         if path and node.meta.get("secret"):

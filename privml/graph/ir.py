@@ -20,6 +20,7 @@ from torch._ops import OpOverload
 
 import privml.ops.rules  # noqa: F401 - fills the operator table
 from privml.dispatch import TABLE
+from privml.ops.choices import CHECKED_INDEX
 
 aten = torch.ops.aten
 
@@ -37,6 +38,7 @@ SYM_SIZE = aten.sym_size.int
 # Operators without secret operands that a graph may use besides those of the table.
 _PUBLIC = (
     SYM_SIZE,
+    CHECKED_INDEX,
     aten.arange.default,
     aten.arange.start,
     aten.arange.start_step,
@@ -136,11 +138,11 @@ def dtype_of(node: fx.Node) -> torch.dtype:
 
 
 def mark_secrets(module: fx.GraphModule) -> None:
-    """Sets ``secret`` on every node: inputs are secret, get_attr nodes say so themselves, the rest inherits.
-    Sizes of secret tensors are public."""
+    """Sets ``secret`` on every node: inputs are secret unless they say otherwise, get_attr nodes say so themselves, the
+    rest inherits. Sizes of secret tensors are public."""
     for node in module.graph.nodes:
         if node.op == "placeholder":
-            node.meta["secret"] = True
+            node.meta.setdefault("secret", True)
         elif node.op == "call_function":
             inherits = any(parent.meta.get("secret", False) for parent in node.all_input_nodes)
             node.meta["secret"] = inherits and tensor_of(node) is not None

@@ -88,7 +88,9 @@ def _plan_of(run: Run, plans: Plans) -> Plan | None:
 
 
 def _kind(value: Any) -> Any:
-    return (tuple(value.shape), value.format, value.placement) if isinstance(value, SecretTensor) else type(value)
+    if isinstance(value, SecretTensor):
+        return (tuple(value.shape), value.format, value.placement)
+    return (tuple(value.shape), value.dtype) if isinstance(value, torch.Tensor) else type(value)
 
 
 # ---- rehearsal

@@ -26,7 +26,7 @@ from privml.formats import node as current
 from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of
 from privml.ops.values import engine_of, like, ring_operand
 from privml.ops.words import reformatted
-from privml.sharing import share
+from privml.sharing import reveal, share
 from privml.tensor import SecretTensor
 from privml.transcript import as_one_step
 
@@ -194,8 +194,8 @@ def share_attributes(
 
 
 def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner: int = 1) -> list[Any]:
-    """Secrets of party ``owner``, one per placeholder. Others pass the shape instead of a tensor; secret tensors
-    stay what they are."""
+    """Secrets of party ``owner``, one per placeholder, or public values where the graph has those. Others pass the
+    shape instead of a tensor; secret tensors stay what they are."""
     nodes = placeholders(graph)
     if len(nodes) != len(values):
         raise InvalidInput(f"the program takes {len(nodes)} input(s), got {len(values)}")
@@ -213,14 +213,19 @@ def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner
             text = ", ".join("any" if size is None else str(size) for size in wanted)
             raise InvalidInput(f"input {node.name!r}: shape {shape}, but the program expects ({text})")
         try:
-            shared.append(_share(node, tensor, shape, owner, session))
+            secret = _share(node, tensor, shape, owner, session)
         except InvalidInput as error:
             raise InvalidInput(f"input {node.name!r}: {error}") from None
+        shared.append(secret if node.meta["secret"] else reveal(secret))
     return shared
+
+
+def format_of(node: fx.Node) -> Format:
+    """The format of a node, of public integers and bits the one in which they are shared before all learn them."""
+    return node.meta.get("format") or (Boolean() if dtype_of(node) is torch.bool else Integer(64))
 
 
 def _share(
     node: fx.Node, value: torch.Tensor | None, shape: Sequence[int], owner: int, session: Session
 ) -> SecretTensor:
-    fmt: Format = node.meta["format"]
-    return share(value, owner, fmt, shape=tuple(shape), dtype=dtype_of(node), session=session, wide=True)
+    return share(value, owner, format_of(node), shape=tuple(shape), dtype=dtype_of(node), session=session, wide=True)

@@ -99,8 +99,7 @@ def launch(
     spec = spec or SessionSpec()
     if not spec.backend.remote:
         raise ConfigError(f"engine={spec.backend.name} cannot run between processes")
-    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
-    checked = checked_inputs(program, values)
+    checked = checked_inputs(program, program.ordered(inputs))
     with tempfile.TemporaryDirectory(prefix="privml-") as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))

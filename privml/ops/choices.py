@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choices among the rows of a matrix: by secret bits, and by rows that must have a single one.
 
-Two operators beside ATen's, which a model calls as ``torch.ops.privml.<name>``; without secrets they compute the same.
+Operators beside ATen's, which a model calls as ``torch.ops.privml.<name>``; without secrets they compute the same.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from privml.dispatch import implements, implements_floating
 from privml.engines.base import Engine, Operand, Share
 from privml.errors import ConfigError
-from privml.formats import FixedPoint, Integer, current_node
+from privml.formats import Boolean, FixedPoint, Integer, current_node
 from privml.ops.linear import is_bits
 from privml.ops.ring_formats import added, in_ring, ring_format
 from privml.ops.values import constant, engine_of, is_secret, join, operand
@@ -22,6 +22,7 @@ from privml.tensor import SecretTensor
 _LIBRARY = torch.library.Library("privml", "DEF")
 _LIBRARY.define("select_rows(Tensor bits, Tensor rows) -> Tensor")
 _LIBRARY.define("one_hot_rows(Tensor x) -> Tensor")
+_LIBRARY.define("checked_index(Tensor index, int rows) -> Tensor")
 
 
 def _select_rows(bits: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
@@ -29,10 +30,23 @@ def _select_rows(bits: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     return torch.matmul(bits.to(rows.dtype), rows)
 
 
+def _checked_index(index: torch.Tensor, rows: int) -> torch.Tensor:
+    """``index`` itself; IndexError unless all of it lies in [0, rows)."""
+    wrong = (index < 0) | (index >= rows)
+    if bool(wrong.any()):
+        place = tuple(torch.nonzero(wrong)[0].tolist())
+        raise IndexError(f"at index {place} is outside [0, {rows})")
+    return index.clone()
+
+
 _LIBRARY.impl("select_rows", _select_rows, "CompositeExplicitAutograd")
+_LIBRARY.impl("select_rows", lambda bits, rows: rows.new_empty((bits.shape[0], rows.shape[1])), "Meta")
 _LIBRARY.impl("one_hot_rows", torch.clone, "CompositeExplicitAutograd")
+_LIBRARY.impl("checked_index", _checked_index, "CPU")
+_LIBRARY.impl("checked_index", lambda index, rows: index.clone(), "Meta")
 SELECT_ROWS = torch.ops.privml.select_rows.default
 ONE_HOT_ROWS = torch.ops.privml.one_hot_rows.default
+CHECKED_INDEX = torch.ops.privml.checked_index.default
 
 
 @implements(SELECT_ROWS)
@@ -73,7 +87,10 @@ def one_hot_rows(x: SecretTensor) -> SecretTensor:
                 "rows that hide a model's structure are checked as integers: convert the model with "
                 "privml.convert, which shares them as integers, instead of calling it on secrets directly"
             )
-        _check(engine, x.share, x.format.bits)
+        if isinstance(x.format, Boolean):
+            _check_bits(engine, x.share)
+        else:
+            _check(engine, x.share, x.format.bits)
         x.aux = _Checked()
     result = SecretTensor(x.share, x.format, x.placement, x.session, x.dtype)
     result.aux = x.aux
@@ -85,6 +102,12 @@ def _check(engine: Engine, share: Share, bits: int) -> None:
     product = engine.multiply(Operand(share, bits), Operand(rest, bits), bits)
     total = engine.add_public(engine.sum(share, [share[0].dim() - 1], False, bits), -1, bits)
     engine.assert_zero(tuple(torch.cat([p.flatten(), t.flatten()]) for p, t in zip(product, total, strict=True)), bits)
+
+
+def _check_bits(engine: Engine, share: Share) -> None:
+    """Bits need no proof; that there is a single one among them does. Numbers of 32 bits hold any count."""
+    total = engine.sum(engine.bits_to_ring(share, 32), [share[0].dim() - 1], False, 32)
+    engine.assert_zero(engine.add_public(total, -1, 32), 32)
 
 
 @implements_floating(SELECT_ROWS)

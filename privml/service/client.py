@@ -281,7 +281,7 @@ class Client:
         PeerDisconnected when all attempts have failed; and at once HandshakeMismatch, StoreError (too few correlations
         left), ProtocolError, SecurityAbort.
         """
-        checked = checked_inputs(self.program, list(inputs) if isinstance(inputs, (tuple, list)) else [inputs])
+        checked = checked_inputs(self.program, self.program.ordered(inputs))
         with self._one:
             for attempt in itertools.count():
                 if self._closed.is_set():
@@ -392,8 +392,6 @@ class Client:
 
 def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:
     """The inputs as tensors that the program takes; InvalidInput naming the input and the index."""
-    if len(values) != len(program.inputs):
-        raise InvalidInput(f"the program takes {len(program.inputs)} input(s), got {len(values)}")
     return [
         checked_input(value, spec.shape, spec.format, spec.name)
         for spec, value in zip(program.inputs, values, strict=True)
@@ -410,7 +408,8 @@ def query(
     **settings: Any,
 ) -> Answer:
     """Asks the server at ``server`` ("host:port", or with a dealer ``Addresses``) for the outputs of ``inputs``: an
-    array or tensor, or a tuple or list with one of them per input of the program. ``spec``, ``settings``: see
+    array or tensor, or a tuple or list with one of them per input of the program, or a mapping from their names.
+    ``spec``, ``settings``: see
     ``Client``.
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;

@@ -14,7 +14,14 @@ from privml.errors import ConfigError, InvalidInput, OverflowDetected, Unsupport
 from privml.formats import FixedPoint
 from privml.graph.export import export
 from privml.graph.ir import attribute, calls, name_of, operators, target_of
-from privml.graph.passes import fold_batchnorm, maxpool_before_monotone, merge_factors, verify
+from privml.graph.passes import (
+    fold_batchnorm,
+    fold_public,
+    masks_last,
+    maxpool_before_monotone,
+    merge_factors,
+    verify,
+)
 from privml.graph.passes.choose_formats import Precision, choose_formats
 from privml.graph.run import in_order, run_graph, share_attributes, share_inputs
 from privml.tensor import SecretTensor
@@ -126,6 +133,24 @@ def test_a_matrix_product_has_one_factor(shared, factors):
     assert targets(graph).count("aten.mul.Tensor") == 2
     graph = verify(merge_factors(graph))
     assert [n.args[1] for n in calls(graph.graph) if n.target is aten.mul.Tensor] == factors
+    torch.testing.assert_close(run(graph, x)[0], module(x))
+
+
+class Biased(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.bias = nn.Linear(4, 3), nn.Parameter(torch.randn(3, 3))
+
+    def forward(self, x):
+        bias = torch.where(torch.ones(3, 3).tril() > 0, self.bias, torch.finfo(x.dtype).min)
+        return torch.softmax(self.layer(x) + bias, -1)
+
+
+def test_places_are_hidden_after_a_bias_is_added():
+    module, x = randomized(Biased()), torch.randn(2, 3, 4)
+    graph = verify(masks_last(fold_public(export(module, (x,)))))
+    order = [target for target in targets(graph) if target in ("aten.add.Tensor", "aten.where.ScalarOther")]
+    assert order == ["aten.add.Tensor", "aten.where.ScalarOther"]
     torch.testing.assert_close(run(graph, x)[0], module(x))
 
 

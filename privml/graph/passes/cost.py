@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -31,7 +31,10 @@ class SessionMeter:
         numerics: Numerics,
         meter: Any,
         plans: Plans | None = None,
+        enter: Callable[[Any], Any] | None = None,
     ) -> None:
+        """``enter``: the shapes of the graph's inputs of those of a query's."""
+        self._enter = enter
         self._graph, self._constants, self._plans = graph, constants, plans
         self._session, self.meter = Session(meter, numerics), meter
         self._attributes: dict[str, Any] | None = None
@@ -44,6 +47,7 @@ class SessionMeter:
         self, shapes: Sequence[Sequence[int]], on_node: NodeCallback | None = None, reveal_to: int | None = 1
     ) -> Ledger:
         """The ledger, which stays as it is, of one query on inputs of these shapes and of its results' opening."""
+        shapes = shapes if self._enter is None else self._enter(shapes)
         graph, session, before = self._graph, self._session, self._before
         ledger = session.ledger = Ledger(lambda: self._now() - before)
         if on_node is not None:

@@ -37,7 +37,12 @@ def check_promises(module: fx.GraphModule, numerics: Numerics) -> None:
         if node.op == "get_attr":
             known = node.meta.get("secret")
             attributes[node.target] = secret(node, 0) if known else attribute(module, node.target)
-    run_graph(module.graph, [secret(node, 1) for node in placeholders(module.graph)], attributes, session)
+    inputs = [secret(node, 1) if node.meta["secret"] else _public(node) for node in placeholders(module.graph)]
+    run_graph(module.graph, inputs, attributes, session)
+
+
+def _public(node: fx.Node) -> torch.Tensor:
+    return torch.zeros(tuple(1 if size is None else size for size in shape_of(node)), dtype=dtype_of(node))
 
 
 def _share(fmt: Format, shape: tuple[int, ...]) -> tuple[torch.Tensor, ...]:

@@ -74,7 +74,7 @@ def chunks(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> list[list
     """``data`` in batches of the size that the graph takes (a graph with a fixed batch drops the remainder)."""
     sizes = {shape_of(node)[0] for node in inputs if shape_of(node)}
     fixed = next((size for size in sizes if size is not None), None)
-    if not sizes or any(x.dim() == 0 for x in data):
+    if not sizes or len({x.shape[0] if x.dim() else None for x in data}) > 1 or data[0].dim() == 0:
         return [list(data)]
     step = _CHUNK if fixed is None else fixed
     count = data[0].shape[0] if fixed is None else data[0].shape[0] // fixed * fixed

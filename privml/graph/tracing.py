@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torch.export with a batch that varies if the model allows it, and its errors in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+from privml.errors import InvalidInput, UnsupportedOperator
+from privml.graph.blame import blame, place_of
+
+LARGEST_BATCH = 4096
+
+
+def trace(module: torch.nn.Module, inputs: Sequence[torch.Tensor], dynamic: bool) -> tuple[Any, tuple[str, ...]]:
+    """The exported program, and what there is to say about it.
+
+    Raises InvalidInput with the file and the line of the model's code, and with what to do.
+    """
+    inputs, notes = tuple(inputs), ()
+    for places in _batch_dims(inputs) if dynamic else ():
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # torch prints graphs with its errors
+                several, shapes = _varying(module, inputs, places)
+                return torch.export.export(module, several, dynamic_shapes=shapes), ()
+        except GuardOnDataDependentSymNode as error:
+            raise _branches(error) from error
+        except UnsupportedOperator:
+            raise
+        except Exception as error:
+            reason = _reason(error)
+        notes = (
+            f"the batch is fixed at {inputs[0].shape[places[0]]}, as in the example inputs, for the model does not "
+            f"allow another one: {reason}",
+        )
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return torch.export.export(module, inputs), notes
+    except GuardOnDataDependentSymNode as error:
+        raise _branches(error) from error
+    except UnsupportedOperator:
+        raise
+    except Exception as error:
+        raise InvalidInput(
+            f"torch.export cannot trace the model on inputs of shapes {[tuple(x.shape) for x in inputs]}: "
+            f"{_reason(error)}; branches on values of tensors must go, and the example inputs must fit the model"
+        ) from error
+
+
+def _branches(error: Exception) -> InvalidInput:
+    return InvalidInput(
+        f"the model's way depends on a tensor's value at {place_of(error) or 'an unknown place'}; a program takes the "
+        "same way for every input: choose with torch.where(condition, a, b) instead of `if`, int(), .item() or a slice "
+        "up to a value"
+    )
+
+
+def _reason(error: Exception) -> str:
+    """One line of torch's many: the violated condition where there is one."""
+    lines = [line.strip(" -") for line in str(error).splitlines() if line.strip()]
+    found = next((line for line in lines if "guard" in line.lower() and "Not all values" in line), None)
+    return found or blame(error)
+
+
+def _batch_dims(inputs: Sequence[torch.Tensor]) -> Iterator[list[int | None]]:
+    """Of each input the dimension that may be the batch: the first one where all agree on its size; else, for states
+    of recurrent layers, the first of the size that the first input begins with, and None where there is none."""
+    if not inputs or not all(x.dim() for x in inputs):
+        return
+    size = inputs[0].shape[0]
+    if all(x.shape[0] == size for x in inputs):
+        yield [0] * len(inputs)
+    elif size > 0:
+        yield [next((d for d, n in enumerate(x.shape) if n == size), None) for x in inputs]
+
+
+def _varying(
+    module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], places: list[int | None]
+) -> tuple[tuple[torch.Tensor, ...], Any]:
+    """Inputs and dynamic shapes of torch.export for batches of any size."""
+    batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
+    single = inputs[0].shape[places[0]] == 1
+    # A batch of one would be taken for a fixed size.
+    several = tuple(
+        torch.cat([x, x], place) if single and place is not None else x for x, place in zip(inputs, places, strict=True)
+    )
+    shapes: tuple = tuple({} if place is None else {place: batch} for place in places)
+    parameters = inspect.signature(module.forward).parameters.values()
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        shapes = (shapes,)
+    return several, shapes

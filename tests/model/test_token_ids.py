@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Embeddings of secret ids: the ways to look them up, on every engine, and what they say and refuse."""
+
+import pytest
+import torch
+from torch import nn
+
+import privml
+from privml.errors import ConfigError, InvalidInput, UnsupportedOperator
+from privml.graph.token_ids import WAYS, _groups
+from privml.program import TABLES, Program
+
+ROWS, WIDTH = 23, 3
+
+
+class Bag(nn.Module):
+    """Positions depend on the ids, as in RoBERTa: they are counted where there is no padding."""
+
+    def __init__(self, rows=ROWS, width=WIDTH):
+        super().__init__()
+        self.words, self.places = nn.Embedding(rows, width), nn.Embedding(8, width)
+        self.head = nn.Linear(width, 2)
+
+    def forward(self, ids):
+        there = ids.ne(0).int()
+        return self.head(self.words(ids) + self.places(torch.cumsum(there, 1) * there))
+
+
+@pytest.fixture(scope="module")
+def model():
+    torch.manual_seed(0)
+    return Bag().eval()
+
+
+@pytest.fixture(scope="module")
+def ids():
+    return torch.randint(0, ROWS, (6, 5), generator=torch.Generator().manual_seed(1))
+
+
+@pytest.fixture(scope="module")
+def programs(model, ids):
+    return {way: privml.convert(model, calibration=ids, token_ids=way) for way in WAYS}
+
+
+def answer(program, ids, engine, **settings):
+    numbers = {"bits": program.numerics.bits, "scale": program.numerics.scale}
+    with privml.local(engine, **numbers, **settings) as session:
+        return privml.reveal(program.run(session, ids))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_answers_are_those_of_the_model(programs, model, ids, way):
+    with torch.no_grad():
+        torch.testing.assert_close(answer(programs[way], ids, "plain"), model(ids), atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize("engine", ["twopc", "threepc"])
+@pytest.mark.parametrize("way", WAYS)
+def test_engines_agree_with_the_plain_one(programs, ids, way, engine):
+    settings = {"truncation": "exact"} if engine == "threepc" else {}
+    assert torch.equal(answer(programs[way], ids[:2], engine, **settings), answer(programs[way], ids[:2], "plain"))
+
+
+@pytest.mark.parametrize("engine", ["twopc", "threepc"])
+@pytest.mark.parametrize("way", WAYS)
+def test_cost_does_not_depend_on_the_way_by_surprise(programs, way, engine):
+    """Tables at the client and public ids cost nothing at the look-up."""
+    spec = privml.SessionSpec.of(engine=engine)
+    shapes = [(2, 5)]
+    costs = {each: programs[each].cost(shapes, spec).snapshot().total.bytes for each in WAYS}
+    assert costs["public"] < costs["secret"] and costs["client"] < costs["secret"], way
+
+
+def test_two_steps_for_large_tables(ids):
+    rows, width = 200, 2
+    assert _groups(rows, width) > 1
+    torch.manual_seed(0)
+    model = Bag(rows, width).eval()
+    ids = torch.randint(0, rows, (4, 5), generator=torch.Generator().manual_seed(1))
+    program = privml.convert(model, calibration=ids)
+    assert "two products" in program.notes[0]
+    with torch.no_grad():
+        torch.testing.assert_close(answer(program, ids, "plain"), model(ids), atol=0.02, rtol=0)
+    assert torch.equal(answer(program, ids[:1], "twopc"), answer(program, ids[:1], "plain"))
+
+
+def test_the_program_says_who_learns_what(programs):
+    assert programs["public"].public_inputs == ("ids",)
+    assert not programs["secret"].public_inputs and not programs["client"].public_inputs
+    assert "all parties learn" in programs["public"].notes[0]
+    assert "the client, which learns the table" in programs["client"].notes[0]
+    assert f"{ROWS} bits are shared per id" in programs["secret"].notes[0]
+    assert not any(spec.name.startswith("words") for spec in programs["client"].weight_specs)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_files_hold_everything(programs, ids, way, tmp_path):
+    programs[way].save(tmp_path)
+    assert (tmp_path / TABLES).exists() == (way == "client")
+    loaded = Program.load(tmp_path / "program", tmp_path / "weights.safetensors")
+    assert loaded.hash == programs[way].hash and loaded.public_inputs == programs[way].public_inputs
+    assert torch.equal(answer(loaded, ids, "plain"), answer(programs[way], ids, "plain"))
+
+
+def test_without_its_tables_the_client_cannot_look_up(programs, ids, tmp_path):
+    programs["client"].save(tmp_path)
+    (tmp_path / TABLES).unlink()
+    loaded = Program.load(tmp_path / "program", tmp_path / "weights.safetensors")
+    with pytest.raises(ConfigError, match="load the tables"):
+        answer(loaded, ids, "plain")
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("wrong", [-1, ROWS])
+def test_ids_outside_the_table_are_refused(programs, ids, way, wrong):
+    bad = ids.clone()
+    bad[2, 3] = wrong
+    with pytest.raises((InvalidInput, IndexError), match="index"):
+        answer(programs[way], bad, "plain")
+
+
+def test_settings_that_fit_nothing_are_refused(model, ids):
+    with pytest.raises(ConfigError, match="must be one of secret, public, client"):
+        privml.convert(model, calibration=ids, token_ids="hidden")
+    with pytest.raises(ConfigError, match="no input 'tokens'; there are ids"):
+        privml.convert(model, calibration=ids, token_ids={"tokens": "public"})
+
+
+class Chosen(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.offset = nn.Embedding(5, 3), nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return self.table((x * self.offset).argmax(1))
+
+
+def test_places_that_depend_on_weights_are_refused():
+    with pytest.raises(UnsupportedOperator, match="places that depend on weights"):
+        privml.convert(Chosen().eval(), calibration=torch.randn(4, 5))
