@@ -85,7 +85,7 @@ def run_verb(verb: str, overrides: list[str]) -> None:
     from privml.cli import overrides as written
 
     with console.clean_errors(verb):
-        overrides = written.checked(verb, overrides)
+        overrides = written.checked(verb, written.gathered(overrides))
         if schemas.is_plain(verb, overrides):
             without_core_dumps()
             console.plain_warnings()

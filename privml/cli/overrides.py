@@ -13,6 +13,9 @@ from privml.cli.paths import model_names
 
 # Verb -> a folder of configs whose files change several of its settings.
 BESIDE = {"experiment": "experiment"}
+# Keys that name one file or, as KEY.NAME, one for each input.
+KEYS = ("input", "calibration")
+_NAMED = re.compile(rf"({'|'.join(KEYS)})\.([A-Za-z_][A-Za-z0-9_]*)=(.+)\Z")
 # Former name -> name.
 _RENAMED = {
     "network.tls": "identity.tls",
@@ -27,6 +30,26 @@ _OPTIONS = {
     "-p": True, "--package": True, "-i": False, "--info": False,
 }  # fmt: skip
 _NOTHING = ("null", "none", "")
+
+
+def gathered(arguments: Sequence[str]) -> list[str]:
+    """Arguments with those such as ``input.ids=a.npy`` and ``input.mask=b.npy`` joined to one, which Hydra reads as a
+    mapping. WrongCall for a key given in both forms."""
+    found: dict[str, dict[str, str]] = {}
+    others = []
+    for argument in arguments:
+        match = _NAMED.match(argument)
+        if match is None:
+            others.append(argument)
+        else:
+            key, name, path = match.groups()
+            found.setdefault(key, {})[name] = path
+    for key, files in found.items():
+        if any(other.startswith(f"{key}=") for other in others):
+            raise WrongCall(f"give {key}=FILE or {', '.join(f'{key}.{name}=FILE' for name in files)}, not both")
+        quoted = (f"{name}:'" + path.replace("'", "\\'") + "'" for name, path in files.items())
+        others.append(f"{key}={{{','.join(quoted)}}}")
+    return others
 
 
 def checked(verb: str, arguments: Sequence[str]) -> list[str]:

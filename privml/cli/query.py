@@ -13,8 +13,8 @@ import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.arrays import read_array
 from privml.cli.engines import spec_of
+from privml.cli.inputs import read_inputs
 from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.paths import load_program
 from privml.cli.serving import place_of
@@ -34,7 +34,9 @@ def run(config: DictConfig) -> None:
     server = place_of(config, spec)
     refuse_without_store(config)
     program = load_program(config.program)
-    value = read_array(config.input)
+    value = read_inputs(config.input)
+    if program.public_inputs and not config.quiet:
+        console.err.print(f"this program shows all parties the inputs {', '.join(program.public_inputs)}")
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
     with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet, FIRST) as step:
         answer = query(

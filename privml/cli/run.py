@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.arrays import read_array
+from privml.cli.inputs import read_inputs, real_as
 from privml.cli.ledgers import conditions, correlation_line, layer_table, phase_table, reliance
 from privml.cli.measuring import spec_of
 from privml.cli.query import FIRST, check_writable, save
@@ -48,16 +50,21 @@ def copies_of(spec: SessionSpec) -> Copies:
     return Copies(PARTY, spec.backend.parties)
 
 
-def inputs_of(config: DictConfig, source: Source) -> torch.Tensor:
+def inputs_of(config: DictConfig, source: Source) -> torch.Tensor | dict[str, torch.Tensor]:
     if config.input is not None:
-        return read_array(config.input)
+        return read_inputs(config.input)
     if source.samples is None:
         raise ConfigError("give the inputs as input=FILE; only shipped models bring their own")
     return source.samples[: config.count]
 
 
+def rows_of(inputs: torch.Tensor | dict[str, torch.Tensor]) -> int:
+    """How many samples there are."""
+    return len(next(iter(inputs.values())) if isinstance(inputs, dict) else inputs)
+
+
 def run_processes(
-    config: DictConfig, spec: SessionSpec, program: Program, inputs: torch.Tensor, copies: Copies
+    config: DictConfig, spec: SessionSpec, program: Program, inputs: Any, copies: Copies
 ) -> tuple[torch.Tensor, ...]:
     with console.progress("run", config.quiet, f"starting the parties, {FIRST}") as step:
         result = launch(program, inputs, spec, progress=step, copies=copies)
@@ -69,26 +76,28 @@ def run_processes(
         if result.dealer is not None:
             console.out.print(phase_table("Totals of the dealer", result.dealer.ledger))
         memory = ", ".join(console.size(report.peak_rss_bytes) for report in result.reports)
-        console.out.print(f"{len(inputs)} inputs in {result.client.seconds:.2f} s; peak memory {memory}")
+        console.out.print(f"{rows_of(inputs)} inputs in {result.client.seconds:.2f} s; peak memory {memory}")
     return result.outputs
 
 
-def compare(source: Source, inputs: torch.Tensor, outputs: torch.Tensor, shipped: bool) -> None:
+def compare(source: Source, inputs: Any, outputs: torch.Tensor, shipped: bool) -> None:
     """Beside the clear model, where there is one at hand."""
+    count = rows_of(inputs)
     if not isinstance(source.model, torch.nn.Module):
         if shipped and source.labels is not None and outputs.dim() == 1:
-            right = (outputs == source.labels[: len(inputs)]).sum().item()
-            console.out.print(f"right for {right} of {len(inputs)}")
+            right = (outputs == source.labels[:count]).sum().item()
+            console.out.print(f"right for {right} of {count}")
         return
     with torch.no_grad():
-        clear = source.model(inputs.to(torch.float32))
+        given = real_as(inputs, torch.float32)
+        clear = source.model(**given) if isinstance(given, dict) else source.model(given)
     if not isinstance(clear, torch.Tensor):
         return
     if clear.dim() == 2:
         same = (clear.argmax(1) == outputs.argmax(1)).sum().item()
-        text = f"same label as the clear model for {same} of {len(inputs)}"
+        text = f"same label as the clear model for {same} of {count}"
         if shipped and source.labels is not None:
-            right = (outputs.argmax(1) == source.labels[: len(inputs)]).sum().item()
+            right = (outputs.argmax(1) == source.labels[:count]).sum().item()
             text += f", right for {right}"
         console.out.print(text)
     error = (clear - outputs).abs().max().item()

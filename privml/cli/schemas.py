@@ -47,7 +47,20 @@ def _model(name: str | None, about: str = _MODEL_ABOUT, required: bool = False) 
 
 
 def _calibration() -> Any:
-    return setting(None, f"inputs ({ARRAYS}) that ranges are measured on; null: the shipped model's own")
+    about = f"inputs ({ARRAYS}, .npz with arrays by the inputs' names) that ranges are measured on, or "
+    return setting(None, about + "calibration.NAME=FILE for each; null: the shipped model's own")
+
+
+def _token_ids() -> Any:
+    about = (
+        "how a secret look-up of ids is computed: secret (nobody learns anything), public (all parties learn the ids), "
+        "client (the client learns the table); or token_ids={NAME:WAY} for single inputs"
+    )
+    return setting("secret", about)
+
+
+def _outputs() -> Any:
+    return setting(None, "fields of the model's output class, as outputs=[logits]; null: the first usual one")
 
 
 def _tree_structure() -> Any:
@@ -129,8 +142,10 @@ class Convert(Common):
     GROUPS: ClassVar = {"numerics": "fixed32"}
     model: Any = _model(None, required=True)
     out: str = setting(MISSING, "folder of the program and the weights")
-    calibration: str | None = _calibration()
+    calibration: Any = _calibration()
     tree_structure: str = _tree_structure()
+    token_ids: Any = _token_ids()
+    outputs: Any = _outputs()
 
 
 @dataclass
@@ -188,7 +203,7 @@ class Query(Stored, Common):
     GROUPS: ClassVar = {"engine": "auto", "ot": "softspoken", "identity": "default"}
     program: str = _program()
     server: str = setting(MISSING, "host:port of the server")
-    input: str = setting(MISSING, f"the inputs ({ARRAYS})")
+    input: Any = setting(MISSING, f"the inputs ({ARRAYS}, .npz with arrays by name), or input.NAME=FILE for each")
     out: str | None = setting(None, "file of the results (.npy); null: none")
     deadline: float = setting(
         60, "seconds to wait for the server to accept the connection, and for each of its messages", positive=True
@@ -254,11 +269,15 @@ class Run(Common):
     EXAMPLE: ClassVar = "privml run model=lenet count=3"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     model: Any = _model(None, required=True)
-    input: str | None = setting(None, f"the inputs ({ARRAYS}); null: the shipped model's samples")
+    input: Any = setting(
+        None, f"the inputs ({ARRAYS}, .npz) or input.NAME=FILE for each; null: the shipped model's samples"
+    )
     count: int = setting(10, "the largest number of inputs", least=1)
     out: str | None = setting(None, "file of the results (.npy); null: none")
-    calibration: str | None = _calibration()
+    calibration: Any = _calibration()
     tree_structure: str = _tree_structure()
+    token_ids: Any = _token_ids()
+    outputs: Any = _outputs()
     deadline: float = setting(60, "seconds that a read may wait", positive=True)
     threads: int = _threads()
 
@@ -272,8 +291,10 @@ class Cost(Common):
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     model: Any = _model(None)
     program: str | None = setting(None, "file of the converted model; null: `model` is converted first")
-    calibration: str | None = _calibration()
+    calibration: Any = _calibration()
     tree_structure: str = _tree_structure()
+    token_ids: Any = _token_ids()
+    outputs: Any = _outputs()
     batch: int = setting(1, "inputs per query", least=1)
     threads: int = _threads("lanes of the session: independent layers overlap")
     calibrate: Any = _calibrate("quick")
@@ -305,7 +326,7 @@ class Advise(Common):
         None, f"inputs ({ARRAYS}) that accuracy is measured on; null: the shipped model's own, at most `count` of them"
     )
     count: int = setting(32, "see input", least=1)
-    calibration: str | None = _calibration()
+    calibration: Any = _calibration()
     calibrate: Any = _calibrate("quick")
 
 
@@ -326,7 +347,7 @@ class Experiment(Common):
         of=("inference", "training"),
     )
     count: int = setting(4, "inputs of a query or a step", least=1)
-    calibration: str | None = _calibration()
+    calibration: Any = _calibration()
     deadline: float = setting(120, "seconds that a read may wait", positive=True)
     threads: int = _threads()
     seed: int = setting(0, "seed of weights and batches", least=0)

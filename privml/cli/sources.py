@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.arrays import FORMS, read_array
 from privml.cli.fields import WrongCall
+from privml.cli.inputs import read_inputs, real_as
 from privml.cli.own_models import own_module
 from privml.cli.paths import shipped_models
 from privml.conversion import convert
@@ -24,7 +25,7 @@ class Source:
     """A model to convert: a module or an ONNX path, data to calibrate on, and samples to try it with."""
 
     model: torch.nn.Module | str
-    calibration: torch.Tensor
+    calibration: torch.Tensor | dict[str, torch.Tensor]
     samples: torch.Tensor | None = None  # as the model takes them
     labels: torch.Tensor | None = None
 
@@ -54,7 +55,7 @@ def shipped(name: str, calibration: str | None) -> Source:
 def own_calibration(config: DictConfig) -> torch.Tensor:
     """The user's example inputs, or standard normal ones of model.input_shape (with a warning)."""
     if config.calibration is not None:
-        return read_array(config.calibration).to(torch.float32)
+        return real_as(read_inputs(config.calibration), torch.float32)
     if config.model.input_shape is None:
         raise ConfigError(
             f"give example inputs as calibration=FILE ({FORMS}), or model.input_shape=[1,3,32,32] to try without"
@@ -73,6 +74,15 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
             calibration=source.calibration,
             numerics=numerics,
             tree_structure=config.get("tree_structure", "public"),
+            token_ids=_plain(config.get("token_ids", "secret")),
+            outputs=_plain(config.get("outputs")),
             progress=step,
         )
+    for note in program.notes if not config.quiet else ():
+        console.err.print(note, markup=False)
     return program, source
+
+
+def _plain(value: Any) -> Any:
+    """A setting as plain lists and mappings."""
+    return OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
