@@ -133,7 +133,7 @@ HINTS["pow"] = "either base or exponent must be public"
 for _name in ("floor_divide", "remainder", "fmod", "round", "frac"):
     HINTS[_name] = "of the roundings floor, ceil, trunc and .long() are supported"
 HINTS["nll_loss_forward"] = "with secret classes every class weighs the same, and none is ignored"
-for _name in ("sort", "topk", "kthvalue", "median", "mode"):
-    HINTS[_name] = "order statistics other than the maximum and minimum are not supported"
+for _name in ("kthvalue", "median", "mode"):
+    HINTS[_name] = "take what you need of torch.sort or torch.topk"
 for _name in ("gather", "index", "index_select", "embedding", "scatter", "scatter_add", "index_put", "take"):
     HINTS[_name] = "indices must be public; compare with each candidate (index == arange) and sum instead"

@@ -19,14 +19,14 @@ class Unsupported(nn.Module):
 
     def forward(self, x):
         y = torch.special.bessel_j0(self.linear(x))
-        return torch.sort(y)[0] + torch.special.i0e(x)
+        return torch.cummax(y, 1)[0] + torch.special.i0e(x)
 
 
 def test_unsupported_operators_are_all_named_with_their_line():
     with pytest.raises(UnsupportedOperator) as caught:
         privml.convert(Unsupported(), torch.zeros(2, 4))
     text = str(caught.value)
-    operators = ("special_bessel_j0", "sort", "special_i0e")
+    operators = ("special_bessel_j0", "cummax", "special_i0e")
     for needed in (*operators, "test_conversion.py", "line", "the nearest that are supported: "):
         assert needed in text, needed
     assert "conv2d" not in text and len(text) < 1200
@@ -37,7 +37,7 @@ def test_models_that_cannot_be_traced():
         def forward(self, x):
             return x if x.sum() > 0 else -x
 
-    with pytest.raises(InvalidInput, match=r"torch\.export cannot trace"):
+    with pytest.raises(InvalidInput, match=r"depends on a tensor's value at .*test_conversion.py:\d+: return x if x.sum"):
         privml.convert(Branches(), torch.zeros(2, 4))
     with pytest.raises(InvalidInput, match="example inputs"):
         privml.convert(nn.Linear(2, 2))
@@ -125,6 +125,9 @@ def test_a_fixed_batch_stays_fixed():
 
 
 def test_secret_indices_are_refused_when_converting():
-    module = nn.Sequential(nn.Embedding(10, 4), nn.Flatten(), nn.Linear(12, 2))
+    class Gathering(nn.Module):
+        def forward(self, x, index):
+            return torch.gather(x, 1, index)
+
     with pytest.raises(UnsupportedOperator, match="indices must be public"):
-        privml.convert(module, torch.tensor([[1, 2, 3], [4, 5, 6]]))
+        privml.convert(Gathering(), (torch.rand(2, 3), torch.tensor([[1], [2]])))
