@@ -37,7 +37,7 @@ def test_models_that_cannot_be_traced():
         def forward(self, x):
             return x if x.sum() > 0 else -x
 
-    with pytest.raises(InvalidInput, match=r"depends on a tensor's value at .*test_conversion.py:\d+: return x if x.sum"):
+    with pytest.raises(InvalidInput, match=r"depends on a tensor's value at .*test_conversion.py:\d+: return x if"):
         privml.convert(Branches(), torch.zeros(2, 4))
     with pytest.raises(InvalidInput, match="example inputs"):
         privml.convert(nn.Linear(2, 2))
