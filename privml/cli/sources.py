@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,8 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
     """The converted model, with a progress display."""
     source = source_of(config)
     numerics: dict[str, Any] = dict(config.numerics)
-    with console.progress("convert", config.quiet, "reading the model") as step:
+    with warnings.catch_warnings(), console.progress("convert", config.quiet, "reading the model") as step:
+        warnings.filterwarnings("ignore", "the batch is fixed")  # one of the notes below
         program = convert(
             source.model,
             calibration=source.calibration,
