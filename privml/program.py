@@ -391,6 +391,7 @@ class Program:
             f"input: {inputs}",
             f"a query on {asked} with engine={spec.engine.engine}: {size_text(total.bytes)} in both directions at the "
             f"client, {total.depth} messages in sequence, with set-up and preprocessing",
+            *self.notes,
         )
         columns = ("layer", "operator", "numbers", "sent and received online", "messages in sequence")
         return Table(repr(self), columns, tuple(rows), notes)
