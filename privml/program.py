@@ -293,8 +293,8 @@ class Program:
             return [inputs[name] for name in names]
         values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
         if len(values) != len(self.inputs):
-            names = ", ".join(spec.name for spec in self.inputs)
-            raise InvalidInput(f"the program takes {len(self.inputs)} input(s) ({names}), got {len(values)}")
+            known = ", ".join(spec.name for spec in self.inputs)
+            raise InvalidInput(f"the program takes {len(self.inputs)} input(s) ({known}), got {len(values)}")
         return values
 
     def shapes(self, batch: int = 1) -> tuple[tuple[int, ...], ...]:
