@@ -6,7 +6,8 @@ appends one JSON object per row to FILE. ``--spu`` names an interpreter that has
 without one the script says so and ends. Two parties: engine twopc beside CHEETAH; three: threepc beside ABY3. On both
 sides the parties are threads of one process with messages in memory, weights belong to party 0, inputs to party 1,
 everything else is secret; a first run warms up, the median of the others counts. Bytes are what all parties send,
-correlations included. Errors are the largest ones against float.
+correlations included, without what a session sends once (``phases`` of a line has it apart). Errors are the largest
+ones against float.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +118,17 @@ def training_step(session: Any) -> Callable[[], tuple[torch.Tensor, torch.Tensor
 
 
 NARROW = {"bits": 32, "scale": 16}
+# Activations of 32 bits and weights of 12, as conversion chooses them.
+OWNED = {"bits": 32, "scale": 12, "weight_bits": 12, "weight_scale": 11}
 WIDE = {"bits": 64, "scale": 16}
 COUNT = 2**17
 ROWS = {
     "softmax_2pc": Row("twopc", "softmax", elementwise(lambda x: x.softmax(-1), 128, 768, size=2.0), NARROW),
     "gelu_2pc": Row("twopc", "gelu_2pc", elementwise(F.gelu, 2**15, size=2.0), NARROW),
     "block_2pc": Row("twopc", "block", converted(block, 32, 128)),
+    "matmul_2pc": Row("twopc", "matmul", product(128, 768, 768), OWNED),
+    "lenet_2pc": Row("twopc", "lenet", converted(lenet, 1, 28, 28), NARROW),
+    "resnet18_2pc": Row("twopc", "resnet18", converted(resnet, 3, 32, 32), NARROW),
     "less": Row("threepc", "less", elementwise(lambda x: (x < 0).float(), COUNT), WIDE),
     "relu": Row("threepc", "relu", elementwise(torch.relu, COUNT), WIDE),
     "sigmoid": Row("threepc", "sigmoid", elementwise(torch.sigmoid, COUNT, size=2.0), WIDE),
@@ -138,15 +144,18 @@ ROWS = {
 
 @dataclass(frozen=True)
 class Figures:
+    """``phases``: bytes of all parties by phase, "setup" once a session, the others in each run."""
+
     seconds: float
     bytes: int
     error: float
+    phases: dict[str, int] = field(default_factory=dict)
 
 
-def sent(session: Any) -> int:
-    """What all parties have sent so far, in every phase."""
+def sent(session: Any) -> dict[str, int]:
+    """What all parties have sent so far, by phase."""
     counters = [engine.counters() for engine in session.engine.engines]
-    return sum(c[phase]["sent"] for c in counters for phase in ("preprocess", "online"))
+    return {phase: sum(c[phase]["sent"] for c in counters) for phase in ("setup", "preprocess", "online")}
 
 
 def measure(row: Row, runs: int, settings: dict[str, Any]) -> Figures:
@@ -162,9 +171,10 @@ def measure(row: Row, runs: int, settings: dict[str, Any]) -> Figures:
             start = time.perf_counter()
             found, expected = call()
             seconds.append(time.perf_counter() - start)
-        spent = (sent(session) - before) // runs
+        after = sent(session)
+        phases = {phase: (after[phase] - before[phase]) // runs for phase in ("preprocess", "online")}
         error = float((privml.reveal(found) - expected).abs().max())
-    return Figures(statistics.median(seconds), spent, error)
+    return Figures(statistics.median(seconds), sum(phases.values()), error, {"setup": before["setup"], **phases})
 
 
 def measure_peer(row: Row, runs: int, interpreter: str) -> Figures:
@@ -195,10 +205,11 @@ def records(names: list[str], options: argparse.Namespace) -> Iterator[dict[str,
         if row.engine not in engines():
             print(f"{name}: skipped, this privml has no engine {row.engine}")
             continue
-        ours = measure(row, options.runs, {"ot": options.ot})
+        ours = measure(row, options.runs, {"ot": options.ot, "linear": options.linear})
         theirs = measure_peer(row, options.runs, options.spu)
         yield {
             "row": name, "engine": row.engine, "ot": options.ot if row.engine == "twopc" else None,
+            "linear": options.linear if row.engine == "twopc" else None, "phases": ours.phases,
             "seconds": ours.seconds, "bytes": ours.bytes, "error": ours.error,
             "peer": PROTOCOLS[row.engine], "peer_seconds": theirs.seconds, "peer_bytes": theirs.bytes,
             "peer_error": theirs.error, "times_faster": theirs.seconds / ours.seconds,
@@ -212,6 +223,9 @@ def main() -> None:
     parser.add_argument("--rows", default="+".join(ROWS), help=f"of {', '.join(ROWS)}, joined by +")
     parser.add_argument("--runs", type=int, default=1, help="timed runs after the first")
     parser.add_argument("--ot", default="softspoken", help="what engine twopc's correlations are made by")
+    parser.add_argument(
+        "--linear", default="auto", help="how engine twopc makes products with weights: auto, ot, lattice"
+    )
     parser.add_argument("--out", type=Path, help="file to append JSON lines to")
     options = parser.parse_args()
     names = options.rows.split("+")

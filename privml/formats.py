@@ -214,13 +214,15 @@ class Node:
     ``output``: the format its result must have; None leaves the choice to the rule (the working scale). A
     product asked for its doubled scale is not truncated. ``working``: the format its operands are brought to
     before a product when their scale is larger; None means the session's. ``keeps``: operators leave by-products for
-    their backward operators, as they do under autograd.
+    their backward operators, as they do under autograd. ``place``: names it among all nodes of its graph, where it has
+    one.
     """
 
     name: str = ""
     output: Format | None = None
     working: FixedPoint | None = None
     keeps: bool = False
+    place: str = ""
 
 
 _NOWHERE = Node()
@@ -229,15 +231,20 @@ current_node = _node.get
 
 
 class node:
-    """``with node(name, output=None, working=None, keeps=False)``: names the operators inside for errors and ledgers;
-    what is asked of them: see Node."""
+    """``with node(name, output=None, working=None, keeps=False, place="")``: names the operators inside for errors and
+    ledgers; what is asked of them: see Node."""
 
     __slots__ = ("_token", "_value")
 
     def __init__(
-        self, name: str, output: Format | None = None, working: FixedPoint | None = None, keeps: bool = False
+        self,
+        name: str,
+        output: Format | None = None,
+        working: FixedPoint | None = None,
+        keeps: bool = False,
+        place: str = "",
     ) -> None:
-        self._value = Node(name, output, working, keeps)
+        self._value = Node(name, output, working, keeps, place)
 
     def __enter__(self) -> Node:
         self._token = _node.set(self._value)

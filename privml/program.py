@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,6 +78,7 @@ class Program:
         self._counts: dict[tuple, Any] = {}  # of correlations and demands
         self._plans: Plans = {}
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
+        self._digest: tuple[object, bytes] | None = None  # of the weights that are shared under that
         if weights is not None:
             self.weights = dict(weights)
 
@@ -154,6 +156,16 @@ class Program:
     def layers(self) -> tuple[str, ...]:
         """Names of the secret operations in the order in which they run."""
         return tuple(n.meta["layer"] for n in calls(self.graph) if n.meta["secret"])
+
+    def weights_digest(self) -> bytes:
+        """SHA-256 of the weights, which are known here; to be kept as secret as they are."""
+        if self._digest is None or self._digest[0] is not self._shared:
+            total = hashlib.sha256()
+            for name, value in sorted((self.weights or {}).items()):
+                total.update(f"{name} {value.dtype} {list(value.shape)};".encode())
+                total.update(value.detach().cpu().contiguous().numpy().tobytes())
+            self._digest = (self._shared, total.digest())
+        return self._digest[1]
 
     # ---- files
     def save(self, folder: str | Path) -> tuple[Path, Path | None]:
@@ -239,10 +251,10 @@ class Program:
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             inputs = tuple(self.ordered(inputs[0]))
         shared = share_inputs(self.graph, session, self._entered(session, inputs), INPUT_OWNER)
-        attributes = self.prepare(session)
+        attributes, number = self.prepare(session), session.kept[self._shared, "number"]
         weights = [value for value in attributes.values() if isinstance(value, SecretTensor)]
         session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
-        results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans)))
+        results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans), number))
         session.name(results)
         return results
 
@@ -277,6 +289,7 @@ class Program:
                 )
             values = {**self.constants, **(self.weights or {})}
             known = session.kept[self._shared] = share_attributes(self.graph, session, values, WEIGHTS_OWNER)
+            session.kept[self._shared, "number"] = sum(isinstance(key, tuple) for key in session.kept)
         return known
 
     # ---- what it costs
@@ -322,7 +335,8 @@ class Program:
         return self._once(lambda: spec.backend.demand(self, shapes, spec, further), "demand", shapes, spec, further)
 
     def _once(self, count: Callable[[], Any], kind: str, shapes: Shapes, spec: SessionSpec, *more: Any) -> Any:
-        key = (kind, _checked(shapes), spec.engine, spec.ot, spec.threads, *more)
+        link = spec.expected_link if spec.backend.reckons_with_link(spec) else None
+        key = (kind, _checked(shapes), spec.engine, spec.ot, spec.threads, link, spec.prepared, *more)
         known = self._counts.get(key)  # sessions on other threads may clear them
         if known is None:
             known = count()  # without a lock: no client waits for the count of another one
@@ -360,14 +374,22 @@ class Program:
             spent = Snapshot() if stock is None else session.make_ahead(stock)
         return costs
 
-    def metered(self, engine: Any, *shapes: Sequence[int], on_node: NodeCallback | None = None) -> Ledger:
+    def metered(
+        self,
+        engine: Any,
+        *shapes: Sequence[int],
+        on_node: NodeCallback | None = None,
+        weights: Mapping[str, torch.Tensor] | None = None,
+    ) -> Ledger:
         """The ledger of one query on ``engine``, which counts; what it has reserved is its caller's. ``on_node``: see
-        ``Ledger``."""
-        return self.session_meter(engine).query(_checked(shapes), on_node)
+        ``Ledger``; ``weights``: see ``SessionMeter``."""
+        return self.session_meter(engine, weights).query(_checked(shapes), on_node)
 
-    def session_meter(self, engine: Any) -> SessionMeter:
+    def session_meter(self, engine: Any, weights: Mapping[str, torch.Tensor] | None = None) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""
-        return SessionMeter(self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes)
+        return SessionMeter(
+            self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes, weights
+        )
 
     # ---- to look at
     def summary(self, shapes: Shapes | None = None, spec: SessionSpec | None = None) -> Table:

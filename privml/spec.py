@@ -33,10 +33,14 @@ class LinkProfile:
         if not (0 <= self.delay_ms < float("inf") and 0 <= self.bandwidth_mbps < float("inf")):
             raise ConfigError(f"a link needs a delay and a bandwidth of at least 0, got {self}")
 
+    @property
+    def seconds_per_byte(self) -> float:
+        """Of each direction."""
+        return 8e-6 / (self.bandwidth_mbps or LOOPBACK_MBPS)
+
     def seconds(self, cost: Any) -> float:
         """How long messages of this depth and these bytes (a ``PhaseCount``) take."""
-        bits_per_second = (self.bandwidth_mbps or LOOPBACK_MBPS) * 1e6
-        return cost.depth * self.delay_ms / 1000 + max(cost.sent, cost.received) * 8 / bits_per_second
+        return cost.depth * self.delay_ms / 1000 + max(cost.sent, cost.received) * self.seconds_per_byte
 
     def __str__(self) -> str:
         speed = f"{self.bandwidth_mbps:g} Mbit/s" if self.bandwidth_mbps else "unlimited bandwidth"
@@ -60,7 +64,8 @@ class SessionSpec:
     another, in seconds. ``link``: between the parties, which ``ot=auto`` reckons with; ``simulated``: the link that
     this process's connections are slowed down to, with all parties on one machine. ``identity``: see ``Identity``.
     ``on_wait`` is called with the seconds waited so far while the other party is not there. ``test_seed`` makes all
-    randomness deterministic, which gives no security: for tests on one machine.
+    randomness deterministic, which gives no security: for tests on one machine. ``prepared``: the places of products
+    that were prepared for a query, which a store tells.
 
     All parties have engine, ot, numerics and threads alike (see ``terms``); the rest is each party's own. Raises
     ConfigError for settings that contradict each other.
@@ -76,6 +81,7 @@ class SessionSpec:
     identity: Identity = Identity()
     on_wait: WaitCallback | None = field(default=None, compare=False, repr=False)
     test_seed: int | None = None
+    prepared: frozenset[str] = frozenset()
 
     @staticmethod
     def of(engine: str = DEFAULT, **settings: Any) -> SessionSpec:
@@ -119,6 +125,11 @@ class SessionSpec:
     @property
     def backend(self) -> Backend:
         return backend(self.engine.engine)
+
+    @property
+    def expected_link(self) -> LinkProfile:
+        """The link that predictions are for: the one that was named, or else the simulated one."""
+        return self.simulated if self.simulated is not None and self.link == LinkProfile() else self.link
 
     @property
     def shape(self) -> dict[str, float]:

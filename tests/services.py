@@ -22,7 +22,7 @@ def spec_of(options: dict[str, Any]) -> SessionSpec:
     """The specification that ``options`` name; takes its settings out of them."""
     ring, dealt = options.get("ring"), options.get("dealer")
     name = options.pop("engine", None) or ("active" if ring else "threepc" if dealt else "twopc")
-    own = {each: options.pop(each) for each in ("truncation", "device", "ring") if each in options}
+    own = {each: options.pop(each) for each in ("truncation", "device", "ring", "linear", "noise") if each in options}
     given = {each: options.pop(each) for each in ("ot", "threads", "deadline", "on_wait") if each in options}
     for keyword, field in (("link_profile", "link"), ("network", "simulated")):
         link = options.pop(keyword, None)
@@ -72,7 +72,7 @@ def remote_model(program: Any, server: str, **options: Any) -> privml.RemoteMode
 
 
 def order(program: Any, folder: Any, count: int, batch: int = 1, key_file: Any = None, **options: Any) -> Order:
-    return Order(program, folder, count, batch, spec_of(options), key_file)
+    return Order(program, folder, count, batch, spec_of(options), key_file, options.pop("products", None))
 
 
 def preprocess(order: Order, **options: Any) -> Any:

@@ -110,6 +110,9 @@ PreparedProduct prepare(TwoPartySession& session, ProductHalves& halves, const W
   check_use(session, halves, own, rows);
   PreparedProduct prepared{
       halves.product.owner, {rows, inner, columns}, ring_bits(halves.product), {}, {}, {}};
+  // A meter's half tells its size alone.
+  if (session.metering() && session.rank() != halves.product.owner)
+    prepared.row_seeds.resize(static_cast<std::size_t>(rows));
   session.run([&](Party& party) { prepared = prepare_matmul(party, halves, own, rows); },
               [&](CostMeter& meter) {
                 cost_prepare_matmul(meter, halves.product, rows, halves.batches);

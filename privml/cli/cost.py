@@ -16,10 +16,10 @@ from privml.cli.paths import load_program
 from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
-from privml.measure.predict import Times, cost_of
+from privml.measure.predict import Times, cost_of, prepared_cost
 from privml.program import INPUT_OWNER, Program
 from privml.service.choose_ot import forecasts
-from privml.session.ledger import Ledger
+from privml.session.ledger import Ledger, PhaseCount
 from privml.spec import SessionSpec
 
 
@@ -39,6 +39,9 @@ def run(config: DictConfig) -> None:
     if backend.by_kind:
         how = f"actively secure, ring of {spec.engine.ring} bits"
         drawn += f"; {kinds(backend.demand(program, shapes, spec))}"
+    if config.prepared:
+        show_prepared(config, program, spec, (how, drawn))
+        return
     ledger = cost_of(program, shapes, spec, INPUT_OWNER)
     line = correlation_line(ledger.as_dict(), drawn)
     if measures(config):  # for minutes: what the graph tells is there at once
@@ -50,6 +53,24 @@ def run(config: DictConfig) -> None:
     show(config, program, ledger.as_dict() if times is None else filled(ledger.as_dict(), times), times, how)
     console.out.print(line)
     console.out.print(forecast(config, ledger) if times is None else summary(config, times))
+
+
+def show_prepared(config: DictConfig, program: Program, spec: SessionSpec, words: tuple[str, str]) -> None:
+    """Of a query whose products were prepared with those of others; no seconds are known of that."""
+    (how, drawn), shapes = words, program.shapes(config.batch)
+    spec, prepared = prepared_cost(program, shapes, spec, config.prepared, INPUT_OWNER)
+    if not prepared:
+        raise ConfigError(f"prepared={config.prepared}: no product with weights gains by it with these settings")
+    ledger = cost_of(program, shapes, spec, INPUT_OWNER)
+    numbers = ledger.as_dict()
+    for node in numbers["nodes"]:
+        node["prepared"] = prepared[node["name"]].bytes if node["name"] in prepared else 0
+    show(config, program, numbers, None, how)
+    console.out.print(correlation_line(numbers, drawn))
+    total = sum(prepared.values(), PhaseCount())
+    sent, received = console.size(total.sent), console.size(total.received)
+    console.out.print(f"prepared for {config.prepared} queries together: {sent} sent and {received} received for each")
+    console.out.print(forecast(config, ledger))
 
 
 def show(config: DictConfig, program: Program, numbers: dict[str, Any], times: Times | None, how: str) -> None:

@@ -31,13 +31,17 @@ def engine_of(config: DictConfig, dealt: bool | None = None) -> Any:
     """The engine's own settings, its ``Config``. ConfigError, which names the setting, for what it does not have."""
     chosen, automatic = backend_of(config, dealt), config.engine.name == AUTO
     known = [field.name for field in fields(chosen.Config)]
-    unused = {field.name: field.default for field in fields(backend_of(config, dealt=True).Config)} if automatic else {}
+    either = (
+        [field for dealt in (True, False) for field in fields(backend_of(config, dealt).Config)] if automatic else []
+    )
+    unused = {field.name: field.default for field in either}
     given = {name: value for name, value in config.engine.items() if name != "name"}
     for name, value in list(given.items()):
         if name in known:
             continue
         if name not in unused or value != unused[name]:
-            hint = " without a dealer: name the third party as dealer=host:port" if automatic else ""
+            hint = " with a dealer" if chosen.dealt else " without a dealer: name the third party as dealer=host:port"
+            hint = hint if automatic else ""
             raise ConfigError(f"engine.{name}={value} is no setting of engine={config.engine.name}{hint}")
         del given[name]
     try:

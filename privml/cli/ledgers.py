@@ -22,11 +22,22 @@ LAYER_COLUMNS = ["layer", "operator", "correlations", "online", "depth", "second
 def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True, calibrated: Sequence[str] = ()) -> Table:
     """Online figures, ``ledger`` as ``Ledger.as_dict()`` gives it; bytes are both directions, depth is one-way messages
     in sequence, correlations are those drawn, where there are any. Layers that had to make correlations themselves have
-    a column more; so have programs of which some layers rely on ``calibrated`` bounds, the others on proved ones."""
+    a column more; so have programs of which some layers rely on ``calibrated`` bounds, the others on proved ones, and
+    sessions that make products with weights in forms of choice, and, for bytes of preparing one query's, predictions of
+    prepared ones."""
     nodes = ledger["nodes"]
     late = any(node["preprocess"]["sent"] + node["preprocess"]["received"] for node in nodes)
     columns = [*LAYER_COLUMNS[:3], *(["preprocess"] if late else []), *LAYER_COLUMNS[3:]]
     rows = [[node["name"], short(node["operator"]), *figures(node, late)] for node in nodes]
+    if any(node.get("products") for node in nodes):
+        columns.insert(2, "products")
+        for row, node in zip(rows, nodes, strict=True):
+            row.insert(2, made_in(node.get("products", {})))
+    if any(node.get("prepared") for node in nodes):
+        place = columns.index("online")
+        columns.insert(place, "prepared")
+        for row, node in zip(rows, nodes, strict=True):
+            row.insert(place, console.size(node.get("prepared", 0)))
     if calibrated:
         columns.insert(2, "bounds")
         for row, node in zip(rows, nodes, strict=True):
@@ -36,6 +47,11 @@ def layer_table(title: str, ledger: Mapping[str, Any], timed: bool = True, calib
         for line in (columns, *rows):
             del line[place]
     return untimed(title, columns, rows, None, timed)
+
+
+def made_in(products: Mapping[str, int]) -> str:
+    """How the products of a layer were made, in words."""
+    return ", ".join(form if count == 1 else f"{count} {form}" for form, count in products.items())
 
 
 def phase_table(title: str, ledger: Mapping[str, Any], timed: bool = True) -> Table:

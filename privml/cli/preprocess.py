@@ -7,11 +7,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omegaconf import DictConfig
+from rich.table import Table
 
 from privml.cli import console
 from privml.cli.engines import spec_of
 from privml.cli.paths import load_program
 from privml.cli.query import Waiting
+from privml.errors import ConfigError
 from privml.service.preprocess import Made, Order, preprocess, refuse_without_stores
 from privml.store.key import default_key_file
 
@@ -21,8 +23,9 @@ def run(config: DictConfig) -> None:
     if config.server is not None:
         spec = replace(spec, on_wait=Waiting(config.server, config.quiet))
     refuse_without_stores(spec)
+    refuse_contradictions(config)
     key_file = config.store_key or default_key_file()
-    program = load_program(config.program)
+    program = load_program(config.program, config.weights if config.listen is not None else None)
     order = Order(program, config.store, config.count, config.batch, spec, key_file)
 
     def on_listening(port: int) -> None:
@@ -38,8 +41,33 @@ def run(config: DictConfig) -> None:
             progress=step,
         )
     if not config.quiet:
+        if made.layers:
+            console.out.print(layers(made))
         console.out.print(report(made))
         console.out.print(f"sealed with the key {key_file}; use it as preprocessing={config.store}", soft_wrap=True)
+
+
+def refuse_contradictions(config: DictConfig) -> None:
+    """ConfigError for weights that nothing is prepared with, and for products without weights."""
+    linear = config.engine.get("linear")
+    if config.weights is not None and config.listen is None:
+        raise ConfigError(f"weights={config.weights}: the listening party has the weights; leave them out here")
+    if config.weights is not None and linear in (None, "ot"):
+        raise ConfigError(
+            f"weights={config.weights}: nothing is prepared with weights unless engine.linear is auto or lattice"
+        )
+    if linear == "lattice" and config.listen is not None and config.weights is None:
+        raise ConfigError("engine.linear=lattice prepares products with the weights: name their file as weights=FILE")
+
+
+def layers(made: Made) -> Table:
+    """What was prepared for each layer, as this party sees it, and per query."""
+    queries, rows = made.header.queries, []
+    for record in made.layers:
+        cost = record.cost.total
+        each = [console.size(round(size / queries)) for size in (cost.sent, cost.received)]
+        rows.append([record.name, *each, f"{cost.seconds / queries:.4f}"])
+    return console.table("Prepared products, per query", ["layer", "sent", "received", "seconds"], rows)
 
 
 def report(made: Made) -> str:

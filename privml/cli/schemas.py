@@ -25,6 +25,11 @@ _QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_log
 
 
 @dataclass
+class Ahead:
+    ahead: int = 0
+
+
+@dataclass
 class Training:
     """What task=training does."""
 
@@ -180,6 +185,13 @@ class Serve(Limits, Stored, Common):
     session_queries: int = setting(1000, "queries of one session at most", least=1)
     idle: float = setting(60, "seconds that a session may be idle between two queries", positive=True)
     threads: int = _threads()
+    preprocess: Ahead = field(
+        default_factory=Ahead,
+        metadata={
+            "about": "preprocess.ahead=N: in sessions of clients that ask for work ahead, products with weights of N "
+            "queries are prepared together while the session is idle, whenever none is left"
+        },
+    )
 
 
 @dataclass
@@ -222,7 +234,11 @@ class Preprocess(Common):
     EXAMPLE: ClassVar = "privml preprocess program=lenet/program count=100 listen=127.0.0.1:9000 store=store"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "link": "lan", "identity": "default"}
     program: str = _program()
-    count: int = setting(100, "queries", least=1)
+    weights: str | None = setting(
+        None,
+        "file of the weights, at the listening party: products with them are prepared, too; null: transfers alone",
+    )
+    count: int = setting(100, "queries; products of many fill ciphertexts better", least=1)
     batch: int = setting(1, "inputs per query", least=1)
     listen: str | None = setting(None, "host:port: makes the server's half; exactly one of listen and server is given")
     server: str | None = setting(None, "host:port of the listening party: makes the client's half")
@@ -296,6 +312,11 @@ class Cost(Common):
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
     batch: int = setting(1, "inputs per query", least=1)
+    prepared: int = setting(
+        0,
+        "products with weights are prepared for so many queries together (0: not); then no seconds are predicted",
+        least=0,
+    )
     threads: int = _threads("lanes of the session: independent layers overlap")
     calibrate: Any = _calibrate("quick")
 

@@ -31,7 +31,7 @@ def capacity_of(config: DictConfig) -> Capacity:
 def limits_of(config: DictConfig) -> Limits:
     """Of a server."""
     own = {each.name: config[each.name] for each in fields(Limits) if each.name in config}
-    return Limits(**own, capacity=capacity_of(config))
+    return Limits(**own, prepare=config.preprocess.ahead, capacity=capacity_of(config))
 
 
 def logging_of(config: DictConfig) -> dict[str, Any]:

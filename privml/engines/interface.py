@@ -122,8 +122,30 @@ class Backend(abc.ABC):
         """What the parties must have alike, by the names of a ``Hello``'s fields."""
         raise ConfigError(f"engine={self.name} cannot run between processes")
 
-    def store_kinds(self, program: Any, shapes: Any, spec: SessionSpec) -> tuple[Kind, ...]:
-        """What a store holds for queries of these shapes."""
+    def reckons_with_link(self, spec: SessionSpec) -> bool:
+        """Whether what the parties compute depends on ``spec.expected_link``, so that they must have it alike."""
+        return False
+
+    def prepared_products(self, program: Any, shapes: Any, spec: SessionSpec, queries: int) -> tuple[Any, ...]:
+        """The products with weights of party 0 that are prepared for ``queries`` queries on inputs of these shapes, for
+        ``store_kinds``; with the weights if the program has them."""
+        return ()
+
+    def preparation_costs(
+        self, products: Sequence[Any], spec: SessionSpec, queries: int, rank: int
+    ) -> tuple[tuple[str, Any], ...]:
+        """Of each of the ``prepared_products`` its layer, and the counters of party ``rank`` of a session that prepares
+        it for so many queries."""
+        return ()
+
+    def hold(self, engine: Engine, products: Any, spec: SessionSpec) -> None:  # noqa: B027 - see below
+        """Gives the ``engine`` of a session that runs as ``spec`` the products that are prepared for its next query, by
+        place; engines that prepare none get none."""
+
+    def store_kinds(
+        self, program: Any, shapes: Any, spec: SessionSpec, rank: int = 0, products: Sequence[Any] = ()
+    ) -> tuple[Kind, ...]:
+        """What the half of party ``rank`` of a store holds for queries of these shapes, with prepared ``products``."""
         raise ConfigError(f"engine={self.name} needs no correlations beforehand")
 
 

@@ -100,7 +100,8 @@ def _plan(run: Run) -> Plan | None:
     if twin is None:
         return None
     session = Session(twin, run.session.numerics)
-    rehearsal = Run(run.graph, {node: _zeros_like(value, session) for node, value in run.values.items()}, session)
+    zeros_like = {node: _zeros_like(value, session) for node, value in run.values.items()}
+    rehearsal = Run(run.graph, zeros_like, session, run.number)
     tasks: list[Task] = []
     costs: list[Cost] = []
     inputs: list[tuple[int, ...]] = []

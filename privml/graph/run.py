@@ -39,9 +39,11 @@ def run_graph(
     attributes: Mapping[str, Any],
     session: Session | None = None,
     scheduler: Scheduler | None = None,
+    number: int | None = None,
 ) -> list[Any]:
     """The graph's results. ``attributes``: the tensor of each get_attr target; ``scheduler``: calls ``Run.compute`` of
-    every node after those that it reads; in the graph's order if None."""
+    every node after those that it reads; in the graph's order if None. ``number``: which one of the session's programs
+    it is, with these attributes; None for graphs that are none."""
     remaining = iter(inputs)
     values: dict[fx.Node, Any] = {}
     for node in graph.nodes:
@@ -49,7 +51,7 @@ def run_graph(
             values[node] = next(remaining)
         elif node.op == "get_attr":
             values[node] = attributes[node.target]
-    run = Run(graph, values, session)
+    run = Run(graph, values, session, number)
     (scheduler or in_order)(run)
     return run.results()
 
@@ -67,10 +69,12 @@ def in_order(run: Run, observe: Callable[[fx.Node, Any], None] | None = None) ->
 
 class Run:
     """One run of ``graph``. ``values``: those of inputs and attributes at first, then also what was computed, each
-    until its last use. Different threads may compute different nodes."""
+    until its last use. Different threads may compute different nodes. ``number``: see ``run_graph``."""
 
-    def __init__(self, graph: fx.Graph, values: dict[fx.Node, Any], session: Session | None) -> None:
-        self.graph, self.values, self.session = graph, values, session
+    def __init__(
+        self, graph: fx.Graph, values: dict[fx.Node, Any], session: Session | None, number: int | None = None
+    ) -> None:
+        self.graph, self.values, self.session, self.number = graph, values, session, number
         self._uses = {node: len(node.users) for node in graph.nodes}
         self._changing = threading.Lock()
         transcript = None if session is None else session.transcript
@@ -116,6 +120,10 @@ class Run:
                 if self._uses[node] == 0:
                     del self.values[node]
 
+    def _place(self, node: fx.Node) -> str:
+        """What names a node of a program among all of the session's."""
+        return "" if self.number is None else node.name if self.number == 0 else f"{node.name} of {self.number}"
+
     @contextlib.contextmanager
     def step(self, text: str, nodes: Sequence[fx.Node], booked: str | None, part: bool = False) -> Iterator[None]:
         """What is computed inside, called ``text``, is one step of the transcript, on behalf of ``nodes``, and belongs
@@ -129,7 +137,8 @@ class Run:
             session.step(text if layer is None else f"{text} in layer {layer}", *public, where=self._line)
         unbooked = booked is None or session.ledger is None
         entry = contextlib.nullcontext() if unbooked else session.ledger.node(name, booked, part=part)
-        asked = current(name, node.meta.get("request"), node.meta.get("working"), node.meta.get("keeps", False))
+        requests = node.meta.get("request"), node.meta.get("working"), node.meta.get("keeps", False)
+        asked = current(name, *requests, self._place(node))
         with entry, asked, as_one_step():
             try:
                 yield

@@ -30,6 +30,10 @@ def transfers_of(spec: SessionSpec) -> OtChoice | None:
     return spec.ot if spec.backend.transfers else None
 
 
+# Calls of which the engine may have several forms, chosen by the link.
+PRODUCTS = ("matmul", "conv2d")
+
+
 # ---- names of what is measured
 def prefix(spec: SessionSpec) -> str:
     """A name for what all calls of a session have in common."""
@@ -65,7 +69,8 @@ def correlation(spec: SessionSpec) -> str:
 
 
 def named(spec: SessionSpec, sample: Sample) -> str:
-    return f"{prefix(spec)}/{sample.key}"
+    products = sample.method in PRODUCTS and spec.backend.reckons_with_link(spec)
+    return f"{prefix(spec)}/{sample.key}" + (f"/{spec.expected_link}/{transfers_of(spec)}" if products else "")
 
 
 def of_kind(spec: SessionSpec, item: Item) -> str:

@@ -96,6 +96,38 @@ def matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: P
     return lambda: core.matmul(session, x, shared, w, owned, rows, inner, columns, params["out_bits"])
 
 
+def lattice_matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """``matmul`` by lattice ciphertexts, nothing prepared."""
+    sizes, bits = (params["rows"], params["inner"], params["columns"]), params["out_bits"]
+    x, weights = inputs.ring(bits, sizes[0] * sizes[1]), _weights(inputs, rank, params)
+    return lambda: core.lattice_matmul(session, x, (-1, bits, True), weights, _owned(params), *sizes, bits)
+
+
+def lattice_prepare(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """What ``queries`` products need beside their inputs, together."""
+    sizes, bits = (params["queries"] * params["rows"], params["inner"], params["columns"]), params["out_bits"]
+    weights = _weights(inputs, rank, params)
+    return lambda: core.lattice_prepare(session, weights, _owned(params), sizes, bits)
+
+
+def lattice_online(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """A product with what was prepared for it, ``queries`` at most."""
+    rows, bits = params["rows"], params["out_bits"]
+    weights, x = _weights(inputs, rank, params), inputs.ring(bits, rows, params["inner"])
+    prepared = lattice_prepare(core, session, rank, Inputs(rank), n, params)()  # the same weights
+    known = core.lattice_fingerprint(weights, _owned(params), params["inner"], params["columns"]) if rank == 0 else None
+    formats = (-1, bits, True), weights, _owned(params)
+    return lambda: core.lattice_online(session, prepared, x, *formats, rows, known)
+
+
+def _weights(inputs: Inputs, rank: int, params: Params) -> np.ndarray | None:
+    return inputs.ring(params["bits"], params["inner"] * params["columns"]) if rank == 0 else None
+
+
+def _owned(params: Params) -> tuple[int, int, bool]:
+    return 0, params["bits"], True
+
+
 def function(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
     """A fixed-point function; ``sign`` -1, 1 or 0: negative, positive or all inputs (the mask is the same at both)."""
     bits, scale, sign = params["bits"], params["scale"], params["sign"]
@@ -196,6 +228,9 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "lookup": lookup,
     "transfer": transfer,
     "matmul": matmul,
+    "lattice_matmul": lattice_matmul,
+    "lattice_prepare": lattice_prepare,
+    "lattice_online": lattice_online,
     "signed_wrap": signed_wrap,
     "divide": divide,
     "softmax": softmax,

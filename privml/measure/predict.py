@@ -9,14 +9,14 @@ was measured, the computing between calls, which the meter does as the parties d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privml.engines.demands import NOTHING
 from privml.measure.calibration import Calibration, correlation, greeting, hop, layer, planning, setup, step
 from privml.measure.calls import Call, Watch, Watched
 from privml.program import Program
-from privml.session.ledger import Ledger, Snapshot
+from privml.session.ledger import Ledger, PhaseCount, Snapshot
 from privml.spec import LinkProfile, SessionSpec
 
 
@@ -43,6 +43,21 @@ def cost_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec
     engine = spec.backend.meter(spec, rank)
     _reserve(program, shapes, spec, engine)
     return program.metered(engine, *shapes)
+
+
+def prepared_cost(
+    program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec, queries: int, rank: int
+) -> tuple[SessionSpec, dict[str, PhaseCount]]:
+    """How a query runs whose products were prepared together with those of ``queries`` in all; and by layer what party
+    ``rank`` sends and receives to prepare one query's, correlations included and the set-up apart."""
+    products = spec.backend.prepared_products(program, shapes, spec, queries)
+    spent: dict[str, PhaseCount] = {}
+    for layer, counters in spec.backend.preparation_costs(products, spec, queries, rank):
+        cost = Snapshot.of(counters)
+        total = cost.preprocess + cost.online
+        each = PhaseCount(0.0, -(-total.sent // queries), -(-total.received // queries), total.depth)
+        spent[layer] = spent.get(layer, PhaseCount()) + each
+    return replace(spec, prepared=frozenset(each.place for each in products)), spent
 
 
 def calls_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec) -> list[Call]:

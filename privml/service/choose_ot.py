@@ -16,7 +16,14 @@ from functools import lru_cache
 from typing import Any
 
 import privml._core as _core
-from privml.engines.correlations import Correlations, OtChoice
+from privml.engines.correlations import (
+    ACTIVE_SILENT_NANOSECONDS,
+    DEGREES,
+    SILENT_NANOSECONDS,
+    SOFTSPOKEN_NANOSECONDS,
+    Correlations,
+    OtChoice,
+)
 from privml.errors import ConfigError, ProtocolError
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
@@ -24,18 +31,7 @@ from privml.spec import Identity, LinkProfile, SessionSpec
 
 Shapes = tuple[tuple[int, ...], ...]
 
-# Nanoseconds of one core per correlation that a party makes and draws, either role, both directions under way, and
-# seconds of the set-up: a thread's own time, 8.9 million correlations each way between two threads in one run on a
-# two-core x86-64 server (AVX-512, VAES). Only their ratios to the link matter: a machine that is slower by a factor
-# meets the same choice at a bandwidth lower by that factor. k = 1 is slower than k = 3 and needs more bytes; beyond
-# k = 8 the work doubles for a tenth of the bytes.
-DEGREES = (2, 3, 4, 5, 6, 7, 8)
-SOFTSPOKEN_NANOSECONDS = {
-    "semi_honest": (5.9, 5.8, 6.0, 7.1, 9.2, 12.6, 19.2),
-    "malicious": (7.4, 7.0, 7.3, 8.2, 10.2, 13.5, 20.0),
-}
-SILENT_NANOSECONDS = {"semi_honest": 12.1}
-ACTIVE_SILENT_NANOSECONDS = 13.3
+# Seconds of the set-up, measured as the nanoseconds of correlations.
 SETUP_SECONDS = {"softspoken": 0.031, "silent": 0.046}
 
 
@@ -65,15 +61,10 @@ def candidates(spec: SessionSpec) -> dict[OtChoice, float]:
     return named
 
 
-def link_of(spec: SessionSpec) -> LinkProfile:
-    """The link that the prediction is for: the one that was named, or else the simulated one."""
-    return spec.simulated if spec.simulated is not None and spec.link == LinkProfile() else spec.link
-
-
 def forecast(program: Program, shapes: Shapes, spec: SessionSpec, queries: int = 1) -> Forecast:
     """For one session of ``queries`` queries on inputs of these shapes, with the transfers ``spec.ot``. With an
     actively secure engine what each query draws is made in a session of its own."""
-    link, ot = link_of(spec), spec.ot
+    link, ot = spec.expected_link, spec.ot
     if spec.backend.actively_secure:
         given = replace(spec, ot=OtChoice("ideal"))  # nothing is made
         online = program.cost(shapes, given).snapshot().online

@@ -193,7 +193,9 @@ class ClientSession:
                     self._allowance, self._idle_since = terms.allowance, time.monotonic()
                 query.answer.set_result(answer)
                 query = self._current = outputs = answer = None  # an idle session keeps no secret
-                ahead = make_ahead(session, terms.next_stock) if terms.allowance.ahead else Snapshot()
+                ahead = Snapshot()
+                if terms.allowance.ahead:
+                    ahead = terms.prepare(session) + make_ahead(session, terms.next_stock)
                 self.idle.set()
                 query = self._queries.get()
                 if query is None:

@@ -16,13 +16,15 @@ from privml.engines.correlations import Correlations, OtChoice
 from privml.errors import ConfigError, InvalidInput, ProtocolError
 from privml.program import Program
 from privml.service.aborts import Aborts
-from privml.service.choose_ot import choice_fields, choice_in, forecasts, link_of, reason
+from privml.service.choose_ot import choice_fields, choice_in, forecasts, reason
 from privml.service.options import DEFAULT_SPEC, LARGEST_QUERY, QueryLimit
 from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, confirm, expect_confirmation
-from privml.session.preprocessing import Allotment, Preprocessing, StoreHalf
+from privml.session.ledger import Snapshot
+from privml.session.preprocessing import Allotment, Need, Preprocessing, StoreHalf
 from privml.session.session import Settings, ask_dealer, engine_opener
-from privml.spec import SessionSpec, checked_spec
+from privml.session.supply import MOST_QUERIES, Supply
+from privml.spec import LinkProfile, SessionSpec, checked_spec
 
 # Seconds; more than any server waits for a next query.
 LONGEST_IDLE = 1e9
@@ -55,20 +57,31 @@ def settings_of(program: Program, spec: SessionSpec = DEFAULT_SPEC, preprocessin
                 f"ot.security={spec.ot.security}, but the correlations of {preprocessing.store} are "
                 f"{preprocessing.ot.security}"
             )
+        if preprocessing.prepared and getattr(spec.engine, "linear", None) == "ot":
+            raise ConfigError(f"engine.linear=ot uses no prepared products, which {preprocessing.store} holds")
+        _expect_weights(program, preprocessing)
     return Settings.of(replace(spec, numerics=program.numerics), program, preprocessing)
+
+
+def _expect_weights(program: Program, store: StoreHalf) -> None:
+    """StoreError at the server if its half was made for other weights than the program has now."""
+    if program.weights is not None and store.store.header.weights:
+        store.expect_weights(program.weights_digest())
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """What a session may do after the query that is being negotiated: ``queries`` more, the next one within ``idle``
-    seconds of the answer, and whether the correlations of one of the same shapes are made ``ahead`` meanwhile."""
+    seconds of the answer, and whether the correlations of one of the same shapes are made ``ahead`` meanwhile; of how
+    many the products with weights are prepared together then (``prepare``), once none is left."""
 
     queries: int = 0
     idle: float = 0.0
     ahead: bool = False
+    prepare: int = 0
 
     def fields(self) -> dict[str, Any]:
-        return {"queries": self.queries, "idle": self.idle, "ahead": self.ahead}
+        return {"queries": self.queries, "idle": self.idle, "ahead": self.ahead, "prepare": self.prepare}
 
 
 class NeedsNewSession(Exception):
@@ -77,30 +90,50 @@ class NeedsNewSession(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was agreed on: the inputs' ``shapes``, the ``correlations`` that the run draws, and their source: the
-    store's ``allotment``, or (None) the session itself, of these ``settings``, with ``ot``. ``allowance``: see
-    ``Allowance``."""
+    """What was agreed on: the inputs' ``shapes``, how the session runs (``spec``, with the transfers that were chosen
+    and the link that both reckon with), the ``correlations`` that the run draws, and their source: the store's
+    ``allotment``, or (None) the session itself. ``allowance``: see ``Allowance``. ``supply``: of the session; the run
+    uses its next products if ``spec`` says so."""
 
     shapes: tuple[Shape, ...]
-    ot: OtChoice
+    spec: SessionSpec
     correlations: Correlations
-    settings: Settings
     allotment: Allotment | None = None
     preprocessing: Preprocessing | None = None
     why: str = ""
     allowance: Allowance = Allowance()
+    supply: Supply = field(default_factory=Supply)
+    program: Program | None = None
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        threads = len(self.correlations.lanes)
         if self.allotment is None or self.preprocessing is None:
-            return engine_opener(_choosing(self.settings, self.ot, threads))(channels, rank, test_seed)
-        return self.preprocessing.open(channels[:threads], rank, self.allotment, self.correlations)
+            return self.spec.backend.open(channels, rank, replace(self.spec, test_seed=test_seed))
+        lanes = channels[: self.spec.threads]
+        return self.preprocessing.open(lanes, rank, self.spec, self.allotment, self.correlations)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """For a further query of ``session``, on its ``channels``: what ``open`` does for the first one."""
         if self.allotment is not None and self.preprocessing is not None:
-            self.preprocessing.draw(session.engines.whole, self.allotment, self.correlations)
+            self.preprocessing.draw(session.engines.whole, self.spec, self.allotment, self.correlations)
+        else:
+            self.spec.backend.hold(session.engines.whole, self.supply.take() if self.spec.prepared else {}, self.spec)
+
+    def prepare(self, session: Session) -> Snapshot:
+        """Prepares products of further queries of the same shapes; returns what that cost this party."""
+        if self.allowance.prepare == 0 or self.program is None:
+            return Snapshot()
+        return self.supply.fill(session, self.program, self.shapes, self._direct, self.allowance.prepare)
+
+    @property
+    def _direct(self) -> SessionSpec:
+        """A query for which nothing is prepared."""
+        return replace(self.spec, prepared=frozenset())
+
+    @property
+    def ot(self) -> OtChoice:
+        """What makes the correlations."""
+        return self.spec.ot
 
     @property
     def stock(self) -> Correlations:
@@ -109,8 +142,11 @@ class Terms:
 
     @property
     def next_stock(self) -> Correlations:
-        """``stock`` of another query of the same shapes."""
-        return self.stock
+        """``stock`` of another query of the same shapes, once ``prepare`` has done what it does."""
+        if self.allotment is not None or self.program is None:
+            return self.stock
+        places = self.supply.places if self.supply.shapes == self.shapes else frozenset()
+        return self.program.correlations(self.shapes, replace(self.spec, prepared=places)).stock
 
     @property
     def source(self) -> str:
@@ -135,6 +171,10 @@ class DealtTerms:
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
         return engine_opener(self.settings, inputs_of(self.shapes))(channels, rank, test_seed)
+
+    def prepare(self, session: Session) -> Snapshot:
+        """See ``Terms``."""
+        return Snapshot()
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
@@ -179,6 +219,10 @@ class ActiveTerms:
             return engine_opener(_choosing(settings, self.ot))(channels, rank, test_seed)
         return store.open(channels[0], rank, self.allotment, settings.spec.engine.truncation)
 
+    def prepare(self, session: Session) -> Snapshot:
+        """See ``Terms``."""
+        return Snapshot()
+
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
 
@@ -186,10 +230,9 @@ class ActiveTerms:
 AnyTerms = Terms | DealtTerms | ActiveTerms
 
 
-def _choosing(settings: Settings, ot: OtChoice, threads: int | None = None) -> Settings:
-    """``settings`` with the transfers that were agreed on, and as many lanes as they were counted for."""
-    spec = replace(settings.spec, ot=ot)
-    return replace(settings, spec=spec if threads is None else replace(spec, threads=threads))
+def _choosing(settings: Settings, ot: OtChoice) -> Settings:
+    """``settings`` with the transfers that were agreed on."""
+    return replace(settings, spec=replace(settings.spec, ot=ot))
 
 
 def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
@@ -214,15 +257,17 @@ def request_query(
     with contextlib.nullcontext() if store is None else store.turn:
         fields = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.request())}
         _, verdict = agree(channel, fields, lambda theirs: (None, {}), "the server refuses the query")
+        agreed = _agreed(service, held, verdict)
         allotment, start = None, verdict.get("start")
         if store is not None and start is not None:
-            allotment = confirm(channel, lambda: store.claim(start, _stored(service, shapes)))
+            allotment = confirm(channel, lambda: store.claim(start, _stored(service, agreed, shapes)))
     allowance, shapes = _allowance_of(verdict, ahead), tuple(shapes)
-    _refuse_shortage(service, shapes, allotment, store)
+    _refuse_shortage(service, agreed, shapes, allotment, store)
     choice = None
     if held is None and allotment is None and not settings.backend.dealt and not settings.spec.ot.decided:
         choice = choice_in(verdict, settings.spec)
-    return _terms(service, shapes, allowance, held, allotment, choice)
+    agreed = _supplied(agreed, held, shapes)
+    return _terms(service, agreed, shapes, allowance, held, allotment, choice)
 
 
 def grant_query(
@@ -232,32 +277,39 @@ def grant_query(
     if they do not fit; IdentityError for a client whose sessions have failed too often. ``held``: see
     ``request_query``."""
     store, settings = _store_for(service, held), service.settings
+    agreed = _agreed(service, held)
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if service.settings.backend.actively_secure:
             service.aborts.require_trust(channel.peer_name, service.settings.spec.engine.ring)
         shapes = checked_shapes(theirs, service.program, service.limit)
-        allotment = None if store is None else store.allot(theirs, _stored(service, shapes))
+        if store is not None:
+            _expect_weights(service.program, store)  # they may have been replaced since the server began
+        allotment = None if store is None else store.allot(theirs, _stored(service, agreed, shapes))
         ahead = allowance.ahead and allowance.queries > 0 and theirs.get("ahead") is True
         # A small ring tolerates few failed sessions, and a client may leave while something is made ahead.
         small = settings.backend.actively_secure and settings.spec.engine.ring == 32
         waits = not settings.backend.dealt and not small
-        given = replace(allowance, ahead=ahead and allotment is None and waits)
+        ahead = ahead and allotment is None and waits
+        given = replace(allowance, ahead=ahead, prepare=allowance.prepare if ahead else 0)
         if settings.backend.actively_secure and allotment is not None:
             given = replace(given, queries=0)
         fields = given.fields() | ({} if store is None else {"start": allotment and list(allotment.start)})
+        if held is None and settings.backend.reckons_with_link(settings.spec):
+            fields |= link_fields(agreed.link)
         short = store is not None and allotment is None and store.when_empty == "refuse"
         if settings.backend.dealt or held is not None or allotment is not None or settings.spec.ot.decided or short:
             return (shapes, given, allotment), fields
-        ranked = forecasts(service.program, shapes, settings.spec)
-        choice = ranked[0].ot, reason(ranked, link_of(settings.spec))
+        ranked = forecasts(service.program, shapes, agreed)
+        choice = ranked[0].ot, reason(ranked, agreed.expected_link)
         return (shapes, given, None, choice), {**fields, **choice_fields(*choice)}
 
     (shapes, given, *further), _ = agree(channel, {}, check, "the client gives up")
-    _refuse_shortage(service, shapes, further[0], store)
+    agreed = _supplied(agreed, held, shapes)
+    _refuse_shortage(service, agreed, shapes, further[0], store)
     if further[0] is not None:
         expect_confirmation(channel, "the client gives up")  # its half may be on a full disk
-    return _terms(service, shapes, given, held, *further)
+    return _terms(service, agreed, shapes, given, held, *further)
 
 
 def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:
@@ -272,16 +324,63 @@ def _allowance_of(verdict: dict[str, Any], requested: bool) -> Allowance:
     fits = type(queries) is int and queries >= 0 and type(idle) in (int, float) and 0 <= idle < LONGEST_IDLE
     if not fits or type(ahead) is not bool or (ahead and not requested):
         raise ProtocolError("the server does not say how many further queries it allows")
-    return Allowance(queries, float(idle), ahead)
+    prepare = verdict.get("prepare", 0)
+    if type(prepare) is not int or not 0 <= prepare <= (MOST_QUERIES if ahead else 0):
+        raise ProtocolError("the server prepares an impossible number of queries")
+    return Allowance(queries, float(idle), ahead, prepare)
 
 
-def _stored(service: Service, shapes: Sequence[Shape]) -> Any:
-    """What a query on inputs of these shapes takes from the store: Correlations, or the demand of an actively secure
+def _supplied(agreed: SessionSpec, held: AnyTerms | None, shapes: Sequence[Shape]) -> SessionSpec:
+    """How a further query of a session runs that may have prepared products for inputs of these shapes: both parties
+    have them alike."""
+    if not isinstance(held, Terms):
+        return agreed
+    fits = held.supply.shapes == tuple(shapes)
+    return replace(agreed, prepared=held.supply.places if fits else frozenset())
+
+
+def _agreed(service: Service, held: AnyTerms | None, verdict: dict[str, Any] | None = None) -> SessionSpec:
+    """How the session runs, but for transfers that are not chosen yet: with the server's link where that counts, which
+    a client finds in its ``verdict``."""
+    if isinstance(held, Terms):
+        return held.spec
+    spec = service.settings.spec
+    if not service.settings.backend.reckons_with_link(spec):
+        return spec
+    return replace(spec, link=spec.expected_link if verdict is None else link_in(verdict), simulated=None)
+
+
+def link_fields(link: LinkProfile) -> dict[str, Any]:
+    """The link that party 0 names, as fields for the peer."""
+    return {"link": [link.delay_ms, link.bandwidth_mbps]}
+
+
+def link_in(fields: dict[str, Any]) -> LinkProfile:
+    """The link that the peer names; ProtocolError for anything else."""
+    named = fields.get("link")
+    if isinstance(named, list) and len(named) == 2 and all(type(number) in (int, float) for number in named):
+        with contextlib.suppress(ConfigError):
+            return LinkProfile(float(named[0]), float(named[1]))
+    raise ProtocolError("the peer does not say which link it reckons with")
+
+
+def _stored(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> Any:
+    """What a query on inputs of these shapes takes from the store: a ``Need``, or the demand of an actively secure
     one."""
-    assert service.preprocessing is not None
     if service.settings.backend.actively_secure:
         return demand_of(service, shapes)
-    return service.program.correlations(shapes, replace(service.settings.spec, ot=service.preprocessing.ot))
+    spec = _drawing(service, agreed, shapes)
+    return Need(service.program.correlations(shapes, spec), bool(spec.prepared))
+
+
+def _drawing(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> SessionSpec:
+    """How a query runs that draws from the store: with what that was made by and for; products were prepared for inputs
+    of its own shapes alone."""
+    store = service.preprocessing
+    assert store is not None
+    whole = tuple(shapes) == service.program.shapes(store.store.header.batch)
+    prepared = store.prepared if whole else frozenset()
+    return replace(agreed, ot=store.ot, link=store.link or agreed.link, prepared=prepared)
 
 
 def _store_for(service: Service, held: AnyTerms | None) -> StoreHalf | None:
@@ -290,15 +389,20 @@ def _store_for(service: Service, held: AnyTerms | None) -> StoreHalf | None:
 
 
 def _refuse_shortage(
-    service: Service, shapes: Sequence[Shape], allotment: Allotment | None, store: StoreHalf | None
+    service: Service,
+    agreed: SessionSpec,
+    shapes: Sequence[Shape],
+    allotment: Allotment | None,
+    store: StoreHalf | None,
 ) -> None:
     """Both parties come to the same end: the server has said whether its store suffices."""
     if store is not None and allotment is None:
-        store.refuse_shortage(_stored(service, shapes))
+        store.refuse_shortage(_stored(service, agreed, shapes))
 
 
 def _terms(
     service: Service,
+    agreed: SessionSpec,
     shapes: tuple[Shape, ...],
     allowance: Allowance,
     held: AnyTerms | None,
@@ -320,9 +424,10 @@ def _terms(
         allowance = allowance if allotment is None else replace(allowance, queries=0, ahead=False)
         return ActiveTerms(shapes, service, ot, held is None, allowance, allotment, why)
     half = store if isinstance(store, Preprocessing) else None
-    used = ot if allotment is None or half is None else half.ot
-    drawn = service.program.correlations(shapes, replace(settings.spec, ot=used))
-    return Terms(shapes, used, drawn, settings, allotment, half, why, allowance)
+    spec = replace(agreed, ot=ot) if allotment is None else _drawing(service, agreed, shapes)
+    drawn = service.program.correlations(shapes, spec)
+    supply = held.supply if isinstance(held, Terms) else Supply()
+    return Terms(shapes, spec, drawn, allotment, half, why, allowance, supply, service.program)
 
 
 def checked_shapes(fields: dict[str, Any], program: Program, limit: QueryLimit) -> tuple[Shape, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privml.errors import ConfigError, InvalidInput
+from privml.session.supply import MOST_QUERIES
 from privml.spec import SessionSpec, checked_spec
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ DEFAULT_SPEC = SessionSpec()
 
 # The largest query that a party accepts: the client chooses the shapes, and with them how much the server computes.
 ROWS, ELEMENTS = 256, 1 << 22
+# Queries of a session whose products are prepared together: the client holds its halves in memory, too.
+MOST_PREPARED = MOST_QUERIES
 # No setting allows more.
 MOST_ROWS = MOST_ELEMENTS = 1 << 24
 
@@ -126,7 +129,8 @@ DEFAULT_CAPACITY = Capacity()
 class Limits:
     """Limits of a server. It ends after ``queries`` answers (0: never). A session has at most ``session_queries``
     queries and may be idle for ``idle`` seconds between two of them; meanwhile the correlations of the next query are
-    made ``ahead`` for clients that ask for it. ``capacity``: what it handles at a time. ``aborts``: the file that
+    made ``ahead`` for clients that ask for it, and the products with weights of ``prepare`` queries are prepared
+    together whenever none is left (0: never). ``capacity``: what it handles at a time. ``aborts``: the file that
     counts each client's failed sessions of an actively secure engine (None: ``default_aborts_file``). Raises
     ConfigError."""
 
@@ -134,6 +138,7 @@ class Limits:
     session_queries: int = 1000
     idle: float = 60.0
     ahead: bool = True
+    prepare: int = 0
     capacity: Capacity = DEFAULT_CAPACITY
     aborts: str | Path | None = None
 
@@ -144,6 +149,10 @@ class Limits:
             raise ConfigError(f"session_queries={self.session_queries} must be a whole number, at least 1")
         if not 0 < self.idle < math.inf:
             raise ConfigError(f"idle={self.idle} must be a positive number of seconds")
+        if type(self.prepare) is not int or not 0 <= self.prepare <= MOST_PREPARED:
+            raise ConfigError(f"prepare={self.prepare} must be a whole number of queries, at most {MOST_PREPARED}")
+        if self.prepare and not self.ahead:
+            raise ConfigError(f"prepare={self.prepare} prepares products ahead of queries, which ahead=False rules out")
 
 
 DEFAULT_LIMITS = Limits()

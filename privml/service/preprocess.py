@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,11 @@ from typing import Any
 import privml._core as _core
 from privml.context import Session
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.interface import Backend, Kind, backends
+from privml.engines.interface import Backend, backends
 from privml.errors import ConfigError, HandshakeMismatch, ProtocolError
 from privml.program import Program
-from privml.service.choose_ot import choice_fields, choice_in, forecasts, link_of, reason
-from privml.service.negotiation import settings_of
+from privml.service.choose_ot import choice_fields, choice_in, forecasts, reason
+from privml.service.negotiation import link_fields, link_in, settings_of
 from privml.service.options import DEFAULT_SPEC, refuse_moved
 from privml.session.active_preprocessing import fill
 from privml.session.agreement import agree
@@ -26,10 +27,10 @@ from privml.session.connect import accept_peer
 from privml.session.connections import Link, listening, reach
 from privml.session.handshake import Greeting
 from privml.session.identity import accept_options, check_addresses, connect_options
-from privml.session.ledger import Snapshot
-from privml.session.preprocessing import JointWriter
+from privml.session.ledger import NodeRecord, Snapshot
+from privml.session.preprocessing import JointWriter, fill_products
 from privml.session.session import EngineOpener, Settings, engine_opener, interruptible, load_torch, open_session
-from privml.spec import SessionSpec
+from privml.spec import LinkProfile, SessionSpec
 from privml.store.key import default_key_file
 from privml.store.layout import Header
 from privml.store.writer import StoreWriter, bytes_needed, check_space
@@ -49,7 +50,8 @@ def refuse_without_stores(spec: SessionSpec) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A finished half: what it holds, where it lies, and what it cost this party."""
+    """A finished half: what it holds, where it lies, and what it cost this party; ``layers``: of prepared products, by
+    layer, part of that."""
 
     header: Header
     folder: Path
@@ -57,12 +59,14 @@ class Made:
     seconds: float
     cost: Snapshot
     ot: OtChoice
+    layers: tuple[NodeRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What is to be made: ``count`` queries of ``batch`` inputs, into ``folder``, sealed with the key in ``key_file``
-    (None: ``default_key_file``). ``spec``: of the sessions that will use it; formats are the program's. Raises
+    (None: ``default_key_file``). ``spec``: of the sessions that will use it; formats are the program's. ``products``:
+    whether products with weights are prepared, too, for which party 0 needs them; None: what party 0 says. Raises
     ConfigError."""
 
     program: Program
@@ -71,6 +75,7 @@ class Order:
     batch: int = 1
     spec: SessionSpec = DEFAULT_SPEC
     key_file: str | Path | None = None
+    products: bool | None = None
 
     def __post_init__(self) -> None:
         refuse_without_stores(self.spec)
@@ -91,17 +96,22 @@ class Order:
         """Bits; 0 for an engine without a choice of rings."""
         return getattr(self.spec.engine, "ring", 0)
 
-    def header(self, rank: int, store: str) -> Header:
-        ot, size = self.ot, (self.batch, self.count)
+    def header(self, rank: int, store: str, prepared: Sequence[Any] = ()) -> Header:
+        """Of party ``rank``; ``prepared``: see ``prepared``."""
+        ot, size, shapes = self.ot, (self.batch, self.count), self.program.shapes(self.batch)
+        kinds = self.backend.store_kinds(self.program, shapes, self.spec, rank, prepared)
+        link = self.spec.expected_link
+        named = (link.delay_ms, link.bandwidth_mbps) if self.backend.reckons_with_link(self.spec) else ()
         return Header(
-            store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, self.program.hash, *size, self.kinds,
-            self.backend.name, self.ring,
+            store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, self.program.hash, *size, kinds,
+            self.backend.name, self.ring, link=named,
         )  # fmt: skip
 
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """What is made of a query."""
-        return self.backend.store_kinds(self.program, self.program.shapes(self.batch), self.spec)
+    def prepared(self) -> tuple[Any, ...]:
+        """The products that are prepared for each query."""
+        if not self.products:
+            return ()
+        return self.backend.prepared_products(self.program, self.program.shapes(self.batch), self.spec, self.count)
 
     @property
     def demand(self) -> Any:
@@ -115,6 +125,10 @@ class Order:
     def choosing(self, ot: OtChoice) -> Order:
         """The same with these transfers."""
         return replace(self, spec=replace(self.spec, ot=ot))
+
+    def reckoning(self, link: LinkProfile) -> Order:
+        """The same with this link."""
+        return replace(self, spec=replace(self.spec, link=link, simulated=None))
 
 
 def preprocess(
@@ -143,6 +157,7 @@ def preprocess(
     deadline, on_wait, greeting = order.spec.deadline, order.spec.on_wait, None
     check_addresses(order.spec, address)
     away = (accept_options if listen is not None else connect_options)(order.spec, 1 - rank)
+    order = _with_products(order, rank)
     if order.ot.decided:
         check_space(order.folder, order.header(rank, "0" * 32))
     load_torch()
@@ -160,7 +175,7 @@ def preprocess(
 def _make(link: Link, rank: int, order: Order, progress: Progress | None, greeting: Greeting | None) -> Made:
     start, settings = time.monotonic(), order.settings
     channel = link.channels[0]
-    settled: list[tuple[str, Order]] = []
+    settled: list[tuple[str, Order, tuple[Any, ...]]] = []
 
     def settle(channel: _core.Channel) -> EngineOpener:
         settled.append(_agree_on(channel, rank, order))
@@ -168,25 +183,39 @@ def _make(link: Link, rank: int, order: Order, progress: Progress | None, greeti
         return engine_opener(replace(settings, spec=replace(settings.spec, ot=ot)))
 
     with open_session(link, rank, settings, ROLE, agree=settle, greeting=greeting) as session:
-        name, order = settled[0]
-        header = order.header(rank, name)
+        name, order, products = settled[0]
+        header = order.header(rank, name, products)
         check_space(order.folder, header)
-        with StoreWriter(order.folder, header, order.key_file or default_key_file()) as writer:
+        weights = order.program.weights_digest() if products and rank == SERVER else None
+        with StoreWriter(order.folder, header, order.key_file or default_key_file(), weights) as writer:
             joint = JointWriter(writer, channel)
             if order.backend.by_kind:
                 secret = writer.seal.seal(b"", writer.offset_context)
                 cost = fill(session.engine, channel, joint, order.demand, progress)
             else:
                 secret = _fill(session, joint, progress)
+                fill_products(session, joint, products, progress)
                 cost = session.ledger.snapshot()
             _meet(channel)
             writer.commit(secret)
-        return Made(writer.header, writer.folder, bytes_needed(header), time.monotonic() - start, cost, order.ot)
+        layers = tuple(session.ledger.records.values())
+        seconds = time.monotonic() - start
+        return Made(writer.header, writer.folder, bytes_needed(header), seconds, cost, order.ot, layers)
 
 
-def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Order]:
-    """The store's id, a random one that party 0 names, after both parties have said that they make the same; and the
-    order with the transfers that party 0 chooses where that is left to it."""
+def _with_products(order: Order, rank: int) -> Order:
+    """Party 0 prepares products if it has the weights; the other one hears of it."""
+    if rank == CLIENT:
+        return replace(order, products=None)
+    if order.products and order.program.weights is None:
+        raise ConfigError("products are prepared with the weights of party 0: give it weights=FILE")
+    return replace(order, products=order.program.weights is not None if order.products is None else order.products)
+
+
+def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Order, tuple[Any, ...]]:
+    """The store's id, a random one that party 0 names, after both parties have said that they make the same; the order
+    with what party 0 decides, the link, transfers where they are left to it, and whether products are prepared; and
+    these products."""
     spec = order.spec
     fields: dict[str, Any] = {"batch": order.batch, "queries": order.count, "threads": spec.threads}
     if rank == SERVER:
@@ -194,10 +223,12 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
             shapes = order.program.shapes(order.batch)
             ranked = forecasts(order.program, shapes, spec, order.count)
             order = order.choosing(ranked[0].ot)
-            fields |= choice_fields(order.ot, reason(ranked, link_of(spec)))
-        fields["store"] = secrets.token_hex(16)
+            fields |= choice_fields(order.ot, reason(ranked, spec.expected_link))
+        fields |= {"store": secrets.token_hex(16), "products": order.products}
+        if order.backend.reckons_with_link(spec):
+            fields |= link_fields(spec.expected_link)
 
-    def check(theirs: dict[str, Any]) -> tuple[tuple[str, Order], dict[str, Any]]:
+    def check(theirs: dict[str, Any]) -> tuple[tuple[str, Order, tuple[Any, ...]], dict[str, Any]]:
         for name in ("batch", "queries", "threads"):
             if type(theirs.get(name)) is not int or theirs[name] != fields[name]:
                 raise HandshakeMismatch(
@@ -207,11 +238,30 @@ def _agree_on(channel: _core.Channel, rank: int, order: Order) -> tuple[str, Ord
         named = (fields if rank == SERVER else theirs).get("store")
         if not isinstance(named, str) or len(named) != 32 or any(c not in "0123456789abcdef" for c in named):
             raise ProtocolError("the peer names no store")
-        if order.ot.decided:
-            return (named, order), {}
-        return (named, order.choosing(choice_in(theirs, spec)[0])), {}
+        settled = order if rank == SERVER else _as_told(order, theirs)
+        products = settled.prepared()
+        return (named, settled, products), {"prepared": _digest(products)}
 
-    return agree(channel, fields, check, "the peer refuses to preprocess")[0]
+    result, verdict = agree(channel, fields, check, "the peer refuses to preprocess")
+    if verdict.get("prepared") != _digest(result[2]):
+        raise HandshakeMismatch("the parties would not prepare the same products; install the same release at both")
+    return result
+
+
+def _as_told(order: Order, fields: dict[str, Any]) -> Order:
+    """The client's order with what party 0 has decided."""
+    if order.backend.reckons_with_link(order.spec):
+        order = order.reckoning(link_in(fields))
+    if not order.ot.decided:
+        order = order.choosing(choice_in(fields, order.spec)[0])
+    if type(fields.get("products")) is not bool:
+        raise ProtocolError("the peer does not say whether products are prepared")
+    return replace(order, products=fields["products"])
+
+
+def _digest(products: Sequence[Any]) -> str:
+    """Of what both parties know of the products."""
+    return hashlib.sha256(repr([(each.place, each.product) for each in products]).encode()).hexdigest()
 
 
 def _fill(session: Session, writer: JointWriter, progress: Progress | None) -> bytes:

@@ -74,6 +74,7 @@ def serve(
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, spec, preprocessing)
+    refuse_idle_preparation(spec, preprocessing, limits)
     counts, largest = aborts_of(spec, limits.aborts), limits.capacity.query_limit
     service = Service(program, settings, preprocessing, counts, largest, addresses.dealer)
     check_addresses(spec, addresses.server, addresses.dealer)
@@ -90,6 +91,21 @@ def serve(
         text = f"listening on port {listener.port}, program {program.hash[:12]}"
         events.emit("listening", text=text, port=listener.port, program=program.hash)
         return server.run(limits.queries)
+
+
+def refuse_idle_preparation(spec: SessionSpec, preprocessing: StoreHalf | None, limits: Limits) -> None:
+    """ConfigError for products that would be prepared ahead and are never made so."""
+    if limits.prepare == 0:
+        return
+    if getattr(spec.engine, "linear", "ot") == "ot":
+        raise ConfigError(
+            f"prepare={limits.prepare} (preprocess.ahead) prepares products by lattice ciphertexts: it needs an engine "
+            "with engine.linear=auto or lattice"
+        )
+    if preprocessing is not None:
+        raise ConfigError(
+            f"prepare={limits.prepare} (preprocess.ahead): sessions on a store prepare nothing themselves"
+        )
 
 
 def aborts_of(spec: SessionSpec, file: str | Path | None) -> Aborts:
@@ -261,7 +277,8 @@ class Server(SessionServer[ClientRequest]):
                 more = granted
             elif self.limit:
                 more = min(more, granted + max(self.limit - self._answers - 1, 0))
-            return Allowance(max(more - granted, 0), self._limits.idle, self._limits.ahead)
+            limits = self._limits
+            return Allowance(max(more - granted, 0), limits.idle, limits.ahead, limits.prepare)
 
     def begin_ahead(self, request: ClientRequest) -> None:
         """A session has answered and makes the correlations of its next query."""

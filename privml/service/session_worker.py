@@ -56,11 +56,13 @@ class Answered:
 @dataclass(frozen=True, slots=True)
 class SessionLimits:
     """Limits of one session: it has ``queries`` queries, may be ``idle`` seconds between two of them, and makes the
-    correlations of a next one ``ahead`` for clients that ask for it."""
+    correlations of a next one ``ahead`` for clients that ask for it, and prepares the products of ``prepare`` queries
+    together."""
 
     queries: int = 1
     idle: float = 60.0
     ahead: bool = True
+    prepare: int = 0
 
     @property
     def leaving(self) -> bool:
@@ -73,7 +75,7 @@ class SessionLimits:
 
     def allowance(self, granted: int) -> Allowance:
         """What the client may do once ``granted`` queries, with the one being negotiated, are granted."""
-        return Allowance(max(self.queries - granted, 0), self.idle, self.ahead)
+        return Allowance(max(self.queries - granted, 0), self.idle, self.ahead, self.prepare)
 
 
 ONE_QUERY = SessionLimits()
@@ -96,7 +98,7 @@ def answer_queries(
     ``on_answer`` gets each one when its outputs are sent. Raises what goes wrong within a query; with an actively
     secure engine that counts against the client (``privml.service.aborts``).
     """
-    start = time.monotonic()
+    start, weights = time.monotonic(), service.program.weights
     agreed: list[AnyTerms] = []
     channel = link.channels[0]
 
@@ -117,6 +119,7 @@ def answer_queries(
             try:
                 if terms.allowance.ahead:
                     limits.begin_ahead()
+                    terms.prepare(session)
                     make_ahead(session, terms.next_stock)
             except PeerDisconnected:
                 if service.settings.backend.actively_secure and not limits.leaving:  # it may have seen an attempt fail
@@ -127,6 +130,8 @@ def answer_queries(
                 if not _next_requested(channel, idle):
                     late = time.monotonic() - done >= idle
                     return f"no query came within {idle:g} seconds" if late else "the client left"
+                if service.program.weights is not weights:
+                    return "the weights were replaced; its next query gets a session of its own"
                 start, turn = time.monotonic(), turn + 1
                 channel.set_deadline(service.settings.spec.deadline)
                 try:

@@ -55,6 +55,9 @@ _HINTS = {
     "truncation": "start all parties with the same engine.truncation",
     "comparison": "start all parties with the same engine.comparison",
     "ring": "start both parties with the same engine.ring",
+    "linear": "start both parties with the same engine.linear",
+    "noise": "start both parties with the same engine.noise",
+    "link": "start both parties with the same link, or with an engine.linear that depends on none",
 }
 
 
@@ -71,7 +74,7 @@ class Hello:
     """What one party is about to run. ``program`` and ``formats`` are hashes in hex, or None if no program is fixed
     beforehand; ``store`` is the id of the store of which both have a half; ``nonce`` is this party's half of the
     randomness that both may know, ``keys`` its (secret, public) keys of X25519, of which the public one is sent: in
-    hex, as ``key``."""
+    hex, as ``key``. ``link``: what both reckon with, where nobody names it later."""
 
     version: str
     rank: int
@@ -90,6 +93,9 @@ class Hello:
     truncation: str | None = None
     comparison: str | None = None
     ring: int | None = None
+    linear: str | None = None
+    noise: str | None = None
+    link: str | None = None
     protocol: int = PROTOCOL_VERSION
     nonce: str = field(default_factory=lambda: secrets.token_hex(16))
     keys: tuple[bytes, bytes] = field(default_factory=_core.key_pair, repr=False, compare=False)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from privml.tables import Table, size_text
@@ -53,19 +53,23 @@ class PhaseCount:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All counters at one moment, or the difference of two moments."""
+    """All counters at one moment, or the difference of two moments. ``products``: how many products with weights that
+    one party knows were made in which form, where the engine has several."""
 
     setup: PhaseCount = PhaseCount()
     preprocess: PhaseCount = PhaseCount()
     online: PhaseCount = PhaseCount()
     cots_as_sender: int = 0
     cots_as_receiver: int = 0
+    products: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, counters: Mapping[str, Any]) -> Snapshot:
         """From the dictionary that the core hands out."""
         phases = {name: PhaseCount(**counters[name]) for name in PHASES}
-        return cls(**phases, cots_as_sender=counters["cots_as_sender"], cots_as_receiver=counters["cots_as_receiver"])
+        sender, receiver = counters["cots_as_sender"], counters["cots_as_receiver"]
+        made = dict(counters.get("products", {}))
+        return cls(**phases, cots_as_sender=sender, cots_as_receiver=receiver, products=made)
 
     @property
     def total(self) -> PhaseCount:
@@ -80,6 +84,7 @@ class Snapshot:
             **phases,
             cots_as_sender=self.cots_as_sender + sign * other.cots_as_sender,
             cots_as_receiver=self.cots_as_receiver + sign * other.cots_as_receiver,
+            products=_summed(self.products, other.products, sign),
         )
 
     def __add__(self, other: Snapshot) -> Snapshot:
@@ -87,6 +92,11 @@ class Snapshot:
 
     def __sub__(self, other: Snapshot) -> Snapshot:
         return self._combine(other, -1)
+
+
+def _summed(mine: Mapping[str, int], theirs: Mapping[str, int], sign: int) -> dict[str, int]:
+    sums = {name: mine.get(name, 0) + sign * theirs.get(name, 0) for name in (*mine, *theirs)}
+    return {name: count for name, count in sums.items() if count}
 
 
 @dataclass(slots=True)
@@ -150,7 +160,7 @@ class Ledger:
         # Local tensor work belongs to the online phase, but only the caller's clock sees it.
         elsewhere = cost.setup.seconds + cost.preprocess.seconds
         online = PhaseCount(max(seconds - elsewhere, 0.0), cost.online.sent, cost.online.received, cost.online.depth)
-        cost = Snapshot(cost.setup, cost.preprocess, online, cost.cots_as_sender, cost.cots_as_receiver)
+        cost = replace(cost, online=online)
         with self._lock:
             record = self.records.setdefault(name, NodeRecord(name, operator))
             record.calls += call

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import privml._core as _core
+from privml.context import Session
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc.backend import BACKEND
+from privml.engines.twopc.backend import BACKEND, linear_of
 from privml.engines.twopc.engine import TwoPartyEngine
+from privml.engines.twopc.preparation import pieces, place_of
 from privml.errors import ConfigError, CorruptFile, ProtocolError, StoreError
 from privml.session.handshake import ByteChannel
+from privml.spec import LinkProfile, SessionSpec
 from privml.store.files import Position, offset_context
 from privml.store.key import default_key_file
 from privml.store.store import Chunk, Store
@@ -29,6 +32,8 @@ AHEAD = (
     "a copy, or the client sends a wrong position. Nothing was used; make another store with `privml preprocess` at "
     "both parties"
 )
+# (done, total, label)
+Progress = Callable[[int, int, str], None]
 HalfType = TypeVar("HalfType", bound="StoreHalf")
 
 
@@ -77,6 +82,24 @@ class StoreHalf:
         except ConfigError:
             self.close()
             raise
+
+    @property
+    def link(self) -> LinkProfile | None:
+        """The link that it was made for, with which its queries reckon; None if it depends on none."""
+        return LinkProfile(*self.store.header.link) if self.store.header.link else None
+
+    @property
+    def prepared(self) -> frozenset[str]:
+        """The places of the products that were prepared for each query."""
+        return frozenset()
+
+    def expect_weights(self, digest: bytes) -> None:
+        """StoreError when it was made for other weights than those with this digest."""
+        if not self.store.fits_weights(digest):
+            raise StoreError(
+                f"the {self.store} was made for other weights than the server's; make another store with `privml "
+                "preprocess` at both parties"
+            )
 
     def expect_engine(self, engine: str, ring: int | None) -> None:
         """ConfigError when it was made for another one, or for the engine ``active`` in another ring."""
@@ -154,32 +177,58 @@ class StoreHalf:
         return f"{self.store}, {self.store.queries_left} queries left"
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a query takes from a store for ``twopc``: ``transfers``, and whether it takes ``products``, too, which were
+    prepared for inputs of one shape."""
+
+    transfers: Correlations
+    products: bool = False
+
+
 class Preprocessing(StoreHalf):
-    """A half of a store of transfers, for the engine ``twopc``."""
+    """A half of a store for the engine ``twopc``: transfers, and of each query the products that were prepared."""
 
     engine = BACKEND.name
 
-    def allot(self, theirs: dict[str, Any], wanted: Correlations) -> Allotment | None:
-        place = self._near(theirs.get("position"), wanted.directions)
-        taken = self.store.take_after(wanted.directions, place)
+    @property
+    def prepared(self) -> frozenset[str]:
+        return frozenset(filter(None, (place_of(kind) for kind in self.store.header.kinds)))
+
+    def allot(self, theirs: dict[str, Any], wanted: Need) -> Allotment | None:
+        numbers = self._numbers(wanted)
+        place = self._near(theirs.get("position"), numbers)
+        taken = self.store.take_after(numbers, place)
         return None if taken is None else Allotment(*taken)
 
-    def claim(self, start: object, wanted: Correlations) -> Allotment | None:
+    def claim(self, start: object, wanted: Need) -> Allotment | None:
         if start is None:
             return None
-        place = self._ahead(start)
-        if any(want > have for want, have in zip(wanted.directions, self.store.left_at(place), strict=True)):
+        place, numbers = self._ahead(start), self._numbers(wanted)
+        if any(want > have for want, have in zip(numbers, self.store.left_at(place), strict=True)):
             raise ProtocolError(ELSEWHERE)
-        return Allotment(place, self.store.take(wanted.directions, place))
+        return Allotment(place, self.store.take(numbers, place))
 
-    def _shortage(self, wanted: Correlations) -> str:
-        left, needs = self.store.left(), " and ".join(f"{want:,}" for want in wanted.directions)
+    def _numbers(self, wanted: Need) -> tuple[int, ...]:
+        """By kind."""
+        transfers = wanted.transfers.directions
+        return *transfers, *(kind.count * wanted.products for kind in self.store.header.kinds[len(transfers) :])
+
+    def _shortage(self, wanted: Need) -> str:
+        left, needs = self.store.left(), " and ".join(f"{want:,}" for want in wanted.transfers.directions)
+        if wanted.products and not all(left):
+            return "does not suffice: no query's prepared products are left"
         return f"does not suffice: {left[0]:,} and {left[1]:,} correlations are left, the query needs {needs}"
 
     def open(
-        self, channels: Sequence[_core.Channel], rank: int, allotment: Allotment, wanted: Correlations
+        self,
+        channels: Sequence[_core.Channel],
+        rank: int,
+        spec: SessionSpec,
+        allotment: Allotment,
+        wanted: Correlations,
     ) -> TwoPartyEngine:
-        """An engine whose session holds ``wanted``, which was allotted to it."""
+        """An engine of ``spec`` whose session holds ``wanted``, which was allotted to it."""
         header, seal = self.store.header, self.store.seal
         core = _core.stored_session(
             list(channels),
@@ -191,20 +240,28 @@ class Preprocessing(StoreHalf):
             self.ot.k,
             self.ot.security,
         )
-        engine = TwoPartyEngine(core)
+        engine = TwoPartyEngine(core, linear_of(spec))
         try:
-            self.draw(engine, allotment, wanted)
+            self.draw(engine, spec, allotment, wanted)
         except BaseException:
             core.close()
             raise
         return engine
 
-    def draw(self, engine: TwoPartyEngine, allotment: Allotment, wanted: Correlations) -> None:
-        """Gives the session of ``engine``, which ``open`` has made, ``wanted`` for its next query."""
-        seal, stocks = self.store.seal, (_core.Stock(), _core.Stock())
+    def draw(self, engine: TwoPartyEngine, spec: SessionSpec, allotment: Allotment, wanted: Correlations) -> None:
+        """Gives the session of ``engine``, which ``open`` has made, ``wanted`` for its next query, and the products
+        that were allotted with it."""
+        seal, stocks, products = self.store.seal, (_core.Stock(), _core.Stock()), {}
         for chunk in allotment.chunks:
-            if not stocks[chunk.kind].add(seal, chunk.sealed, chunk.context):
+            place = place_of(self.store.header.kinds[chunk.kind])
+            if place is None:
+                whole = stocks[chunk.kind].add(seal, chunk.sealed, chunk.context)
+            else:
+                products[place] = _core.twopc.PreparedProduct.open(seal, chunk.sealed, chunk.context)
+                whole = products[place] is not None
+            if not whole:
                 raise CorruptFile(f"the {self.store} was altered: {chunk.context.decode()} does not open")
+        engine.hold(products, linear_of(spec))
         for index, lane in enumerate(wanted.lanes):
             for direction, count in enumerate((lane.from0, lane.from1)):
                 stocks[direction].give(engine.session.lane(index), direction == engine.rank, count)
@@ -255,3 +312,22 @@ class JointWriter:
 
     def next_size(self, kind: int) -> int:
         return self._writer.next_size(kind)
+
+
+def fill_products(
+    session: Session, writer: JointWriter, products: Sequence[Any], progress: Progress | None = None
+) -> None:
+    """Prepares the products of all queries of the store, one after the other, and puts each query's part into it.
+    ``products``: what ``Backend.prepared_products`` gives, at party 0 with the weights; their cost is booked by
+    layer."""
+    header = writer.header
+    for number, each in enumerate(products):
+        if progress is not None:
+            progress(number, len(products), each.layer)
+        kind = next(i for i, kind in enumerate(header.kinds) if place_of(kind) == each.place)
+        label = f"{header.store} {header.program} {each.place}".encode()
+        made = pieces(session.engine, each, header.queries, label)
+        for _ in range(header.queries):
+            with session.ledger.node(each.layer, "prepare"):
+                piece = next(made)
+            writer.put(kind, piece.seal(writer.seal, writer.next_context(kind)))

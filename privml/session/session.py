@@ -73,9 +73,12 @@ class Settings:
         return Settings(spec, *hashes, *((None, None) if store is None else (store.id, store.when_empty)))
 
     def hello(self, rank: int, role: str) -> Hello:
+        # Elsewhere party 0 names the link once hands are shaken.
+        named = role == "party" and self.backend.reckons_with_link(self.spec)
+        link = str(self.spec.expected_link) if named else None
         return Hello(
             VERSION, rank, role=role, program=self.program, formats=self.formats, store=self.store,
-            when_empty=self.when_empty, **terms(self.spec),
+            when_empty=self.when_empty, link=link, **terms(self.spec),
         )  # fmt: skip
 
 

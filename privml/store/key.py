@@ -49,3 +49,10 @@ def read_key(path: Path) -> bytes:
 def key_id(key: bytes) -> str:
     """Tells keys apart and says nothing else about them."""
     return hashlib.blake2b(key=key, digest_size=8, person=b"privml key id").hexdigest()
+
+
+def tag_of(key: bytes, salt: str, digest: bytes) -> str:
+    """Tells values with this digest from others for whoever has the key, and says nothing else about them."""
+    return hashlib.blake2b(
+        digest, key=key, salt=bytes.fromhex(salt), digest_size=16, person=b"privml values"
+    ).hexdigest()

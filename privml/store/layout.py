@@ -17,7 +17,7 @@ from typing import Any
 from privml.engines.interface import Kind
 from privml.errors import CorruptFile
 
-FORMAT = 2
+FORMAT = 3
 MAGIC = b"privml store\x00\x01\r\n"
 BLOCK_BYTES = 16
 # Correlations of 16 bytes in the largest chunk: 4 MiB.
@@ -31,8 +31,10 @@ MOST_KINDS = 128
 class Header:
     """``store``: the id that both halves share; ``salt``: this half's own; ``key``: which key seals it; ``rank``: whose
     half it is; ``provider``, ``k``, ``security``: how it was made; ``program``: the hash of the program it was made
-    for; ``batch``: inputs per query; ``queries``: how many; ``kinds``: of what, the same at both parties; ``engine``:
-    which one draws it; ``ring``: of the engine ``active``, else 0."""
+    for; ``batch``: inputs per query; ``queries``: how many; ``kinds``: of what, of the same names and counts at both
+    parties; ``engine``: which one draws it; ``ring``: of the engine ``active``, else 0; ``weights``: a keyed hash of
+    the weights that it was made for, at the party that has them and if it depends on them, else ""; ``link``: what the
+    session that made it reckoned with, as (delay in ms, Mbit/s), or ()."""
 
     store: str
     salt: str
@@ -47,6 +49,8 @@ class Header:
     kinds: tuple[Kind, ...]
     engine: str
     ring: int = 0
+    weights: str = ""
+    link: tuple[float, ...] = ()
     format: int = FORMAT
 
     def __post_init__(self) -> None:
@@ -58,6 +62,10 @@ class Header:
         numbers = (self.rank, self.k, self.batch, self.queries, self.ring, *(kind.count for kind in self.kinds))
         fits = fits and all(type(x) is int and 0 <= x <= LARGEST_COUNT for x in numbers)
         fits = fits and all(type(kind.bytes) is int and 0 < kind.bytes <= LARGEST_BYTES for kind in self.kinds)
+        fits = (
+            fits and isinstance(self.weights, str) and (not self.weights or bool(hexadecimal.fullmatch(self.weights)))
+        )
+        fits = fits and len(self.link) in (0, 2) and all(type(x) in (int, float) and x >= 0 for x in self.link)
         fits = fits and 0 < len({kind.name for kind in self.kinds}) == len(self.kinds) <= MOST_KINDS
         if not fits or self.rank > 1 or self.batch < 1 or self.queries < 1 or self.format != FORMAT:
             raise CorruptFile("not a store of this release of privml")
@@ -126,6 +134,7 @@ def parse_header(text: bytes) -> Header:
         content: dict[str, Any] = json.loads(text)
         if set(content) != {field.name for field in fields(Header)}:
             raise ValueError("other fields")
-        return Header(**{**content, "kinds": tuple(Kind(**kind) for kind in content["kinds"])})
+        kinds, link = tuple(Kind(**kind) for kind in content["kinds"]), tuple(content["link"])
+        return Header(**{**content, "kinds": kinds, "link": link})
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFile(f"not a store of this release of privml ({error})") from None

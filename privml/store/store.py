@@ -21,7 +21,7 @@ from privml.errors import ConfigError, CorruptFile, StoreError
 from privml.store import files
 from privml.store.durable import FolderLock, replace, sync_folder
 from privml.store.files import Position
-from privml.store.key import key_id, read_key
+from privml.store.key import key_id, read_key, tag_of
 from privml.store.layout import Header
 
 
@@ -50,7 +50,7 @@ class Store:
             unfinished = files.chunk_folder(self.folder).exists()
             what = "the store was never finished; remove it" if unfinished else "no store there"
             raise ConfigError(f"{self.folder}: {what}; `privml preprocess store=FOLDER` makes one")
-        key = read_key(Path(key_file))
+        self._key = key = read_key(Path(key_file))
         self._turn = threading.RLock()  # whoever reads the position to change it
         self._lock = FolderLock(self.folder)
         try:
@@ -91,6 +91,11 @@ class Store:
         if leftovers:
             self.notes.append(f"{len(leftovers)} chunk(s) were counted as used and not handed out: removed")
         return position
+
+    def fits_weights(self, digest: bytes) -> bool:
+        """Whether this half depends on no weights, or was made for those with this digest."""
+        made = self.header.weights
+        return not made or made == tag_of(self._key, self.header.salt, digest)
 
     # ---- what is left
     def left(self) -> tuple[int, ...]:

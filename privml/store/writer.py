@@ -13,22 +13,24 @@ import privml._core as _core
 from privml.errors import ConfigError, StoreError
 from privml.store import files
 from privml.store.durable import FOLDER_MODE, FolderLock, replace, sync_folder, write_new, writing
-from privml.store.key import key_id, make_key, read_key
+from privml.store.key import key_id, make_key, read_key, tag_of
 from privml.store.layout import Header
 
 
 class StoreWriter:
     """``with StoreWriter(folder, header, key_file) as writer``: put() every chunk, then commit(); whatever is not
-    committed is removed. ``header`` needs no salt and key: they are filled in.
+    committed is removed. ``header`` needs no salt and key: they are filled in, and its hash of the weights if their
+    digest is given.
 
     Raises ConfigError when the folder is not empty, StoreError when the disk is full or will be.
     """
 
-    def __init__(self, folder: str | Path, header: Header, key_file: str | Path) -> None:
+    def __init__(self, folder: str | Path, header: Header, key_file: str | Path, weights: bytes | None = None) -> None:
         self.folder = Path(folder)
         path = Path(key_file)
-        key = read_key(path) if path.exists() else make_key(path)
-        self.header = with_fields(header, salt=os.urandom(16).hex(), key=key_id(key))
+        key, salt = read_key(path) if path.exists() else make_key(path), os.urandom(16).hex()
+        tag = "" if weights is None else tag_of(key, salt, weights)
+        self.header = with_fields(header, salt=salt, key=key_id(key), weights=tag)
         self.seal = files.seal_of(key, self.header)
         self._next = [0] * len(self.header.kinds)
         self._whole = True

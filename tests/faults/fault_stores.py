@@ -25,8 +25,10 @@ def preprocess(
     hooks: dict[str, list] | None = None,
     deadline: float = 20.0,
     stores: dict[str, Path] | None = None,
+    products: bool = False,
 ) -> dict[str, Party]:
-    """Both parties under way, the client through ``proxy``; the halves come to ``folder``/server and /client."""
+    """Both parties under way, the client through ``proxy``; the halves come to ``folder``/server and /client.
+    ``products``: whether products with weights are prepared, too."""
     hooks, parties = hooks or {}, {}
     for side in (SERVER, CLIENT):
         place = (stores or {}).get(side, folder / side)
@@ -34,6 +36,8 @@ def preprocess(
         words = [f"program={program}/program", f"count={count}", f"store={place}", f"store_key={key}"]
         where = "listen=127.0.0.1:0" if side == SERVER else f"server={proxy.link(parties[SERVER].port())}"
         words = ["preprocess", *words, f"deadline={deadline}", "batch=2", where]
+        if products:
+            words += ["engine.linear=lattice", *([f"weights={program}/weights.safetensors"] if side == SERVER else [])]
         parties[side] = spawner.start(words, folder, hooks=hooks.get(side, []))
     return parties
 

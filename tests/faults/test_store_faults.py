@@ -41,6 +41,27 @@ def stored(deploy, halves):
     return stored
 
 
+@pytest.fixture(scope="session")
+def prepared_halves(spawner, small, tmp_path_factory):
+    """The same with prepared products."""
+    folder = tmp_path_factory.mktemp("products")
+    with Proxy() as proxy:
+        parties = preprocess(spawner, proxy, folder, small.folder / "twopc", QUERIES, products=True)
+        for party in parties.values():
+            assert party.wait() == 0, party.errors
+    return folder
+
+
+@pytest.fixture
+def prepared(deploy, prepared_halves):
+    """A service whose store has products, which every query takes."""
+    name, words = "small network, twopc from a store with products", ["engine.linear=lattice"]
+    made = Stored(deploy("twopc", name=name, words=words, recheck=False), prepared_halves)
+    made.fill()
+    assert len(made.position(SERVER)) == 4
+    return made
+
+
 def assert_grown(stored, before):
     """Positions never go back on either side, and each was used by a query."""
     now = {side: stored.position(side) for side in RANKS}
@@ -107,6 +128,23 @@ def test_killed_at_every_step_of_the_store(stored, side):
         if number % (QUERIES - 2) == 0:
             stored.fill()
             before = {each: stored.position(each) for each in RANKS}
+    assert number > 10, "a write, two syncs and a renaming of the index, and removals"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", [SERVER, CLIENT])
+def test_killed_at_every_step_no_prepared_product_is_used_twice(prepared, side):
+    """The first 24 steps: the index, and the removal of each of the query's four chunks."""
+    before = {each: prepared.position(each) for each in RANKS}
+    for number in range(1, 25):
+        died = strike_at_step(prepared, side, number)
+        prepared.service.down()
+        before = assert_grown(prepared, before)
+        if not died:
+            break
+        if number % (QUERIES - 2) == 0:
+            prepared.fill()
+            before = {each: prepared.position(each) for each in RANKS}
     assert number > 10, "a write, two syncs and a renaming of the index, and removals"
 
 

@@ -99,13 +99,14 @@ def test_wider_numbers_are_closer_to_float(program, lenet):
 
 def test_predicted_cost_is_the_ledger(program, lenet):
     pytest.importorskip("privml._core")
-    from privml.engines.twopc.backend import meter
     from privml.session.ledger import Snapshot
+    from privml.spec import SessionSpec
 
     with session_for(program, "twopc", ot="softspoken", k=4) as session:
         privml.reveal(program.run(session, lenet.preprocess(lenet.samples[:2])), to=1)
         measured: Snapshot = session.ledger.snapshot()
-    predicted = one_query(program, meter(0), batch=2)
+    spec = SessionSpec()
+    predicted = one_query(program, spec.backend.meter(spec), batch=2)
     for phase in ("preprocess", "online"):
         found, wanted = getattr(predicted.snapshot(), phase), getattr(measured, phase)
         assert (found.sent, found.received, found.depth) == (wanted.sent, wanted.received, wanted.depth)

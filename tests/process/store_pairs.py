@@ -99,10 +99,10 @@ def assert_right(outputs, value=INPUT):
         assert (outputs[0] - Net().eval()(value)).abs().max() < 0.05
 
 
-def killed_in_a_query(start, folder, stores, deadly, **options):
-    """Queries by processes on both halves, of which the first dies at the server or the client; the next is answered,
-    where the server died by another one."""
-    die = {"die_at": "relu"}
+def killed_in_a_query(start, folder, stores, deadly, layer="relu", **options):
+    """Queries by processes on both halves, of which the first dies at the server or the client, in ``layer``; the next
+    is answered, where the server died by another one."""
+    die = {"die_at": layer}
     serving = {"store": f"{stores}/0", "queries": 1, **options}
     asking = {"input": INPUT.tolist(), "store": f"{stores}/1", **options}
 

@@ -24,7 +24,7 @@ from privml.errors import (
     StoreError,
 )
 from privml.service.options import Capacity
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import Need, Preprocessing
 from privml.spec import SessionSpec
 from privml.store.store import Store
 
@@ -226,9 +226,9 @@ def test_a_peer_that_names_no_position_is_refused(program, stores, start):
         drawn = program.correlations([(2, 4)])
         for position in (None, [0], [0, -1], [0, 99], ["0", "0"], [0, True]):
             with pytest.raises(PrivmlError, match="no position"):
-                ours.allot({"position": position}, drawn)
+                ours.allot({"position": position}, Need(drawn))
         assert ours.store.queries_left == 2, "nothing was used"
-        assert ours.allot({"position": [1, 0]}, drawn).start == (1, 0)
+        assert ours.allot({"position": [1, 0]}, Need(drawn)).start == (1, 0)
 
 
 def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
@@ -238,14 +238,14 @@ def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         for place in ([2, 0], [0, 2], [3, 3], [4, 4]):
             with pytest.raises(StoreError, match="further ahead than a session can explain"):
-                ours.allot({"position": place}, drawn)
+                ours.allot({"position": place}, Need(drawn))
         assert ours.store.queries_left == 4, "nothing was used"
         for _ in theirs.store.take_query(2):  # and what is before it
             pass
         served, got = answer(program, ours, theirs)
         assert "StoreError" in served and isinstance(got, StoreError) and "further ahead" in str(got)
         assert str(tmp_path) not in str(got) and ours.store.queries_left == 4
-        assert ours.allot({"position": [1, 1]}, drawn).start == (1, 1), "what one session takes may be lost"
+        assert ours.allot({"position": [1, 1]}, Need(drawn)).start == (1, 1), "what one session takes may be lost"
         assert ours.store.queries_left == 2
 
 
@@ -254,18 +254,18 @@ def test_a_larger_query_may_be_lost_as_a_whole(program, tmp_path):
         assert not isinstance(outcome, Exception), outcome
     with half(program, tmp_path, 0) as ours:
         large = program.correlations([(3, 4)])
-        assert ours.allot({"position": [2, 2]}, large).start == (2, 2)
+        assert ours.allot({"position": [2, 2]}, Need(large)).start == (2, 2)
 
 
 def test_a_server_that_allots_what_cannot_be_is_refused(program, stores):
     with half(program, stores, 1) as theirs:
         drawn = program.correlations([(2, 4)])
-        assert theirs.claim([1, 0], drawn).start == (1, 0)
+        assert theirs.claim([1, 0], Need(drawn)).start == (1, 0)
         for start in (7, [0, 0], [2, 0], [2, 1, 1], [2, 99], [2.0, 1], "21", [True, 1]):
             with pytest.raises(ProtocolError):
-                theirs.claim(start, drawn)
+                theirs.claim(start, Need(drawn))
         assert theirs.store.position == (2, 1)
-        assert theirs.claim(None, drawn) is None
+        assert theirs.claim(None, Need(drawn)) is None
 
 
 def test_both_must_order_the_same(program, tmp_path):

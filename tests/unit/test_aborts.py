@@ -37,9 +37,9 @@ class Client:
 
 def service(ring):
     spec = SimpleNamespace(name="x", shape=(2,))
-    program = SimpleNamespace(inputs=[spec], demand=lambda *shapes, **settings: {})
+    program = SimpleNamespace(inputs=[spec], weights={}, demand=lambda *shapes, **settings: {})
     ot = SimpleNamespace(decided=True)
-    backend = SimpleNamespace(actively_secure=ring is not None, dealt=False)
+    backend = SimpleNamespace(actively_secure=ring is not None, dealt=False, reckons_with_link=lambda spec: False)
     settings = SimpleNamespace(backend=backend, spec=SimpleNamespace(engine=SimpleNamespace(ring=ring), ot=ot))
     return SimpleNamespace(program=program, settings=settings, preprocessing=None, aborts=Aborts(), limit=LARGEST_QUERY)
 

@@ -172,7 +172,9 @@ class Active(Backend):
             "truncation": own.truncation, "ring": own.ring,
         }  # fmt: skip
 
-    def store_kinds(self, program: Any, shapes: Any, spec: SessionSpec) -> tuple[Kind, ...]:
+    def store_kinds(
+        self, program: Any, shapes: Any, spec: SessionSpec, rank: int = 0, products: Sequence[Any] = ()
+    ) -> tuple[Kind, ...]:
         return kinds_of(program.demand(shapes, spec), spec.engine.ring)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import privml._core as _core
@@ -14,6 +14,8 @@ from privml.engines.correlations import DEFAULT_OT, Correlations, OtChoice
 from privml.engines.interface import Backend, Kind
 from privml.engines.joint import JointEngine, joined
 from privml.engines.twopc.engine import TwoPartyEngine
+from privml.engines.twopc.linear import BY_TRANSFERS, Linear, Wanted, checked
+from privml.engines.twopc.preparation import found, kind_of, pieces, worthwhile
 from privml.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,21 +25,28 @@ if TYPE_CHECKING:
 MOST_THREADS = 64
 
 
-def meter(rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1, counts_only: bool = True) -> TwoPartyEngine:
+def meter(
+    rank: int = 0, ot: OtChoice = DEFAULT_OT, threads: int = 1, counts_only: bool = True, linear: Linear = BY_TRANSFERS
+) -> TwoPartyEngine:
     """An engine that books what each protocol would cost, exactly, in its session; its shares have shapes alone
     (``counts_only``), or are zeros, with which it computes as a party does."""
     lanes = checked_threads(threads)
     core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background, counts_only)
-    return TwoPartyEngine(core)
+    return TwoPartyEngine(core, linear)
 
 
 def connected(
-    channels: Sequence[_core.Channel], rank: int, ot: OtChoice, threads: int, test_seed: int | None
+    channels: Sequence[_core.Channel],
+    rank: int,
+    ot: OtChoice,
+    threads: int,
+    test_seed: int | None,
+    linear: Linear = BY_TRANSFERS,
 ) -> TwoPartyEngine:
     """An engine on connected channels, as many as ``connections`` says: the lanes', then those of their refills."""
     lanes, refills = list(channels[:threads]), list(channels[threads:])
     choice = (ot.provider, ot.k, ot.security)
-    return TwoPartyEngine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills))
+    return TwoPartyEngine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills), linear)
 
 
 def connections(ot: OtChoice, threads: int) -> int:
@@ -60,12 +69,13 @@ def create(
     deadline: float = 60.0,
     threads: int = 1,
     test_seed: int | None = None,
+    linear: Linear = BY_TRANSFERS,
 ) -> JointEngine:
     """The engine of ``privml.local(engine="twopc")``: both parties over a channel in memory.
 
     ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the channel; ``deadline`` is the longest
     a party waits for the other, in seconds; ``threads`` is the number of lanes, each with a channel of its own;
-    ``test_seed`` makes all randomness deterministic (tests only).
+    ``test_seed`` makes all randomness deterministic (tests only); ``linear``: how products with weights are made.
     """
     if choice.provider == "ideal" and test_seed is None:
         test_seed = secrets.randbits(64)
@@ -80,7 +90,7 @@ def create(
         mine = [pair[rank] for pair in pairs]
         for channel in mine:
             channel.set_deadline(deadline)
-        return connected(mine, rank, choice, threads, test_seed)
+        return connected(mine, rank, choice, threads, test_seed, linear)
 
     return joined(2, party, close)
 
@@ -92,9 +102,23 @@ def transfers(from0: int, from1: int) -> tuple[Kind, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """The engine has no settings of its own."""
+    """``linear``: how products with weights that one party knows are made, see ``Linear``: "auto", "ot" or "lattice";
+    ``noise``: what bounds the noise of lattice ciphertexts, "tail" or "proved"."""
 
     engine: ClassVar[str] = "twopc"
+    linear: str = "auto"
+    noise: str = "tail"
+
+    def __post_init__(self) -> None:
+        checked(self.linear, self.noise)
+
+
+def linear_of(spec: SessionSpec) -> Linear:
+    """How a session's products with weights are made."""
+    own, link = spec.engine, spec.expected_link
+    if own.linear != "auto":
+        return Linear(own.linear, own.noise, prepared=spec.prepared)
+    return Linear(own.linear, own.noise, link.delay_ms / 1000, link.seconds_per_byte, spec.prepared)
 
 
 class TwoParty(Backend):
@@ -102,7 +126,8 @@ class TwoParty(Backend):
     Config = Config
     assumes = (
         "both parties follow the protocol (semi-honest); AES-128 is a correlation-robust hash, Diffie-Hellman on "
-        "ristretto255; ot=silent: learning parity with noise is hard, too"
+        "ristretto255; ot=silent: learning parity with noise is hard, too; engine.linear other than ot: so is learning "
+        "with errors over rings"
     )
     floats = transfers = lanes = stores = True
 
@@ -110,7 +135,8 @@ class TwoParty(Backend):
         checked_threads(spec.threads)
 
     def local(self, spec: SessionSpec) -> JointEngine:
-        return create(spec.ot, **spec.shape, deadline=spec.deadline, threads=spec.threads, test_seed=spec.test_seed)
+        own = {"deadline": spec.deadline, "threads": spec.threads, "linear": linear_of(spec)}
+        return create(spec.ot, **spec.shape, **own, test_seed=spec.test_seed)
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         return connections(spec.ot, spec.threads)
@@ -118,22 +144,53 @@ class TwoParty(Backend):
     def open(self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec) -> TwoPartyEngine:
         if not spec.ot.decided:
             raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
-        return connected(channels, rank, spec.ot, spec.threads, spec.test_seed)
+        return connected(channels, rank, spec.ot, spec.threads, spec.test_seed, linear_of(spec))
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> TwoPartyEngine:
-        return meter(rank, spec.ot, spec.threads, counts_only)
+        return meter(rank, spec.ot, spec.threads, counts_only, linear_of(spec))
 
     def demand(self, program: Any, shapes: Any, spec: SessionSpec, further: bool = False) -> Correlations:
         return program.correlations(shapes, spec).stock
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
-        ot = spec.ot
+        ot, own = spec.ot, spec.engine
         return {
             "ot": ot.provider, "k": ot.k, "security": ot.security, "threads": spec.threads, "refill": ot.refill,
+            "linear": own.linear, "noise": own.noise,
         }  # fmt: skip
 
-    def store_kinds(self, program: Any, shapes: Any, spec: SessionSpec) -> tuple[Kind, ...]:
-        return transfers(*program.correlations(shapes, spec).directions)
+    def reckons_with_link(self, spec: SessionSpec) -> bool:
+        return spec.engine.linear == "auto"
+
+    def prepared_products(self, program: Any, shapes: Any, spec: SessionSpec, queries: int) -> tuple[Wanted, ...]:
+        linear, alone = linear_of(spec), replace(spec, threads=1, prepared=frozenset())
+        if linear.mode == "ot":
+            return ()
+        # Party 0 runs the program on zeros, with its own weights; of shapes alone where it has none.
+        engine = self.meter(alone, 0, program.weights is None)
+        wanted = found(engine, lambda: program.metered(engine, *shapes, weights=program.weights))
+        return tuple(worthwhile(wanted, queries, engine.transfers, linear))
+
+    def preparation_costs(
+        self, products: Sequence[Wanted], spec: SessionSpec, queries: int, rank: int
+    ) -> tuple[tuple[str, Any], ...]:
+        costs = []
+        for each in products:
+            engine = self.meter(replace(spec, threads=1), rank)
+            for _ in pieces(engine, each, queries, b""):
+                pass
+            costs.append((each.layer, engine.counters()))
+        return tuple(costs)
+
+    def hold(self, engine: TwoPartyEngine, products: Any, spec: SessionSpec) -> None:
+        engine.hold(products, linear_of(spec))
+
+    def store_kinds(
+        self, program: Any, shapes: Any, spec: SessionSpec, rank: int = 0, products: Sequence[Wanted] = ()
+    ) -> tuple[Kind, ...]:
+        drawn = program.correlations(shapes, replace(spec, prepared=frozenset(each.place for each in products)))
+        kinds = (kind_of(each, rank, spec.engine.noise) for each in products)
+        return *transfers(*drawn.directions), *kinds
 
 
 BACKEND = TwoParty()

@@ -19,6 +19,7 @@ from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.engines.twopc import products
+from privml.engines.twopc.linear import BY_TRANSFERS, Form, Linear, Places, Record
 from privml.engines.twopc.operands import SHARED, array, call, tensor
 from privml.formats import FixedPoint, Float, Integer
 
@@ -26,7 +27,8 @@ _protocols = _core.twopc
 
 
 class TwoPartyEngine(SharedEngine):
-    """One party's engine on an open ``_core.TwoPartySession`` (or on a meter, which returns zeros).
+    """One party's engine on an open ``_core.TwoPartySession`` (or on a meter, which returns zeros). ``linear``: how it
+    makes products with weights that one party knows.
 
     Every operation raises PeerDisconnected, ProtocolError or SecurityAbort when the other party fails, and
     ValueError for widths and shapes that do not fit; both parties call the same operations in the same order.
@@ -36,18 +38,29 @@ class TwoPartyEngine(SharedEngine):
     parties = 2
     components = 1
 
-    def __init__(self, session: _core.TwoPartySession) -> None:
+    def __init__(self, session: _core.TwoPartySession, linear: Linear = BY_TRANSFERS) -> None:
         self.session = session
         self.rank = session.rank
-        self.ot, self.lanes, self.counts_only = session.ot, session.lanes, session.counts_only
+        self.transfers, self.lanes, self.counts_only = session.ot, session.lanes, session.counts_only
+        self.record = Record(linear)
+        self.place = Places()
+        self._lane: int | None = None
+
+    @property
+    def linear(self) -> Linear:
+        return self.record.linear
+
+    @property
+    def ot(self) -> tuple:
+        return *self.transfers, self.linear
 
     def lane(self, index: int) -> TwoPartyEngine:
-        engine = TwoPartyEngine(self.session.lane(index))
-        engine.transcript = self.transcript
+        engine = TwoPartyEngine(self.session.lane(index), self.linear)
+        engine.transcript, engine.record, engine._lane = self.transcript, self.record, index
         return engine
 
     def twin(self) -> TwoPartyEngine:
-        return TwoPartyEngine(self.session.twin())
+        return TwoPartyEngine(self.session.twin(), self.linear)
 
     def clock(self) -> tuple[float, ...]:
         return tuple(self.session.clock())
@@ -72,8 +85,18 @@ class TwoPartyEngine(SharedEngine):
         self.session.close()
 
     def counters(self) -> dict[str, Any]:
-        """Seconds, bytes and depth per phase, and correlations; see ``privml.session.ledger.Snapshot``."""
-        return self.session.counters()
+        """Seconds, bytes and depth per phase, correlations, and how products with owned weights were made; see
+        ``privml.session.ledger.Snapshot``."""
+        return {**self.session.counters(), "products": self.record.counts(self._lane)}
+
+    def note(self, form: Form) -> None:
+        """A product was made in this form."""
+        self.record.note(self._lane or 0, form)
+
+    def hold(self, prepared: Mapping[str, Any], linear: Linear) -> None:
+        """What was prepared for the next query, by place, and how the products of that are made; nothing is left of an
+        earlier one."""
+        self.record.prepared, self.record.linear = dict(prepared), linear
 
     def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
         super().follow(transcript, accounts)

@@ -11,6 +11,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Operand
 from privml.engines.shares import Share, Window
+from privml.engines.twopc.linear import NOT_BATCHED, ByTransfers
 from privml.engines.twopc.operands import (
     array,
     call,
@@ -22,6 +23,7 @@ from privml.engines.twopc.operands import (
     owned_format,
     uniform,
 )
+from privml.engines.twopc.weights import convolved, with_weights
 
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
@@ -81,14 +83,22 @@ def matmul(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Sha
     columns = y.shape[-1]
     if y.shape[-2] != inner or list(y.shape[:-2]) != batch:
         raise ValueError(f"matmul: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit")
+    shape = rows, inner, columns, out_bits
+    if not batch and (a.owner is not None or b.owner is not None):
+        otherwise = ByTransfers("matmul", (tuple(x.shape), owned_format(a)), (tuple(y.shape), owned_format(b)), shape)
+        made = with_weights(engine, a, b, out_bits, otherwise)
+        if made is not None:
+            return made
     left = owned_array(a, engine.rank), owned_format(a)
     right = owned_array(b, engine.rank), owned_format(b)
     if not batch:
-        return call(engine.session, "matmul", *left, *right, rows, inner, columns, out_bits)
+        return call(engine.session, "matmul", *left, *right, *shape)
     # A batch of products is one convolution with a group for each of them.
     count = int(np.prod(batch))
     shapes = [1, count * inner, columns, 1], [count * rows, inner, 1, 1]
     window = [1, 1], [0, 0, 0, 0], [1, 1], count
+    if engine.linear.mode != "ot" and (a.owner is not None or b.owner is not None):
+        engine.note(NOT_BATCHED)
     out = call(engine.session, "conv2d", *right, *left, *shapes, *window, out_bits)
     return (out[0].reshape(*batch, rows, columns),)
 
@@ -106,10 +116,16 @@ def conv2d(
     x, w = uniform(engine, x, out_bits), uniform(engine, w, out_bits)
     image = owned_array(x, engine.rank), owned_format(x)
     kernel = owned_array(w, engine.rank), owned_format(w)
-    shapes = list(x.share[0].shape), list(w.share[0].shape)
+    shapes = tuple(x.share[0].shape), tuple(w.share[0].shape)
     top, left = window.padding
-    sides = [top, top, left, left]
-    place = list(window.stride), sides, list(window.dilation), window.groups
+    sides = (top, top, left, left)
+    place = tuple(window.stride), sides, tuple(window.dilation), window.groups
+    if w.owner is not None:
+        settings = *shapes, *place, out_bits
+        otherwise = ByTransfers("conv2d", (shapes[0], image[1]), (shapes[1], kernel[1]), settings)
+        made = convolved(engine, x, w, window, out_bits, otherwise)
+        if made is not None:
+            return made
     return call(engine.session, "conv2d", *image, *kernel, *shapes, *place, out_bits)
 
 

@@ -22,7 +22,8 @@ from privml.sharing import reveal
 class SessionMeter:
     """Counts query after query as one session runs them: the weights are shared once, and what is left of one
     reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
-    the end of what was counted before."""
+    the end of what was counted before. ``weights``: by name, where a meter that computes on values wants them; zeros
+    if None."""
 
     def __init__(
         self,
@@ -32,10 +33,12 @@ class SessionMeter:
         meter: Any,
         plans: Plans | None = None,
         enter: Callable[[Any], Any] | None = None,
+        weights: Mapping[str, torch.Tensor] | None = None,
     ) -> None:
         """``enter``: the shapes of the graph's inputs of those of a query's."""
         self._enter = enter
         self._graph, self._constants, self._plans = graph, constants, plans
+        self._weights = weights or {}
         self._session, self.meter = Session(meter, numerics), meter
         self._attributes: dict[str, Any] | None = None
         self._before = Snapshot()
@@ -56,8 +59,8 @@ class SessionMeter:
         inputs = [self._nothing(shape, dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
         shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
         if self._attributes is None:
-            self._attributes = share_attributes(graph, session, self._zeros())
-        results = run_graph(graph, shared, self._attributes, session, over_lanes(self._plans))
+            self._attributes = share_attributes(graph, session, self._values())
+        results = run_graph(graph, shared, self._attributes, session, over_lanes(self._plans), 0)
         with ledger.node("reveal", "reveal"):
             for result in results:
                 reveal(result, to=reveal_to)
@@ -70,11 +73,12 @@ class SessionMeter:
         before, self._before = self._before, self._now()
         return self._before - before
 
-    def _zeros(self) -> dict[str, torch.Tensor]:
+    def _values(self) -> dict[str, torch.Tensor]:
         values = dict(self._constants)
         for node in self._graph.nodes:
             if node.op == "get_attr" and node.meta["secret"]:
-                values[node.target] = self._nothing(shape_of(node), dtype_of(node))
+                known = self._weights.get(node.target)
+                values[node.target] = self._nothing(shape_of(node), dtype_of(node)) if known is None else known
         return values
 
     def _nothing(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a product with weights that one party knows is made: by oblivious transfer, by lattice ciphertexts at once, or
+with what was prepared before the query.
+
+Both parties choose alike, from public numbers alone: shapes, widths, the transfers and a link on which they agree. The
+predicted time of a form is that of its messages, from the exact cost functions, and that of its computing, from rates
+of one machine; only the ratios of these rates to the link matter.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+import privml._core as _core
+from privml.engines.correlations import OtChoice, making_seconds
+from privml.errors import ConfigError
+from privml.formats import Node, current_node
+
+MODES = ("auto", "ot", "lattice")
+NOISES = ("tail", "proved")
+# The forms, as reports name them.
+TRANSFERS, LATTICE, PREPARED = "ot", "lattice", "prepared"
+
+# Seconds of one core: to hash, pack and copy a byte of a product made of transfers or of what drops the noise; to
+# multiply a word of a ciphertext by a weight and add it up; to encrypt, re-randomise or decrypt a polynomial. The own
+# time of a process with both parties, over products of 128 x 768 x 768, 1 x 2048 x 1000 and smaller ones, on a two-core
+# x86-64 server (AVX-512).
+_BYTE, _WORD_PRODUCT, _POLYNOMIAL = 0.45e-9, 0.08e-9, 4.5e-5
+# Correlations whose bytes are spread over each of them.
+_MANY = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """``mode``: one of ``MODES``, "auto" for the form of least predicted time; ``noise``: what bounds the noise of
+    ciphertexts, "tail" a probability below 2^-100 for each value, "proved" its largest value; ``delay``: seconds of a
+    message one way, and ``seconds_per_byte``, of the link that "auto" reckons with; ``prepared``: the places of the
+    products that were prepared (see ``Places``). Both parties have all of it alike. Raises ConfigError."""
+
+    mode: str = "ot"
+    noise: str = "tail"
+    delay: float = 0.0
+    seconds_per_byte: float = 0.0
+    prepared: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        checked(self.mode, self.noise)
+
+
+def checked(mode: str, noise: str) -> None:
+    """ConfigError for settings that do not exist or contradict each other."""
+    if mode not in MODES:
+        raise ConfigError(f"linear={mode} must be one of {', '.join(MODES)}")
+    if noise not in NOISES:
+        raise ConfigError(f"noise={noise} must be one of {', '.join(NOISES)}")
+    if mode == "ot" and noise != "tail":
+        raise ConfigError(f"noise={noise} is about lattice ciphertexts, which linear=ot never makes: leave out one")
+
+
+BY_TRANSFERS = Linear()
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """x [rows, inner] times weights [inner, columns] mod 2^bits. ``owner``: who knows the weights, of ``weight_bits``;
+    ``x_owner``: the other party if that knows x, else None."""
+
+    rows: int
+    inner: int
+    columns: int
+    bits: int
+    owner: int
+    weight_bits: int
+    weight_signed: bool
+    x_owner: int | None = None
+    x_bits: int = 64
+    x_signed: bool = True
+
+    @property
+    def x_format(self) -> tuple[int, int, bool]:
+        return (-1, self.bits, True) if self.x_owner is None else (self.x_owner, self.x_bits, self.x_signed)
+
+    @property
+    def weight_format(self) -> tuple[int, int, bool]:
+        return self.owner, self.weight_bits, self.weight_signed
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One of TRANSFERS, LATTICE and PREPARED; ``why``: what kept ciphertexts from being used where they were asked for,
+    or "" ."""
+
+    name: str
+    why: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.why})" if self.why else self.name
+
+
+NOT_BATCHED = Form(TRANSFERS, "batches of products have no other form")
+
+
+@dataclass(frozen=True, slots=True)
+class ByTransfers:
+    """A call of the core that makes a product of transfers: ``name``, then of both factors shape and format, as an
+    operand (owner, bits, signed), then further ``settings``."""
+
+    name: str
+    left: tuple[tuple[int, ...], tuple[int, int, bool]]
+    right: tuple[tuple[int, ...], tuple[int, int, bool]]
+    settings: tuple[Any, ...]
+
+
+def form_of(
+    product: Product,
+    places: Sequence[str],
+    ot: tuple[str, int, str],
+    linear: Linear,
+    otherwise: ByTransfers,
+    begun: bool = False,
+) -> Form:
+    """How products of one shape are made, each at its place, in a session with the transfers ``ot``; ``otherwise``: how
+    transfers would make all of them; ``begun``: whether ciphertexts have made them before in this session."""
+    if linear.prepared.issuperset(places):
+        return Form(PREPARED)
+    if linear.mode == "ot" or 0 in (product.rows, product.inner, product.columns):
+        return Form(TRANSFERS)
+    if not fits(product, linear.noise):
+        return Form(TRANSFERS, f"no lattice parameters fit {product.weight_bits}-bit weights and {product.bits} bits")
+    if linear.mode == "lattice":
+        return Form(LATTICE)
+    lattice = by_lattice(product, ot, linear, begun).seconds * len(places)
+    return Form(LATTICE if lattice < by_transfers(otherwise, ot, linear).seconds else TRANSFERS)
+
+
+def fits(product: Product, noise: str) -> bool:
+    """Whether a parameter set of ciphertexts holds the product exactly."""
+    choice = _choice(product.inner, product.weight_bits, product.weight_signed, product.bits, noise)
+    return choice is not None
+
+
+@lru_cache(maxsize=4096)
+def _choice(inner: int, weight_bits: int, weight_signed: bool, bits: int, noise: str) -> Mapping[str, Any] | None:
+    return _core.twopc.lattice_choice(inner, weight_bits, weight_signed, bits, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """Of a product made in one form, with its correlations: ``seconds``, and ``bytes`` in both directions."""
+
+    seconds: float
+    bytes: float
+
+
+@lru_cache(maxsize=4096)
+def by_transfers(call: ByTransfers, ot: tuple[str, int, str], linear: Linear) -> Predicted:
+    """What both parties predict of transfers."""
+    meter = _core.TwoPartySession.meter(0, "ideal", 0, "semi_honest", 1, False, True)
+    factors = [part for shape, form in (call.left, call.right) for part in (_zeros(shape, form), form)]
+    getattr(_core.twopc, call.name)(meter, *factors, *call.settings)
+    return _predicted(meter, ot, linear, 0.0)
+
+
+@lru_cache(maxsize=4096)
+def by_lattice(product: Product, ot: tuple[str, int, str], linear: Linear, begun: bool = False) -> Predicted:
+    """What both parties predict of ciphertexts that are made at once; ``begun``: of a further product with weights of
+    which both have kept their halves."""
+    meter, halves = _meter(), halves_of(_meter(), product, None, b"", linear.noise)
+    if begun:
+        multiply(_meter(), halves, product, _zeros((product.rows, product.inner), product.x_format), None)
+    multiply(meter, halves, product, _zeros((product.rows, product.inner), product.x_format), None)
+    return _predicted(meter, ot, linear, _of_polynomials(product, linear.noise, begun))
+
+
+def _meter() -> _core.TwoPartySession:
+    """Party 0's, whose transfers cost nothing."""
+    return _core.TwoPartySession.meter(0, "ideal", 0, "semi_honest", 1, False, True)
+
+
+@lru_cache(maxsize=4096)
+def by_preparation(product: Product, queries: int, ot: tuple[str, int, str], linear: Linear) -> Predicted:
+    """What both parties predict of one query's product out of ``queries`` that are prepared together."""
+    together, meter = replace(product, rows=queries * product.rows), _meter()
+    prepared = prepare(meter, halves_of(meter, product, None, b"", linear.noise), product, None, together.rows)
+    ahead = _predicted(meter, ot, linear, _of_polynomials(together, linear.noise, False))
+    meter = _meter()
+    use(meter, prepared, product, _zeros((product.rows, product.inner), product.x_format), None)
+    online = _predicted(meter, ot, linear, product.rows * product.inner * product.columns * _WORD_PRODUCT)
+    return Predicted(ahead.seconds / queries + online.seconds, ahead.bytes / queries + online.bytes)
+
+
+def kept_bytes(product: Product, noise: str) -> int:
+    """Memory that halves for these weights take at the client."""
+    choice = _choice(product.inner, product.weight_bits, product.weight_signed, product.bits, noise)
+    return 0 if choice is None else product.columns * choice["n"] * choice["answer_bits"] // 8
+
+
+# ---- calls of the core; only the owner passes the weights
+def halves_of(
+    session: _core.TwoPartySession, product: Product, weights: np.ndarray | None, label: bytes, noise: str
+) -> Any:
+    """What both keep for products with these weights: ``ProductHalves``. Nothing is sent."""
+    known, sizes = _known(session, product, weights), (product.inner, product.columns)
+    mine, digest = known
+    return _core.twopc.lattice_halves(session, mine, product.weight_format, sizes, product.bits, label, noise, digest)
+
+
+def multiply(
+    session: _core.TwoPartySession, halves: Any, product: Product, x: np.ndarray | None, weights: np.ndarray | None
+) -> np.ndarray:
+    """x times the weights, at once."""
+    mine, digest = _known(session, product, weights)
+    formats = x, product.x_format, mine, product.weight_format
+    return _core.twopc.lattice_multiply(session, halves, *formats, product.rows, digest)
+
+
+def prepare(
+    session: _core.TwoPartySession, halves: Any, product: Product, weights: np.ndarray | None, rows: int
+) -> Any:
+    """What so many rows times the weights need beside x: a ``PreparedProduct``."""
+    mine, digest = _known(session, product, weights)
+    return _core.twopc.lattice_prepare(session, halves, mine, product.weight_format, rows, digest)
+
+
+def use(
+    session: _core.TwoPartySession, prepared: Any, product: Product, x: np.ndarray | None, weights: np.ndarray | None
+) -> np.ndarray:
+    """x times the weights with what was prepared, which is used up."""
+    mine, digest = _known(session, product, weights)
+    formats = x, product.x_format, mine, product.weight_format
+    return _core.twopc.lattice_online(session, prepared, *formats, product.rows, digest)
+
+
+def _known(
+    session: _core.TwoPartySession, product: Product, weights: np.ndarray | None
+) -> tuple[np.ndarray | None, bytes | None]:
+    """The weights as this party passes them, and their fingerprint where that is nobody's: on a meter."""
+    if session.rank != product.owner:
+        return None, bytes(32) if session.metering else None
+    if session.metering:
+        return np.zeros((product.inner, product.columns), np.int64), bytes(32)
+    return weights, None
+
+
+def _zeros(shape: tuple[int, ...], form: tuple[int, int, bool]) -> np.ndarray | None:
+    """What party 0 passes on a meter."""
+    return None if form[0] == 1 else np.zeros(shape, np.int64)
+
+
+def _predicted(meter: _core.TwoPartySession, ot: tuple[str, int, str], linear: Linear, computing: float) -> Predicted:
+    """Of what a meter without transfers of its own has booked; ``computing``: seconds on ciphertexts."""
+    counters = meter.counters()
+    online, drawn = counters["online"], counters["cots_as_sender"] + counters["cots_as_receiver"]
+    sent, received, made = online["sent"], online["received"], drawn * bytes_per_correlation(ot)
+    carried = max(sent, received) + made / 2
+    seconds = online["depth"] * linear.delay + carried * linear.seconds_per_byte
+    seconds += computing + (sent + received) * _BYTE + drawn * making_seconds(OtChoice(*ot))
+    return Predicted(seconds, sent + received + made)
+
+
+def _of_polynomials(product: Product, noise: str, begun: bool) -> float:
+    """Seconds of both parties' work on ciphertexts."""
+    choice = _choice(product.inner, product.weight_bits, product.weight_signed, product.bits, noise)
+    n = choice["n"] if choice is not None else 1
+    # Of a row of weights: the first halves, as far as they are in use, and once the second ones.
+    words = product.rows + (0 if begun else n)
+    polynomials = -(-product.rows // n) * (product.inner + 2 * product.columns)
+    return words * product.inner * product.columns * _WORD_PRODUCT + polynomials * _POLYNOMIAL
+
+
+@lru_cache(maxsize=64)
+def bytes_per_correlation(ot: tuple[str, int, str]) -> float:
+    """In both directions, of many that are made together."""
+    meter = _core.TwoPartySession.meter(0, *ot, 1, False, True)
+    before = meter.counters()["preprocess"]
+    meter.reserve(_MANY, 0)
+    after = meter.counters()["preprocess"]
+    return sum(after[way] - before[way] for way in ("sent", "received")) / _MANY
+
+
+@dataclass(slots=True)
+class Places:
+    """Names the products that one thread makes, alike at both parties: by the graph's node and by their order in it;
+    "" outside of graphs."""
+
+    _node: Node | None = None
+    _turn: int = 0
+
+    def next(self) -> str:
+        node = current_node()
+        self._turn = self._turn + 1 if node is self._node else 0
+        self._node = node
+        return f"{node.place} {self._turn}" if node.place else ""
+
+
+@dataclass(slots=True)
+class Record:
+    """What the lanes of a session have in common: how its products are made, what both parties keep for those of a
+    place, how products were made, by lane, and what is prepared for its query. ``wanted``: a list that products with
+    weights of party 0 are added to, where a meter looks for them."""
+
+    linear: Linear
+    halves: dict[str, Any] = field(default_factory=dict)
+    made: dict[int, Counter[str]] = field(default_factory=dict)
+    prepared: dict[str, Any] = field(default_factory=dict)
+    wanted: list[Wanted] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, lane: int, form: Form) -> None:
+        with self._lock:
+            self.made.setdefault(lane, Counter())[str(form)] += 1
+
+    def counts(self, lane: int | None) -> dict[str, int]:
+        """Of one lane, or of all (None)."""
+        with self._lock:
+            lanes = self.made.values() if lane is None else [self.made.get(lane, Counter())]
+            return dict(sum(lanes, Counter()))
+
+    def take(self, place: str) -> Any:
+        """What was prepared for a place, once; ValueError if it is not there."""
+        with self._lock:
+            if place not in self.prepared:
+                raise ValueError(f"nothing is prepared for the product {place}, or it was used before")
+            return self.prepared.pop(place)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A product with weights of party 0 in a query: where it is made (see ``Places``), in which layer, how transfers
+    would make it and the others of one convolution together (``parts``), and the weights [inner, columns] at party
+    0."""
+
+    place: str
+    layer: str
+    product: Product
+    otherwise: ByTransfers
+    parts: int = 1
+    weights: np.ndarray | None = field(default=None, repr=False, compare=False)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products of which one party knows one factor, the weights: by lattice ciphertexts, or with what was prepared.
+
+Of two factors that the parties know apart, those of party 0 count as the weights, as in a query. A convolution is the
+product of its patches, which every party cuts out of its own share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+import privml._core as _core
+from privml.engines.base import Operand
+from privml.engines.shape_tensor import ShapeTensor
+from privml.engines.shares import Share, Window
+from privml.engines.twopc.linear import (
+    PREPARED,
+    TRANSFERS,
+    ByTransfers,
+    Form,
+    Product,
+    Wanted,
+    fits,
+    form_of,
+    halves_of,
+    kept_bytes,
+    multiply,
+    prepare,
+    use,
+)
+from privml.engines.twopc.operands import call, owned_array, tensor
+from privml.formats import current_node
+
+if TYPE_CHECKING:
+    from privml.engines.twopc.engine import TwoPartyEngine
+
+# A session's party that owns the weights of its program.
+WEIGHTS_OWNER = 0
+# A convolution of more groups stays with transfers: each group would be a product of its own.
+MOST_GROUPS = 8
+# Memory that a client spends on further products with the weights of one place.
+LARGEST_KEPT = 1 << 25
+
+
+def with_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers) -> Share | None:
+    """a [n, k] times b [k, m], of which one party knows one; None where transfers make it, as ``otherwise`` says.
+    Shared factors are of out_bits."""
+    turned = _left_are_weights(engine, a, b, out_bits)  # the transposed product has the weights on the right
+    out = _products(engine, [_turned(a, b) if turned else (a, b)], out_bits, otherwise)
+    if out is None:
+        return None
+    return (out[0][0].t(),) if turned else out[0]
+
+
+def _left_are_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> bool:
+    """Of two factors that different parties know those of party 0 are the weights, unless only the other ones fit."""
+    if a.owner is None or b.owner is None:
+        return b.owner is None
+    first = a.owner == WEIGHTS_OWNER
+    choices = {True: product_of(*_turned(a, b), out_bits), False: product_of(a, b, out_bits)}
+    kept = [left for left in (first, not first) if fits(choices[left], engine.linear.noise)]
+    return kept[0] if kept else first
+
+
+def convolved(
+    engine: TwoPartyEngine, x: Operand, w: Operand, window: Window, out_bits: int, otherwise: ByTransfers
+) -> Share | None:
+    """x [n, c, h, w] with w [o, c / groups, kh, kw] that one party knows, zero padding, group by group; None where
+    transfers make it, as ``otherwise`` says."""
+    groups = window.groups
+    if x.owner == WEIGHTS_OWNER:  # the kernel is the other party's
+        return None
+    if groups > MOST_GROUPS:
+        if engine.linear.mode != "ot":
+            engine.note(Form(TRANSFERS, f"more than {MOST_GROUPS} groups"))
+        return None
+    (count, _, height, width), (outputs, inner, *kernel) = x.share[0].shape, w.share[0].shape
+    size = [
+        (s + 2 * p - d * (k - 1) - 1) // t + 1
+        for s, p, d, k, t in zip((height, width), window.padding, window.dilation, kernel, window.stride, strict=True)
+    ]
+    each, pairs = outputs // groups, []
+    for group in range(groups):
+        patches = tuple(patches_of(c[:, group * inner : (group + 1) * inner], kernel, size, window) for c in x.share)
+        columns = tuple(c[group * each : (group + 1) * each].reshape(each, -1).t() for c in w.share)
+        pairs.append((replace(x, share=patches), replace(w, share=columns)))
+    out = _products(engine, pairs, out_bits, otherwise)
+    if out is None:
+        return None
+    return (torch.cat([part[0].reshape(count, *size, each) for part in out], 3).permute(0, 3, 1, 2),)
+
+
+def patches_of(x: torch.Tensor, kernel: list[int], size: list[int], window: Window) -> torch.Tensor:
+    """[n * oh * ow, c * kh * kw]: what a kernel meets at each output; zeros around the image."""
+    count, channels = x.shape[:2]
+    shape = (count * size[0] * size[1], channels * kernel[0] * kernel[1])
+    if isinstance(x, ShapeTensor):
+        return ShapeTensor(shape, x.dtype)
+    (top, left), stride, dilation = window.padding, window.stride, window.dilation
+    x = F.pad(x, (left, left, top, top)).contiguous()
+    of_image, of_channel, of_row, of_column = x.stride()
+    view = x.as_strided(
+        (count, *size, channels, *kernel),
+        (of_image, of_row * stride[0], of_column * stride[1], of_channel)
+        + (of_row * dilation[0], of_column * dilation[1]),
+    )
+    return view.reshape(shape)
+
+
+def _products(
+    engine: TwoPartyEngine, pairs: Sequence[tuple[Operand, Operand]], out_bits: int, otherwise: ByTransfers
+) -> list[Share] | None:
+    """The products of all pairs x [n, k], weights [k, m], which are of one shape; None where transfers make them."""
+    product = product_of(*pairs[0], out_bits)
+    places = [engine.place.next() for _ in pairs]
+    if engine.record.wanted is not None and product.owner == WEIGHTS_OWNER:
+        engine.record.wanted += [
+            Wanted(place, current_node().name, product, otherwise, len(pairs), _clear(engine, weights))
+            for place, (_, weights) in zip(places, pairs, strict=True)
+        ]
+    begun = engine.record.halves.keys() >= set(places)
+    form = form_of(product, places, engine.transfers, engine.linear, otherwise, begun)
+    engine.note(form)
+    if form.name == TRANSFERS:
+        return None
+    return [_product(engine, form, product, place, *pair) for place, pair in zip(places, pairs, strict=True)]
+
+
+def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x: Operand, weights: Operand) -> Share:
+    """x [n, k] times weights [k, m] in a form of ciphertexts."""
+    session, linear = engine.session, engine.linear
+    values, kernel = owned_array(x, engine.rank), owned_array(weights, engine.rank)
+    if form.name == PREPARED:
+        prepared = _shape(product, engine.rank, linear.noise) if session.metering else engine.record.take(place)
+        return (tensor(session, use(session, prepared, product, values, kernel)),)
+    if _keeps(product, place, linear.noise):
+        halves = engine.record.halves.get(place)
+        if halves is None:
+            halves = engine.record.halves[place] = halves_of(session, product, kernel, place.encode(), linear.noise)
+        return (tensor(session, multiply(session, halves, product, values, kernel)),)
+    operands = values, product.x_format, kernel, product.weight_format
+    shape = product.rows, product.inner, product.columns, product.bits
+    return call(session, "lattice_matmul", *operands, *shape, linear.noise)
+
+
+def _keeps(product: Product, place: str, noise: str) -> bool:
+    """Whether both parties keep what serves further products with the weights of a place."""
+    return bool(place) and kept_bytes(product, noise) <= LARGEST_KEPT
+
+
+def _shape(product: Product, rank: int, noise: str) -> Any:
+    """What ``prepare`` gives, of which a meter needs the size alone."""
+    meter = _core.TwoPartySession.meter(rank, "ideal", 0, "semi_honest", 1, False, True)
+    return prepare(meter, halves_of(meter, product, None, b"", noise), product, None, product.rows)
+
+
+def stored_bytes(product: Product, rank: int, noise: str) -> int:
+    """What party ``rank`` keeps of a prepared product, sealed."""
+    return _shape(product, rank, noise).sealed_bytes
+
+
+def _clear(engine: TwoPartyEngine, weights: Operand) -> np.ndarray | None:
+    """Their values, where they are known."""
+    return None if isinstance(weights.share[0], ShapeTensor) else owned_array(weights, engine.rank)
+
+
+def product_of(x: Operand, weights: Operand, out_bits: int) -> Product:
+    rows, inner = x.share[0].shape
+    assert weights.owner is not None
+    return Product(
+        rows, inner, weights.share[0].shape[-1], out_bits, weights.owner, weights.bits, weights.signed,
+        x.owner, out_bits if x.owner is None else x.bits, x.owner is None or x.signed,
+    )  # fmt: skip
+
+
+def _turned(a: Operand, b: Operand) -> tuple[Operand, Operand]:
+    return _transposed(b), _transposed(a)
+
+
+def _transposed(a: Operand) -> Operand:
+    return Operand(tuple(c.t() for c in a.share), a.bits, a.owner, a.signed, a.nonnegative)

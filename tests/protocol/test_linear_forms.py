@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products with weights that one party knows, in every form: bit for bit those of the plain engine, at the predicted
+cost, and with a report of which form it was."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from privml import _core
+from privml.engines.base import Operand
+from privml.engines.correlations import OtChoice
+from privml.engines.plain.engine import PlainEngine
+from privml.engines.ring import wrap
+from privml.engines.shares import Window
+from privml.engines.twopc import backend as twopc
+from privml.engines.twopc.linear import (
+    LATTICE,
+    TRANSFERS,
+    ByTransfers,
+    Linear,
+    Product,
+    by_lattice,
+    by_transfers,
+    fits,
+    form_of,
+)
+from privml.errors import ConfigError
+
+PLAIN = PlainEngine(check_overflow=False)
+SOFTSPOKEN = ("softspoken", 4, "semi_honest")
+# Of x, of the weights, of the product.
+WIDTHS = [(32, 12, 44), (32, 16, 32), (20, 8, 37)]
+CONVOLUTIONS = [
+    ((2, 3, 6, 5), (4, 3, 3, 2), Window((1, 1), (0, 0), (1, 1), 1)),
+    ((1, 4, 7, 7), (4, 2, 3, 3), Window((2, 1), (1, 2), (1, 1), 2)),
+    ((2, 2, 8, 6), (2, 2, 2, 3), Window((1, 2), (1, 0), (2, 1), 1)),
+]
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = twopc.create(OtChoice("ideal"), deadline=60.0, linear=Linear("lattice"))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def rng(request):
+    return torch.Generator().manual_seed(len(request.node.name))
+
+
+def random_ring(rng, shape, bits):
+    return wrap(torch.randint(-(2**63), 2**63 - 1, tuple(shape), generator=rng), bits)
+
+
+def extremes(rng, shape, bits):
+    """The largest and the smallest values in any mixture."""
+    low = torch.randint(0, 2, tuple(shape), generator=rng)
+    return torch.where(low == 1, -(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+
+
+def operand(engine, rng, value, bits, owner):
+    if owner is not None:
+        return Operand(engine.input(value, value.shape, owner, bits), bits, owner)
+    mask = random_ring(rng, value.shape, 64)
+    return Operand((value - mask, mask), bits, None)
+
+
+def notes(engine, call):
+    """What the call gives, and how its products were made."""
+    before = engine.counters()["products"]
+    result = call()
+    after = engine.counters()["products"]
+    return result, {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}
+
+
+@pytest.mark.parametrize("values", [random_ring, extremes])
+@pytest.mark.parametrize("owners", [(None, 0), (None, 1), (0, None), (1, None), (0, 1), (1, 0)], ids=str)
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_products_are_exact(engine, rng, widths, owners, values):
+    m, n, ell = widths
+    left, right = (n, m) if owners[1] is None else (m, n)
+    x, y = values(rng, (5, 7), left), values(rng, (7, 3), right)
+    a, b = operand(engine, rng, x, left, owners[0]), operand(engine, rng, y, right, owners[1])
+    got, made = notes(engine, lambda: engine.matmul(a, b, ell))
+    want = PLAIN.matmul(Operand((x,), left), Operand((y,), right), ell)[0]
+    assert torch.equal(engine.reveal(got, ell), want)
+    assert list(made) == [LATTICE]
+
+
+@pytest.mark.parametrize("owners", [(None, 0), (None, 1), (1, 0), (0, 1)], ids=str)
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: f"{c[0]}x{c[1]}")
+def test_convolutions_are_exact(engine, rng, case, owners):
+    x_shape, w_shape, window = case
+    x, w = random_ring(rng, x_shape, 32), random_ring(rng, w_shape, 12)
+    a, b = operand(engine, rng, x, 32, owners[0]), operand(engine, rng, w, 12, owners[1])
+    got, made = notes(engine, lambda: engine.conv2d(a, b, window, 44))
+    want = PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0]
+    assert torch.equal(engine.reveal(got, 44), want)
+    assert made == ({LATTICE: 1} if owners[0] != 0 else {}), "an image that party 0 knows is not the weights"
+
+
+def test_a_width_without_parameters_stays_with_transfers_and_is_told(engine, rng):
+    x, w = random_ring(rng, (2, 3), 64), random_ring(rng, (3, 2), 16)
+    a, b = operand(engine, rng, x, 64, None), operand(engine, rng, w, 16, 0)
+    got, made = notes(engine, lambda: engine.matmul(a, b, 64))
+    assert torch.equal(engine.reveal(got, 64), wrap(x @ w, 64))
+    assert list(made) == ["ot (no lattice parameters fit 16-bit weights and 64 bits)"]
+
+
+def test_many_groups_and_batches_stay_with_transfers_and_are_told(engine, rng):
+    x, w = random_ring(rng, (1, 9, 4, 4), 32), random_ring(rng, (9, 1, 2, 2), 12)
+    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0)
+    window = Window((1, 1), (0, 0), (1, 1), 9)
+    got, made = notes(engine, lambda: engine.conv2d(a, b, window, 44))
+    assert torch.equal(engine.reveal(got, 44), PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0])
+    assert list(made) == ["ot (more than 8 groups)"]
+    x, w = random_ring(rng, (2, 3, 4), 32), random_ring(rng, (2, 4, 2), 12)
+    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0)
+    got, made = notes(engine, lambda: engine.matmul(a, b, 44))
+    assert torch.equal(engine.reveal(got, 44), wrap(x @ w, 44))
+    assert list(made) == ["ot (batches of products have no other form)"]
+
+
+def test_products_without_weights_are_not_reported(engine, rng):
+    x, y = random_ring(rng, (2, 3), 32), random_ring(rng, (3, 2), 32)
+    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, y, 32, None)
+    got, made = notes(engine, lambda: engine.matmul(a, b, 32))
+    assert torch.equal(engine.reveal(got, 32), wrap(x @ y, 32)) and made == {}
+
+
+@pytest.mark.parametrize("shape", [(5, 7, 3), (130, 9, 2)], ids=str)
+@pytest.mark.parametrize("provider", ["ideal", "softspoken"])
+def test_the_meter_books_what_crosses_the_wire(rng, shape, provider):
+    rows, inner, columns = shape
+    ot, linear = OtChoice(provider), Linear("lattice")
+    x, w = random_ring(rng, (rows, inner), 32), random_ring(rng, (inner, columns), 12)
+    engine = twopc.create(ot, deadline=60.0, linear=linear)
+    meter = twopc.meter(0, ot, 1, False, linear)
+    zeros = torch.zeros(rows, inner, dtype=torch.int64), torch.zeros(inner, columns, dtype=torch.int64)
+    try:
+        engine.matmul(operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0), 44)
+        meter.matmul(Operand((zeros[0],), 32), Operand((zeros[1],), 12, 0), 44)
+        got, want = engine.counters(), meter.counters()
+        for phase in ("preprocess", "online"):
+            assert {**got[phase], "seconds": 0} == {**want[phase], "seconds": 0}
+        for name in ("cots_as_sender", "cots_as_receiver", "products"):
+            assert got[name] == want[name]
+    finally:
+        engine.close()
+
+
+# ---- the choice
+def call_of(product):
+    shape = product.rows, product.inner, product.columns
+    return ByTransfers(
+        "matmul", (shape[:2], product.x_format), (shape[1:], product.weight_format), (*shape, product.bits)
+    )
+
+
+def chosen(product, linear, places=("",)):
+    return form_of(product, places, SOFTSPOKEN, linear, call_of(product))
+
+
+def product(rows, inner, columns, bits=44, weight_bits=12):
+    return Product(rows, inner, columns, bits, 0, weight_bits, True)
+
+
+LAN, LOOPBACK = Linear("auto", delay=0.0002, seconds_per_byte=8e-9), Linear("auto", seconds_per_byte=4e-10)
+
+
+def test_small_products_stay_with_transfers_and_large_ones_do_not():
+    for link in (LAN, LOOPBACK):
+        assert chosen(product(1, 4, 6), link).name == TRANSFERS
+        assert chosen(product(128, 768, 768), link).name == LATTICE
+
+
+def test_what_is_chosen_is_what_is_predicted_to_be_faster():
+    for shape, link in itertools.product([(1, 30, 10), (64, 64, 16), (576, 25, 6), (4096, 16, 4)], [LAN, LOOPBACK]):
+        made = product(*shape)
+        faster = by_lattice(made, SOFTSPOKEN, link).seconds < by_transfers(call_of(made), SOFTSPOKEN, link).seconds
+        assert chosen(made, link).name == (LATTICE if faster else TRANSFERS)
+
+
+def test_predicted_bytes_are_those_of_the_cost_functions():
+    made = product(128, 64, 32)
+    meter = _core.TwoPartySession.meter(0, "softspoken", 4, "semi_honest", 1, False, True)
+    meter.reserve(1 << 20, 1 << 20)  # more than is drawn
+    before = meter.counters()
+    zeros = np.zeros((128, 64), np.int64), np.zeros((64, 32), np.int64)
+    _core.twopc.lattice_matmul(meter, zeros[0], made.x_format, zeros[1], made.weight_format, 128, 64, 32, 44, "tail")
+    online = {way: meter.counters()["online"][way] - before["online"][way] for way in ("sent", "received")}
+    predicted = by_lattice(made, ("ideal", 0, "semi_honest"), LAN).bytes
+    assert sum(online.values()) == predicted
+
+
+def test_settings_override_the_choice():
+    tiny, large = product(1, 4, 6), product(128, 768, 768)
+    assert chosen(tiny, Linear("lattice")).name == LATTICE and chosen(large, Linear("ot")).name == TRANSFERS
+    assert not fits(product(2, 3, 2, 64, 16), "tail")
+    assert chosen(product(0, 3, 2), Linear("lattice")).name == TRANSFERS, "there is nothing to make"
+
+
+@pytest.mark.parametrize("wrong", [("fast", "tail"), ("auto", "none"), ("ot", "proved")], ids=str)
+def test_settings_that_do_not_exist_or_contradict_are_refused(wrong):
+    with pytest.raises(ConfigError):
+        Linear(*wrong)
+    with pytest.raises(ConfigError):
+        twopc.Config(*wrong)
