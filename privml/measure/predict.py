@@ -52,11 +52,11 @@ def prepared_cost(
     ``rank`` sends and receives to prepare one query's, correlations included and the set-up apart."""
     products = spec.backend.prepared_products(program, shapes, spec, queries)
     spent: dict[str, PhaseCount] = {}
-    for layer, counters in spec.backend.preparation_costs(products, spec, queries, rank):
+    for name, counters in spec.backend.preparation_costs(products, spec, queries, rank):
         cost = Snapshot.of(counters)
         total = cost.preprocess + cost.online
         each = PhaseCount(0.0, -(-total.sent // queries), -(-total.received // queries), total.depth)
-        spent[layer] = spent.get(layer, PhaseCount()) + each
+        spent[name] = spent.get(name, PhaseCount()) + each
     return replace(spec, prepared=frozenset(each.place for each in products)), spent
 
 
