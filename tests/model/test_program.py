@@ -122,8 +122,8 @@ def test_inputs_are_checked_before_anything_is_sent(program):
             (torch.zeros(1, 28, 28), "shape"),
             (torch.zeros(0, 1, 28, 28), "shape"),
             (good + math.nan, "NaN"),
-            (good - 0.5, "outside"),
-            (good + 1.0, "outside"),
+            (good - 0.5, "must lie in"),
+            (good + 1.0, "must lie in"),
         ):
             with pytest.raises(InvalidInput, match=f"input 'x'.*{reason}"):
                 program.run(session, bad)
