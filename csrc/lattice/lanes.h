@@ -10,6 +10,9 @@ namespace {
 
 template <int L>
 struct Lanes {
+  // As they lie in arrays, at any element.
+  typedef double StoredReals __attribute__((vector_size(8 * L), aligned(8), may_alias));
+  typedef u64 StoredNumbers __attribute__((vector_size(8 * L), aligned(8), may_alias));
   typedef double Reals __attribute__((vector_size(8 * L)));
   typedef u64 Numbers __attribute__((vector_size(8 * L)));
   typedef u16 Shorts __attribute__((vector_size(2 * L)));

@@ -16,6 +16,8 @@ template <int L, int vectors>
 struct ScalarLoops {
   using Reals = typename Lanes<L>::Reals;
   using Numbers = typename Lanes<L>::Numbers;
+  using StoredReals = typename Lanes<L>::StoredReals;
+  using StoredNumbers = typename Lanes<L>::StoredNumbers;
   using Shorts = typename Lanes<L>::Shorts;
   static constexpr i64 kColumns = vectors * L;
 
@@ -35,7 +37,7 @@ struct ScalarLoops {
     for (i64 k = 0; k < inner; ++k, weights += rows, digits += kColumns) {
       Reals y[vectors];
 #pragma GCC unroll 8
-      for (int v = 0; v < vectors; ++v) y[v] = reinterpret_cast<const Reals*>(digits)[v];
+      for (int v = 0; v < vectors; ++v) y[v] = reinterpret_cast<const StoredReals*>(digits)[v];
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
         const Reals x = Reals{} + weights[r];
@@ -47,7 +49,7 @@ struct ScalarLoops {
     for (int r = 0; r < rows; ++r) {
 #pragma GCC unroll 8
       for (int v = 0; v < vectors; ++v)
-        reinterpret_cast<Numbers*>(sums)[r * vectors + v] += integers(tile[r][v]);
+        reinterpret_cast<StoredNumbers*>(sums)[r * vectors + v] += integers(tile[r][v]);
     }
   }
 
@@ -71,14 +73,14 @@ struct ScalarLoops {
         word += offset;
         const Numbers least = (word << low_bits | __builtin_convertvector(shorts, Numbers)) & mask;
         double* out = panels + v * L;
-        *reinterpret_cast<Reals*>(out) = reinterpret_cast<Reals>(least | kWholeBits) - half;
+        *reinterpret_cast<StoredReals*>(out) = reinterpret_cast<Reals>(least | kWholeBits) - half;
         if (last == 2) {
           const Numbers middle = word >> (bits - low_bits) & mask;
-          *reinterpret_cast<Reals*>(out + panel) =
+          *reinterpret_cast<StoredReals*>(out + panel) =
               reinterpret_cast<Reals>(middle | kWholeBits) - half;
         }
         const Numbers top = word >> (last * bits - low_bits);
-        *reinterpret_cast<Reals*>(out + last * panel) =
+        *reinterpret_cast<StoredReals*>(out + last * panel) =
             reinterpret_cast<Reals>(top | kWholeBits) - top_half;
       }
     }
@@ -89,7 +91,7 @@ struct ScalarLoops {
     const u64 mask = low_mask(low_bits), offset = u64{1} << 63;
     for (int v = 0; v < vectors; ++v) {
       const auto sum = [&](int digit) {
-        return reinterpret_cast<const Numbers*>(sums + digit * stride)[v];
+        return reinterpret_cast<const StoredNumbers*>(sums + digit * stride)[v];
       };
       Numbers word = (sum(0) + offset) >> low_bits;
       word += (sum(1) << (bits - low_bits)) - (offset >> low_bits);

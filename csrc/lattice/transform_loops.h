@@ -29,11 +29,13 @@ typename Lanes<L>::Reals reduced(typename Lanes<L>::Reals x, double p, double in
 
 template <int L>
 typename Lanes<L>::Reals at(const double* a) {
-  return *reinterpret_cast<const typename Lanes<L>::Reals*>(a);
+  typename Lanes<L>::Reals x;
+  __builtin_memcpy(&x, a, sizeof x);
+  return x;
 }
 template <int L>
 void put(double* a, typename Lanes<L>::Reals x) {
-  *reinterpret_cast<typename Lanes<L>::Reals*>(a) = x;
+  __builtin_memcpy(a, &x, sizeof x);
 }
 
 // Exchanges the lanes of u whose number has bit `step` with those of v whose number has it not.
@@ -54,6 +56,8 @@ template <int L, class Arithmetic>
 struct Loops {
   using Reals = typename Lanes<L>::Reals;
   using Numbers = typename Lanes<L>::Numbers;
+  using StoredReals = typename Lanes<L>::StoredReals;
+  using StoredNumbers = typename Lanes<L>::StoredNumbers;
   using Shorts = typename Lanes<L>::Shorts;
   static Reals all(double x) { return Reals{} + x; }
 
@@ -62,7 +66,7 @@ struct Loops {
     const double p = roots.prime, shift = static_cast<double>(1 << low_bits);
     const Reals unit = all(roots.unit.value), quotient = all(roots.unit.quotient);
     for (i64 i = 0; i < n; i += L) {
-      const Numbers word = *reinterpret_cast<const Numbers*>(high + i);
+      const Numbers word = *reinterpret_cast<const StoredNumbers*>(high + i);
       Shorts shorts;
       __builtin_memcpy(&shorts, low + i, sizeof shorts);
       const Numbers least = __builtin_convertvector(shorts, Numbers);
@@ -195,7 +199,7 @@ struct Loops {
       __builtin_memcpy(&shorts, low + i, sizeof shorts);
       const Numbers sum = __builtin_convertvector(shorts, Numbers) + least * k0 + kOffset +
                           (reinterpret_cast<Numbers>(first + kRound) - kRoundBits);
-      Numbers& word = *reinterpret_cast<Numbers*>(high + i);
+      StoredNumbers& word = *reinterpret_cast<StoredNumbers*>(high + i);
       word = word + (middle << (24 - low_bits)) + (sum >> low_bits) - (kOffset >> low_bits);
       shorts = __builtin_convertvector(sum & mask, Shorts);
       __builtin_memcpy(low + i, &shorts, sizeof shorts);
