@@ -200,7 +200,7 @@ void define_lattice_products(py::module_& m) {
           "sealed_bytes",
           [](const PreparedProduct& p) { return stored_bytes(p) + Seal::kOverhead; },
           "Of what `seal` gives: by shape and side alone.")
-      .def("take", &take_rows, "rows"_a, "The first rows, which are gone here.")
+      .def("take", &take_rows, "rows"_a, "The last rows, which are gone here.")
       .def(
           "seal",
           [](PreparedProduct& p, const Seal& seal, const py::bytes& context) {
@@ -284,7 +284,7 @@ void define_lattice_products(py::module_& m) {
         "rows"_a, "digest"_a = py::none(), "Rows of x @ weights before x is there.");
   m.def("lattice_online", &online, "session"_a, "prepared"_a, "x"_a, "x_format"_a, "weights"_a,
         "weights_format"_a, "rows"_a, "digest"_a = py::none(),
-        "x @ weights with the first rows of what was prepared.");
+        "x @ weights with the last rows of what was prepared.");
   py::class_<PackingKeys>(m, "PackingKeys",
                           "What a party keeps for packed products with weights of one owner: the "
                           "first one makes it.")

@@ -79,7 +79,7 @@ class PreparedProduct:
         """
     def take(self, rows: int) -> PreparedProduct:
         """
-        The first rows, which are gone here.
+        The last rows, which are gone here.
         """
     @property
     def columns(self) -> int: ...
@@ -297,7 +297,7 @@ def lattice_online(
     digest: bytes | None = None,
 ) -> numpy.ndarray:
     """
-    x @ weights with the first rows of what was prepared.
+    x @ weights with the last rows of what was prepared.
     """
 
 def lattice_packed(

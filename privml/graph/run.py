@@ -23,7 +23,7 @@ from privml.dispatch import dispatch
 from privml.errors import InvalidInput, PrivmlError, ProgramsDiffer
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 from privml.formats import node as current
-from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of
+from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of, tensor_of
 from privml.ops.values import engine_of, like, ring_operand
 from privml.ops.words import reformatted
 from privml.sharing import reveal, share
@@ -76,6 +76,7 @@ class Run:
     ) -> None:
         self.graph, self.values, self.session, self.number = graph, values, session, number
         self._uses = {node: len(node.users) for node in graph.nodes}
+        self._fixed = _fixed_matrices(graph)
         self._changing = threading.Lock()
         transcript = None if session is None else session.transcript
         self._line = None if transcript is None else transcript.line()  # of the user's program, which runs the graph
@@ -121,7 +122,10 @@ class Run:
                     del self.values[node]
 
     def _place(self, node: fx.Node) -> str:
-        """What names a node of a program among all of the session's."""
+        """What names a node of a program among all of the session's, if one of its operands is a matrix that every run
+        has alike."""
+        if self._fixed.isdisjoint(node.all_input_nodes):
+            return ""
         return "" if self.number is None else node.name if self.number == 0 else f"{node.name} of {self.number}"
 
     @contextlib.contextmanager
@@ -183,6 +187,16 @@ def _in_formats(node: fx.Node, spec: Any, value: Any) -> Any:
 
 
 # ---- what a run begins with
+def _fixed_matrices(graph: fx.Graph) -> set[fx.Node]:
+    """Nodes whose values depend on no input; not those of vectors, such as biases."""
+    fixed: set[fx.Node] = set()
+    for node in graph.nodes:
+        if node.op == "get_attr" or (node.op == "call_function" and fixed.issuperset(node.all_input_nodes)):
+            fixed.add(node)
+    known = (node for node in fixed if "shape" in node.meta or tensor_of(node) is not None)
+    return {node for node in known if len(shape_of(node)) > 1}
+
+
 def share_attributes(
     graph: fx.Graph, session: Session, values: Mapping[str, torch.Tensor], owner: int = 0
 ) -> dict[str, Any]:

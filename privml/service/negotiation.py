@@ -359,7 +359,7 @@ def link_in(fields: dict[str, Any]) -> LinkProfile:
     """The link that the peer names; ProtocolError for anything else."""
     named = fields.get("link")
     if isinstance(named, list) and len(named) == 2 and all(type(number) in (int, float) for number in named):
-        with contextlib.suppress(ConfigError):
+        with contextlib.suppress(ConfigError, OverflowError):
             return LinkProfile(float(named[0]), float(named[1]))
     raise ProtocolError("the peer does not say which link it reckons with")
 

@@ -75,7 +75,8 @@ class Settings:
     def hello(self, rank: int, role: str) -> Hello:
         # Elsewhere party 0 names the link once hands are shaken.
         named = role == "party" and self.backend.reckons_with_link(self.spec)
-        link = str(self.spec.expected_link) if named else None
+        expected = self.spec.expected_link
+        link = f"{float(expected.delay_ms)!r} ms, {float(expected.bandwidth_mbps)!r} Mbit/s" if named else None
         return Hello(
             VERSION, rank, role=role, program=self.program, formats=self.formats, store=self.store,
             when_empty=self.when_empty, link=link, **terms(self.spec),

@@ -16,8 +16,10 @@ from privml.spec import SessionSpec
 if TYPE_CHECKING:
     from privml.program import Program
 
-# Queries for which a client lets a server prepare products: its memory holds them.
+# Queries for which a client lets a server prepare products.
 MOST_QUERIES = 4096
+# Words of results that a party holds for them, however many queries these are: 1 GiB.
+MOST_WORDS = 1 << 27
 
 
 class Supply:
@@ -45,15 +47,17 @@ class Supply:
     def fill(
         self, session: Session, program: Program, shapes: Sequence[Any], spec: SessionSpec, count: int
     ) -> Snapshot:
-        """Prepares the products of ``count`` queries together if none is left; both parties do so alike. Returns what
-        that cost this party."""
+        """Prepares the products of ``count`` queries together if none is left, or of as many as MOST_WORDS allows; both
+        parties do so alike. Returns what that cost this party."""
         engine = session.engines.whole
         before = Snapshot.of(engine.counters())
         if not self._queries and count > 0:
             self.shapes = tuple(map(tuple, shapes))
             products = BACKEND.prepared_products(program, shapes, spec, count)
+            words = sum(each.product.rows * each.product.columns for each in products)
+            count = min(count, MOST_WORDS // max(words, 1))  # the client chooses the rows, the server the queries
             made = [dict[str, Any]() for _ in range(count if products else 0)]
-            for each in products:
+            for each in products if made else ():
                 label = f"{program.hash} {each.place}".encode()
                 for query, piece in zip(made, pieces(engine, each, count, label), strict=True):
                     query[each.place] = piece

@@ -61,11 +61,12 @@ void make_keys(Party& party, PackingKeys& keys) {
   }
 }
 
-Block tag_of(const PackingKeys& keys, const PackedChoice& choice, const MatrixShape& shape) {
+Block tag_of(const PackingKeys& keys, const PackedChoice& choice, const MatrixShape& shape,
+             i64 number) {
   const u8 levels = static_cast<u8>(choice.levels);
   const Digest product = lattice::digest_of(
       {keys.owner, choice.columns, {shape.columns, shape.inner}, {&levels, 1}}, keys.digest, {});
-  return lattice::tag_of(product, keys.products, shape.rows);
+  return lattice::tag_of(product, number, shape.rows);
 }
 
 // Shares of one answer to where they belong among rows x columns.
@@ -79,10 +80,13 @@ void place(std::span<const u64> answer, i64 first, i64 gap, const MatrixShape& s
 void compute_as_client(Party& party, PackingKeys& keys, const PackedChoice& choice,
                        const MatrixShape& shape, std::span<const u64> message,
                        std::span<u64> share) {
-  const Block tag = tag_of(keys, choice, shape);
+  // Used up before anything is sent: after a failure the same public halves would serve another
+  // message under the same key.
+  const i64 number = keys.products++;
+  const Block tag = tag_of(keys, choice, shape, number);
   party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
   std::vector<u8> wire(lattice::packed_upload_bytes(choice, shape.rows, shape.inner));
-  lattice::write_packed(*keys.key, keys.digest, choice, keys.products, message, shape.rows, wire);
+  lattice::write_packed(*keys.key, keys.digest, choice, number, message, shape.rows, wire);
   party.channel.write(wire);
   wire.resize(lattice::packed_answer_bytes(choice, shape.rows));
   const i64 gap = choice.gap();
@@ -97,13 +101,14 @@ void compute_as_client(Party& party, PackingKeys& keys, const PackedChoice& choi
 void compute_as_owner(Party& party, PackingKeys& keys, const PackedChoice& choice,
                       const MatrixShape& shape, const lattice::WeightRows& weights,
                       std::span<u64> share) {
+  const i64 number = keys.products++;
   Block tag;
   party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
-  if (!(tag == tag_of(keys, choice, shape)))
+  if (!(tag == tag_of(keys, choice, shape, number)))
     throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
   std::vector<u8> wire(lattice::packed_upload_bytes(choice, shape.rows, shape.inner));
   party.channel.read(wire);
-  const lattice::PackedEvaluator evaluator(*keys.switching, choice, keys.products, shape.rows,
+  const lattice::PackedEvaluator evaluator(*keys.switching, choice, number, shape.rows,
                                            shape.inner, wire, *keys.prg);
   const i64 gap = choice.gap(), inner = shape.inner, each = shape.rows * gap;
   const i64 at_once = std::max(kOutputsAtOnce / gap, i64{1}) * gap;
@@ -164,13 +169,11 @@ void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<
     const std::vector<u64> turned = transposed(words, inner, columns);
     const u64 largest = lattice::largest_weight(format.bits, format.is_signed);
     compute_as_owner(party, keys, choice, shape, {turned, 0, columns, largest}, share);
-    ++keys.products;
     truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
     if (has_x) add_product(elements, words, shape, ell, out);
     return;
   }
   compute_as_client(party, keys, choice, shape, elements, share);
-  ++keys.products;
   truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
 }
 

@@ -42,13 +42,14 @@ i64 bytes_of(const Header& header) {
          packed_bytes(header.rows * header.columns, static_cast<int>(header.ell));
 }
 
-// Moves the first `count` elements out.
+// Moves the last `count` elements out, so that the others need not move.
 template <class T>
 WipedVector<T> split(WipedVector<T>& all, i64 count) {
   if (all.empty()) return {};
-  WipedVector<T> first(all.begin(), all.begin() + count), rest(all.begin() + count, all.end());
-  all = std::move(rest);
-  return first;
+  WipedVector<T> last(all.end() - count, all.end());
+  wipe(all.data() + all.size() - count, static_cast<std::size_t>(count) * sizeof(T));
+  all.resize(all.size() - count);
+  return last;
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct PreparedProduct {
   WipedVector<u64> share;        // rows x columns
 };
 
-// The first `rows` rows, which `from` no longer has. Throws InvalidArgument where there are fewer.
+// The last `rows` rows, which `from` no longer has. Throws InvalidArgument where there are fewer.
 PreparedProduct take_rows(PreparedProduct& from, i64 rows);
 
 // As bytes, for a store; as many for every half of that shape and side. Nothing where the bytes are

@@ -150,8 +150,9 @@ def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x
 
 
 def _keeps(product: Product, place: str, noise: str) -> bool:
-    """Whether both parties keep what serves further products with the weights of a place."""
-    return bool(place) and kept_bytes(product, noise) <= LARGEST_KEPT
+    """Whether both parties keep what serves further products with the weights of a place. What party 1 knows is its
+    input, another one in each query."""
+    return bool(place) and product.owner == WEIGHTS_OWNER and kept_bytes(product, noise) <= LARGEST_KEPT
 
 
 def _shape(product: Product, rank: int, noise: str) -> Any:
