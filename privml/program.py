@@ -26,6 +26,7 @@ from privml.graph.ir import calls, dtype_of, placeholders, shape_of
 from privml.graph.lanes import Plans, over_lanes
 from privml.graph.passes.cost import SessionMeter
 from privml.graph.run import format_of, run_graph, share_attributes, share_inputs
+from privml.ops.choices import CHECKED_INDEX
 from privml.session.ledger import Ledger, NodeCallback, PhaseCount, Snapshot
 from privml.sharing import reveal
 from privml.spec import SessionSpec, describe
@@ -257,6 +258,18 @@ class Program:
         results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans), number))
         session.name(results)
         return results
+
+    def check_ids(self, values: Sequence[torch.Tensor]) -> None:
+        """InvalidInput for ids outside their tables, among values of all inputs; ConfigError without the client's
+        tables. What all parties learn is looked at before they do."""
+        entered = list(values) if self.client is None else self.client.run(values, self.tables)
+        for node, value in zip(placeholders(self.graph), entered, strict=True):
+            for user in node.users if not node.meta["secret"] else ():
+                if user.target is CHECKED_INDEX:
+                    try:
+                        CHECKED_INDEX(value.to(dtype_of(node)), user.args[1])
+                    except IndexError as error:
+                        raise InvalidInput(f"input {node.name!r}: an id {error}") from None
 
     def _entered(self, session: Session, inputs: Sequence[Any]) -> Sequence[Any]:
         """The graph's inputs, of the program's: values where they are known, else shapes."""

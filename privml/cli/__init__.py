@@ -62,9 +62,10 @@ def main(arguments: list[str] | None = None) -> None:
         rest[0] = f"action={rest[0]}"
     rest = rest[1:] if rest[:1] == [_SUBJECTS.get(verb)] else rest
     if "--help" in rest or "-h" in rest:
-        from privml.cli import help
+        from privml.cli import console, help
 
-        print(help.text(verb, [word for word in rest if "=" in word]))
+        with console.clean_errors(verb):
+            print(help.text(verb, [word for word in rest if "=" in word]))
         return
     run_verb(verb, rest)
 

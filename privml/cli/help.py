@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import Field, fields
+from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
 from privml.cli import groups, schemas
@@ -59,9 +59,10 @@ def _settings(verb: str) -> Iterator[tuple[bool, str, str]]:
             for key, about in groups.abouts(groups.Model).items():
                 if key != "name":
                     yield False, f"model.{key}=null", about
-        elif each.name == "training":
-            for own in fields(schemas.Training):
-                yield False, f"training.{own.name}={value(own.default)}", f"task=training: {own.metadata['about']}"
+        elif is_dataclass(default):
+            when = "task=training: " if each.name == "training" else ""
+            for own in fields(default):
+                yield False, f"{each.name}.{own.name}={value(own.default)}", f"{when}{own.metadata['about']}"
         else:
             required = default == schemas.MISSING
             yield required, each.name if required else f"{each.name}={value(default)}", _about(each)

@@ -123,7 +123,7 @@ def _checked_below(verb: str, key: str, value: str, arguments: Sequence[str]) ->
     place = next((each for each in sorted(schemas.places(verb), reverse=True) if key.startswith(f"{each}.")), None)
     if place is None:
         top, _, name = key.partition(".")
-        own = {"model": groups.Model, "training": schemas.Training}.get(top)
+        own = {"model": groups.Model, "training": schemas.Training, "preprocess": schemas.Ahead}.get(top)
         if own is None:
             raise WrongCall(f"{key}={value}: {top} has no settings of its own")
         _refuse_unknown(f"{key}={value}", name, groups.abouts(own), top)

@@ -26,7 +26,12 @@ _QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_log
 
 @dataclass
 class Ahead:
-    ahead: int = 0
+    ahead: int = setting(
+        0,
+        "queries whose products with weights are prepared together, in sessions of clients that ask for work ahead, "
+        "while the session is idle and none is left (0: none)",
+        least=0,
+    )
 
 
 @dataclass
@@ -185,13 +190,7 @@ class Serve(Limits, Stored, Common):
     session_queries: int = setting(1000, "queries of one session at most", least=1)
     idle: float = setting(60, "seconds that a session may be idle between two queries", positive=True)
     threads: int = _threads()
-    preprocess: Ahead = field(
-        default_factory=Ahead,
-        metadata={
-            "about": "preprocess.ahead=N: in sessions of clients that ask for work ahead, products with weights of N "
-            "queries are prepared together while the session is idle, whenever none is left"
-        },
-    )
+    preprocess: Ahead = field(default_factory=Ahead, metadata={"about": ""})
 
 
 @dataclass
@@ -571,6 +570,8 @@ def checked(verb: str, config: DictConfig) -> DictConfig:
         values["model"] = typed(Model, values["model"], "model.")
     if "training" in values:
         values["training"] = typed(Training, values["training"], "training.")
+    if "preprocess" in values:
+        values["preprocess"] = typed(Ahead, values["preprocess"], "preprocess.")
     result = OmegaConf.create(values)
     for place, group in places(verb).items():
         chosen, schema = OmegaConf.select(result, place), schema_of(group)

@@ -17,7 +17,7 @@ import torch
 from privml.dispatch import implements, implements_floating
 from privml.engines.base import Engine, Share
 from privml.engines.shares import Promise
-from privml.ops.ring_formats import proved
+from privml.ops.ring_formats import interval, proved
 from privml.ops.values import engine_of, like, ring_value
 from privml.tensor import SecretTensor
 
@@ -70,6 +70,8 @@ def _sorted(x: SecretTensor, dim: int, kept: int, descending: bool, stable: bool
         last = _exchanged(engine, last, (first, second), (a, b, swap), fmt.bits)
         places = _exchanged(engine, places, (first, second), (i, j, swap), bits)
     values, places = (tuple(c[..., :kept] for c in part) for part in (last, places))
+    # an exchange is exact in every ring, so these are elements and places, whatever a difference did
+    values, places = engine.claim(values, *interval(fmt)), engine.claim(places, 0, max(count - 1, 0))
     if bits < 64:
         places = engine.extend(places, bits, 64, True, Promise(nonnegative=True))
     values, places = (

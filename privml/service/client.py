@@ -394,10 +394,12 @@ class Client:
 
 def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:
     """The inputs as tensors that the program takes; InvalidInput naming the input and the index."""
-    return [
+    checked = [
         checked_input(value, spec.shape, spec.format, spec.name)
         for spec, value in zip(program.inputs, values, strict=True)
     ]
+    program.check_ids(checked)
+    return checked
 
 
 def query(
