@@ -19,7 +19,7 @@ CpuLevel cpu_level_of(std::string_view name) {
 CpuLevel cpu_limit() {
   static const CpuLevel limit = [] {
     const char* name = std::getenv("PRIVML_CPU");
-    return name == nullptr ? CpuLevel::avx512 : cpu_level_of(name);
+    return name == nullptr || *name == '\0' ? CpuLevel::avx512 : cpu_level_of(name);
   }();
   return limit;
 }

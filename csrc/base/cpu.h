@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How wide the instructions may be that the core's kernels use: a limit below the processor's own,
-// for tests and measurements of what smaller processors run.
+// How wide the instructions may be that the kernels of oblivious transfers use: a limit below the
+// processor's own, for tests and measurements. What base/multiversion.h compiles ignores it.
 #pragma once
 
 #include <string_view>

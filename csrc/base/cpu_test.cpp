@@ -20,7 +20,8 @@ TEST(CpuLimit, HasAName) {
 
 TEST(CpuLimit, IsThatOfTheEnvironment) {
   const char* name = std::getenv("PRIVML_CPU");
-  const CpuLevel limit = name == nullptr ? CpuLevel::avx512 : cpu_level_of(name);
+  const bool limited = name != nullptr && *name != '\0';
+  const CpuLevel limit = limited ? cpu_level_of(name) : CpuLevel::avx512;
   EXPECT_EQ(cpu_limit(), limit);
   EXPECT_TRUE(cpu_allows(CpuLevel::portable));
   EXPECT_EQ(cpu_allows(CpuLevel::avx2), limit >= CpuLevel::avx2);

@@ -66,7 +66,8 @@ def divided_by_deviation(
     square = mean_square(x, dims, count)
     shift = max(eps, 2.0**-square.format.scale)
     raised = shifted(square, shift)
-    # The result is at most sqrt(count): what 2^-20 of it is worth must stay below a quarter of a unit.
+    # The result is at most sqrt(count), twice that where squares are a few units: 2^-20 of it stays below half a unit.
+    # The inverse root, which gradients take, is off by 2^-20 of itself.
     enough = not engine_of(square).stays_wide and scale + 0.5 * math.log2(max(count, 1)) + 2 <= 20
     name = "rsqrt_significant" if enough else "rsqrt"
     inverse = evaluate(raised, name, FixedPoint(WIDEST, _root_scale(square.format.scale, shift)))

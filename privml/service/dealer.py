@@ -161,6 +161,8 @@ class Dealer(SessionServer[SessionConnections]):
         self.events.emit("started", name, **whose, waited=start - request.since)
         try:
             dealt = deal_session(request, self._service)
+            if self.dispatcher.is_late(request):
+                raise PeerDisconnected(self.too_long)
         except Exception as error:  # whatever the parties do, others are served
             error, result = self.cause(request, error)
             text = f"a session ended before its answer: {one_line(error)}"

@@ -20,6 +20,7 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import PeerDisconnected
 from privml.service import client as client_module
+from privml.service import dealer as dealer_module
 from privml.service import sessions
 from privml.service.negotiation import settings_of
 from privml.service.options import Capacity
@@ -128,15 +129,31 @@ def test_what_begins_late_gets_a_session_of_its_own(server, program, clock):
         assert running.kinds("failed") == []
 
 
-def test_a_dealer_cuts_off_what_takes_too_long(server, program, clock):
+def test_a_dealer_cuts_off_what_takes_too_long(server, program, clock, monkeypatch):
+    begun, errors = threading.Event(), []
+
+    def held(connections, service):
+        begun.set()
+        connections.channels[0, 0].read(1 << 20)  # until it is closed
+
+    def ask(address, dealer):
+        try:
+            query(program, address, VALUE, dealer=dealer)
+        except PeerDisconnected as error:
+            errors.append(error)
+
+    monkeypatch.setattr(dealer_module, "deal_session", held)
     with (
         Running(partial(deal, program, "127.0.0.1:0"), capacity=Capacity(session_seconds=LONGEST)) as dealing,
         server(dealer=dealing.address, capacity=Capacity(session_seconds=0)) as running,
     ):
-        paused = Paused(program, running.address, VALUE, dealer=dealing.address).there()
+        asking = threading.Thread(target=ask, args=(running.address, dealing.address))
+        asking.start()
+        assert begun.wait(LONG)
         clock.ahead += LONGEST + 1
         assert "session_seconds" in dealing.wait("failed", result="late").text
-        assert isinstance(paused.go(), PeerDisconnected)
+        asking.join(LONG)
+        assert len(errors) == 1
 
 
 # ---- the end
