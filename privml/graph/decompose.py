@@ -158,8 +158,9 @@ def _same_kind(node: fx.Node, written: fx.Node) -> bool:
 
 # ---- one operator
 def _inline(module: fx.GraphModule, node: fx.Node, table: dict[OpOverload, Callable]) -> bool:
-    """Replaces a call by the operators it consists of; leaves it where nothing is known. False if some of them write to
-    their operands, as those of recurrent layers."""
+    """Replaces a call by the operators it consists of; leaves it where nothing is known. False if it cannot be traced
+    alone: some of them write to their operands or need the number of elements of a shape that varies, as those of
+    recurrent layers."""
     values = fx.map_arg((node.args, node.kwargs), lambda a: a.meta["val"])
     flat, form = tree_flatten(values)
     sources = tree_leaves((node.args, node.kwargs))
@@ -175,7 +176,10 @@ def _inline(module: fx.GraphModule, node: fx.Node, table: dict[OpOverload, Calla
     if node.target not in table and not node.target._can_decompose():
         return True
     trace = make_fx(call, decomposition_table=table, tracing_mode="real", _allow_non_fake_inputs=True)
-    parts = trace(*(flat[place] for place in places))
+    try:
+        parts = trace(*(flat[place] for place in places))
+    except RuntimeError:
+        return False
     parts.graph.eliminate_dead_code()
     if any(isinstance(part.target, OpOverload) and part.target._schema.is_mutable for part in calls(parts.graph)):
         return False
