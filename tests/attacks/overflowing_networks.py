@@ -88,11 +88,10 @@ def overflowing(name, **numerics):
     flat = seen.view(64, -1)
     for row in range(64):  # one large number each, so that inputs may be large and sums are not
         flat[row, row % flat.shape[1]] = -1.0 if row % 3 == 0 else 1.0
+    coarse = {"margin": 1.0, "scale": 8, "weight_bits": 10, "accept": 0.05}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        program = privml.convert(
-            module.eval(), calibration=seen, numerics={"margin": 1.0, "scale": 8, "weight_bits": 10, **numerics}
-        )
+        program = privml.convert(module.eval(), calibration=seen, numerics={**coarse, **numerics})
     fmt = program.inputs[0].format
     top = (2 ** (fmt.bits - 1) - 1) / 2**fmt.scale
     x = (torch.rand(ROWS, *shape, generator=generator) * 2 - 1).sign() * top

@@ -27,7 +27,6 @@ from privml.graph.passes.scales import Scales
 from privml.graph.passes.write_formats import headroom_report, write_formats
 from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
-from privml.tables import Table
 
 __all__ = ["Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
 
@@ -67,20 +66,6 @@ class _Found:
     @property
     def good(self) -> bool:
         return self.error <= self.precision.tolerance
-
-    def summary(self) -> Table:
-        """The layers of narrow rings, narrowest margin first, and the formats' measured error."""
-        rows = tuple(
-            (each.layer, str(each.bits), str(each.scale), f"{each.seen:.4g}", f"{each.limit:.4g}")
-            for each in sorted(self.report, key=lambda each: each.headroom_bits)
-        )
-        columns = ("layer", "bits", "fractional bits", "largest value in calibration", "first value that does not fit")
-        return Table(
-            "Number formats", columns, rows, (f"largest error: {self.error:.2%} of the largest output in calibration",)
-        )
-
-    def _repr_html_(self) -> str:
-        return self.summary()._repr_html_()
 
 
 def choose_formats(
