@@ -90,8 +90,8 @@ def test_inputs_keep_the_bound_of_their_format():
 MAKERS = {
     ("ops/ring_formats.py", "proved"): "the proof",
     ("graph/passes/scales.py", "weight_format"): "weights, which their owner checks as it shares them",
-    ("graph/passes/choose_formats.py", "_annotate"): "inputs, which their owner checks as it shares them",
-    ("graph/passes/choose_formats.py", "_bounded"): "what calibration saw: the ring that a result is reduced to",
+    ("graph/passes/write_formats.py", "_annotate"): "inputs, which their owner checks as it shares them",
+    ("graph/passes/write_formats.py", "_bounded"): "what calibration saw: the ring that a result is reduced to",
     ("sharing.py", "share"): "an input's range, which was checked",
     ("graph/body.py", "_decode_format"): "formats of a program file: of inputs and weights, which owners check",
     ("checkpoint.py", "_tensors"): "formats of one's own checkpoint",
