@@ -39,6 +39,8 @@ _INERT = (
     aten.alpha_dropout.default,
     aten.alpha_dropout_.default,
 )
+# Traced alone these fix the batch, or fail where it varies.
+_RECURRENT = (aten.gru.input, aten.lstm.input, aten.rnn_relu.input, aten.rnn_tanh.input)
 # These have a rule, and a simpler form that passes look for.
 _SIMPLER = (aten.flatten.using_ints,)
 _CONVERSIONS = (aten.to.dtype, aten.to.dtype_layout, aten.to.device, aten.type_as.default)
@@ -159,8 +161,9 @@ def _same_kind(node: fx.Node, written: fx.Node) -> bool:
 # ---- one operator
 def _inline(module: fx.GraphModule, node: fx.Node, table: dict[OpOverload, Callable]) -> bool:
     """Replaces a call by the operators it consists of; leaves it where nothing is known. False if it cannot be traced
-    alone: some of them write to their operands or need the number of elements of a shape that varies, as those of
-    recurrent layers."""
+    alone, as a recurrent layer, or if some of the operators write to their operands."""
+    if node.target in _RECURRENT:
+        return False
     values = fx.map_arg((node.args, node.kwargs), lambda a: a.meta["val"])
     flat, form = tree_flatten(values)
     sources = tree_leaves((node.args, node.kwargs))
@@ -176,10 +179,7 @@ def _inline(module: fx.GraphModule, node: fx.Node, table: dict[OpOverload, Calla
     if node.target not in table and not node.target._can_decompose():
         return True
     trace = make_fx(call, decomposition_table=table, tracing_mode="real", _allow_non_fake_inputs=True)
-    try:
-        parts = trace(*(flat[place] for place in places))
-    except RuntimeError:
-        return False
+    parts = trace(*(flat[place] for place in places))
     parts.graph.eliminate_dead_code()
     if any(isinstance(part.target, OpOverload) and part.target._schema.is_mutable for part in calls(parts.graph)):
         return False
