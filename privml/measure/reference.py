@@ -55,7 +55,7 @@ def calibrate(calibration: Calibration, spec: SessionSpec, calls: Sequence[Call]
     for depth in (LAYERS, FEW):
         program, value = reference(depth)
         shapes = [tuple(value.shape)]
-        calibration.complete(spec, calls_of(program, shapes, spec), demand_of(program, shapes, spec))
+        calibration.complete(still, calls_of(program, shapes, still), demand_of(program, shapes, still))
         calibrate_planning(calibration, spec, program, shapes)
         if depth == LAYERS:
             _calibrate_hops(calibration, spec, program, value)
@@ -73,9 +73,12 @@ def calibrate(calibration: Calibration, spec: SessionSpec, calls: Sequence[Call]
 
 def _calibrate_hops(calibration: Calibration, spec: SessionSpec, program: Program, value: torch.Tensor) -> None:
     """What a message takes beyond its link, on one without a delay and on another."""
+    shapes = [tuple(value.shape)]
     for delayed, link in ((False, LinkProfile()), (True, DELAYED)):
         linked = _linked(spec, link)
-        times = times_of(program, [tuple(value.shape)], linked, calibration)
+        # Over another link products may be made otherwise, which are calls of their own.
+        calibration.complete(linked, calls_of(program, shapes, linked), demand_of(program, shapes, linked))
+        times = times_of(program, shapes, linked, calibration)
         runs = [_run(linked, program, value) for _ in range(RUNS)]
         online = statistics.median(sum(node["online"]["seconds"] for node in run.ledger["nodes"]) for run in runs)
         depth = runs[0].ledger["total"]["online"]["depth"]
