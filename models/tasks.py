@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ``privml train`` trains: a model, data with a fixed split, a loss and what counts as right."""
+"""What the verb ``train`` trains: a model, data with a fixed split, a loss and what counts as right."""
 
 from __future__ import annotations
 
