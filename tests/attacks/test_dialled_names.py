@@ -54,8 +54,9 @@ def three(*identities):
 
 def test_who_dials_must_say_whom(files, program, tmp_path):
     def lacks(role, call):
-        with pytest.raises(ConfigError, match=f"identity.tls.names.{role}"):
+        with pytest.raises(ConfigError, match=f"the {role}, and requires no name of it") as error:
             call()
+        assert f"identity.tls.names.{role}=" in error.value.command_line
 
     nobody, address = tls(files, CLIENT, {}), "127.0.0.1:1"
     server = tls(files, CLIENT, {0: SERVER})
