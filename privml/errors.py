@@ -42,8 +42,8 @@ class OverflowDetected(PrivmlError, OverflowError):
 class PrecisionLost(PrivmlError, ArithmeticError):
     """No number format keeps a model's outputs within the tolerance; names the layers that lose the most.
 
-    Remedy: Scale the model so that its values are neither tiny nor huge, use ``numerics=float32``, or allow for the error
-    with ``numerics.accept``.
+    Remedy: Scale the model so that its values are neither tiny nor huge, use ``numerics=float32``, or allow for the
+    error with ``numerics.accept``.
     """
 
 

@@ -393,7 +393,10 @@ class Client:
 
 
 def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:
-    """The inputs as tensors that the program takes; InvalidInput naming the input and the index."""
+    """The inputs as tensors that the program takes; InvalidInput naming the input and the index, or for another number
+    of inputs."""
+    if len(values) != len(program.inputs):
+        raise InvalidInput(f"the program takes {len(program.inputs)} input(s), got {len(values)}")
     checked = [
         checked_input(value, spec.shape, spec.format, spec.name)
         for spec, value in zip(program.inputs, values, strict=True)
