@@ -108,8 +108,8 @@ void compute_as_owner(Party& party, PackingKeys& keys, const PackedChoice& choic
     throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
   std::vector<u8> wire(lattice::packed_upload_bytes(choice, shape.rows, shape.inner));
   party.channel.read(wire);
-  const lattice::PackedEvaluator evaluator(*keys.switching, choice, number, shape.rows,
-                                           shape.inner, wire, *keys.prg);
+  const lattice::PackedEvaluator evaluator(*keys.switching, choice, number, shape.rows, shape.inner,
+                                           wire, *keys.prg);
   const i64 gap = choice.gap(), inner = shape.inner, each = shape.rows * gap;
   const i64 at_once = std::max(kOutputsAtOnce / gap, i64{1}) * gap;
   WipedVector<u64> parts;
