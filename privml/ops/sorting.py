@@ -120,12 +120,17 @@ def topk(
 
 
 # ---- floats: by their own comparisons and choices
-def _sorted_floats(x: SecretTensor, dim: int, kept: int, descending: bool) -> tuple[SecretTensor, SecretTensor]:
+def _sorted_floats(
+    x: SecretTensor, dim: int, kept: int, descending: bool, stable: bool
+) -> tuple[SecretTensor, SecretTensor]:
     last = x.movedim(dim, -1)
     places: Any = torch.arange(x.shape[dim]).expand(last.shape)
     for step in network(x.shape[dim], kept):
         first, second = (torch.tensor(side) for side in zip(*step, strict=True))
         swap = last[..., first] < last[..., second] if descending else last[..., second] < last[..., first]
+        if stable:
+            later = places[..., second] < places[..., first]
+            swap = swap | ((last[..., first] == last[..., second]) & later)
         last, places = (_chosen(part, first, second, swap) for part in (last, places))
     return last[..., :kept].movedim(-1, dim), places[..., :kept].movedim(-1, dim)
 
@@ -140,11 +145,18 @@ def _chosen(values: Any, first: torch.Tensor, second: torch.Tensor, swap: Secret
 
 @implements_floating(aten.sort.default)
 def sort_floats(x: SecretTensor, dim: int = -1, descending: bool = False) -> tuple[SecretTensor, SecretTensor]:
-    return _sorted_floats(x, dim, x.shape[dim], descending)
+    return _sorted_floats(x, dim, x.shape[dim], descending, False)
+
+
+@implements_floating(aten.sort.stable)
+def sort_stable_floats(
+    x: SecretTensor, *, stable: bool | None = None, dim: int = -1, descending: bool = False
+) -> tuple[SecretTensor, SecretTensor]:
+    return _sorted_floats(x, dim, x.shape[dim], descending, bool(stable))
 
 
 @implements_floating(aten.topk.default)
 def topk_floats(
     x: SecretTensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[SecretTensor, SecretTensor]:
-    return _sorted_floats(x, dim, k, largest)
+    return _sorted_floats(x, dim, k, largest, False)

@@ -104,7 +104,7 @@ def test_without_times_bytes_rank(subject: Subject) -> None:
 
 
 def test_a_format_that_changes_labels_comes_last(subject: Subject, known: Timer) -> None:
-    numerics = {"coarse": {"bits": 16, "scale": 2, "weight_bits": 4}, "fixed32": {"bits": 32}}
+    numerics = {"coarse": {"bits": 16, "scale": 2, "weight_bits": 4, "accept": 9.0}, "fixed32": {"bits": 32}}
     found = advise(subject, Wish(SEMI_HONEST, 2, LinkProfile()), numerics, known)
     assert [choice.risk.high for choice in found.choices] == sorted(choice.risk.high for choice in found.choices)
     assert found.choices[-1].numerics == "coarse" and found.choices[-1].risk.high
