@@ -119,11 +119,11 @@ def _checked(verb: str, argument: str, arguments: Sequence[str]) -> str:
 
 
 def _checked_below(verb: str, key: str, value: str, arguments: Sequence[str]) -> str:
-    """A setting of a group, ``model.`` or ``training.``; one that the chosen file does not name is added."""
+    """A setting of a group, of ``model.`` or of ``schemas.NESTED``; one that the chosen file does not name is added."""
     place = next((each for each in sorted(schemas.places(verb), reverse=True) if key.startswith(f"{each}.")), None)
     if place is None:
         top, _, name = key.partition(".")
-        own = {"model": groups.Model, "training": schemas.Training, "preprocess": schemas.Ahead}.get(top)
+        own = {"model": groups.Model, **schemas.NESTED}.get(top)
         if own is None:
             raise WrongCall(f"{key}={value}: {top} has no settings of its own")
         _refuse_unknown(f"{key}={value}", name, groups.abouts(own), top)

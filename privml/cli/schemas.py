@@ -26,6 +26,8 @@ _QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_log
 
 @dataclass
 class Ahead:
+    """What is prepared before it is asked for."""
+
     ahead: int = setting(
         0,
         "queries whose products with weights are prepared together, in sessions of clients that ask for work ahead, "
@@ -43,6 +45,9 @@ class Training:
     bits: int = setting(64, "bits of the ring", least=8)
     scale: int = setting(16, "fractional bits", least=0)
 
+
+# Settings of verbs that have settings of their own, which are no groups.
+NESTED = {"preprocess": Ahead, "training": Training}
 
 # What verbs have in common.
 _MODEL = {each.name: None for each in fields(Model)}
@@ -190,7 +195,7 @@ class Serve(Limits, Stored, Common):
     session_queries: int = setting(1000, "queries of one session at most", least=1)
     idle: float = setting(60, "seconds that a session may be idle between two queries", positive=True)
     threads: int = _threads()
-    preprocess: Ahead = field(default_factory=Ahead, metadata={"about": ""})
+    preprocess: Ahead = field(default_factory=Ahead, metadata={"about": "what is prepared ahead of queries"})
 
 
 @dataclass
@@ -568,10 +573,9 @@ def checked(verb: str, config: DictConfig) -> DictConfig:
     values |= typed(SCHEMAS[verb], {name: values[name] for name in own})
     if "model" in values:
         values["model"] = typed(Model, values["model"], "model.")
-    if "training" in values:
-        values["training"] = typed(Training, values["training"], "training.")
-    if "preprocess" in values:
-        values["preprocess"] = typed(Ahead, values["preprocess"], "preprocess.")
+    for name, schema in NESTED.items():
+        if name in values:
+            values[name] = typed(schema, values[name], f"{name}.")
     result = OmegaConf.create(values)
     for place, group in places(verb).items():
         chosen, schema = OmegaConf.select(result, place), schema_of(group)

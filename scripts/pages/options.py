@@ -11,7 +11,7 @@ import yaml
 from omegaconf import MISSING, OmegaConf
 
 from privml.cli import VERBS, groups
-from privml.cli.schemas import SCHEMAS, settings_of
+from privml.cli.schemas import NESTED, SCHEMAS, settings_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
@@ -49,6 +49,10 @@ def _verb(verb: str) -> Iterator[str]:
     values: Any = OmegaConf.to_container(OmegaConf.structured(schema))
     yield from ("| setting | default | |", "| --- | --- | --- |")
     for each in settings_of(schema):
+        if each.name in NESTED:
+            for name, about in groups.abouts(NESTED[each.name]).items():
+                yield f"| `{each.name}.{name}` | `{_cell(_value(values[each.name][name]))}` | {_cell(about)} |"
+            continue
         value = "" if each.name == "model" else f"`{_cell(_value(values[each.name]))}`"
         yield f"| `{each.name}` | {value} | {_cell(each.metadata['about'])} |"
     yield ""

@@ -22,7 +22,9 @@ def test_help_has_every_setting_with_its_meaning_and_only_groups_of_the_verb(ver
     assert all(len(line) <= 100 for line in text.splitlines() if "privml" not in line)
     flat = " ".join(text.split())
     for each in fields(schemas.SCHEMAS[verb]):
-        if each.name not in ("action", "training"):
+        for own in fields(schemas.NESTED[each.name]) if each.name in schemas.NESTED else ():
+            assert f" {each.name}.{own.name}=" in flat and " ".join(own.metadata["about"].split()) in flat
+        if each.name not in ("action", *schemas.NESTED):
             assert f" {each.name}" in flat
             assert " ".join(each.metadata["about"].split()) in flat
     shown = {place.partition(".")[0] for place in schemas.places(verb)}
@@ -42,9 +44,9 @@ def test_the_example_of_a_verb_is_a_call_that_it_takes(verb):
 def test_help_tells_required_settings_from_the_others(verb):
     required, others = help.text(verb).split("settings, with their defaults:")
     for each in fields(schemas.SCHEMAS[verb]):
-        needed = each.default == schemas.MISSING or each.metadata["required"]
+        needed = each.default == schemas.MISSING or bool(each.metadata.get("required"))
         assert (f"\n  {each.name} " in required) == needed
-        assert needed or f"\n  {each.name}=" in others
+        assert needed or re.search(rf"\n  {each.name}{'[.]' if each.name in schemas.NESTED else '='}", others)
 
 
 def test_help_shows_the_settings_of_the_choice_that_the_call_makes():
@@ -81,7 +83,9 @@ def test_schemas_of_groups_agree_with_what_reads_them():
         ("run count", "did you mean count=...?"),
         ("run nothing_like_it=3", "privml run --help"),
         ("run engine.truncation=exact", "engine=twopc has no setting truncation; engine=active"),
-        ("run weights=w", "`privml serve` has it"),
+        ("run weights=w", "`privml serve`, `privml preprocess` have it"),
+        ("run preprocess.ahead=1", "`privml serve` has it"),
+        ("serve preprocess.ahed=1", "did you mean preprocess.ahead?"),
         ("query --program=x", "did you mean program=...?"),
         ("bench suite=twopcx", "did you mean twopc?"),
         ("bench suite.operator.relu32.n=3", "did you mean suite.operators.relu32.n"),
