@@ -85,7 +85,7 @@ def test_schemas_of_groups_agree_with_what_reads_them():
         ("run engine.truncation=exact", "engine=twopc has no setting truncation; engine=active"),
         ("run weights=w", "`privml serve`, `privml preprocess` have it"),
         ("run preprocess.ahead=1", "`privml serve` has it"),
-        ("serve preprocess.ahed=1", "did you mean preprocess.ahead?"),
+        ("serve preprocess.aheadd=1", "did you mean preprocess.ahead?"),
         ("query --program=x", "did you mean program=...?"),
         ("bench suite=twopcx", "did you mean twopc?"),
         ("bench suite.operator.relu32.n=3", "did you mean suite.operators.relu32.n"),
