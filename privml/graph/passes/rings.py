@@ -26,7 +26,7 @@ from privml.graph.passes.kinds import (
     summands,
     takes_differences,
 )
-from privml.graph.passes.ranges import Range
+from privml.graph.passes.ranges import NEVER, Range
 from privml.graph.passes.scales import Scales, bits_for, weight_of
 
 # A node has two rings: that of its computation and that of its result.
@@ -181,7 +181,8 @@ def _size_of(value: Any, module: fx.GraphModule) -> float:
     if isinstance(value, fx.Node):
         if value.op != "get_attr" or not is_float(value):
             return 0.0
-        value = attribute(module, value.target)
+        public, value = not is_secret(value), attribute(module, value.target)
+        value = value[value > NEVER] if public else value  # what a public mask hides takes no room
     if isinstance(value, torch.Tensor):
         value = value.detach()
         finite = value[torch.isfinite(value)].abs()
