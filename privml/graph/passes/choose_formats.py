@@ -31,7 +31,7 @@ from privml.sharing import reveal
 __all__ = ["Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
 
 # Rows on which a candidate's error is measured: more of few numbers, and of labels, which carry less information.
-_MEASURED = 32
+_MEASURED = 64
 _MEASURED_SMALL, _SMALL = 256, 256
 _MEASURED_LABELS = 512
 # What labels are computed finer with than the calibration data's labels need: others lie closer to a border.
