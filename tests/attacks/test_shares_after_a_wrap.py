@@ -110,6 +110,10 @@ CLAIMS = {
     ("ops/maximum.py", "position"): "one of some public numbers",
     ("ops/maximum.py", "rectify"): "a value where it is not negative, else zero",
     ("ops/smooth.py", "mish"): "the smaller of a value and a number",
+    (
+        "ops/sorting.py",
+        "_sorted",
+    ): "one of the values, or of their places: an exchange adds and subtracts the same number",
     ("ops/structural.py", "_toward_zero"): "a number without its fraction",
 }
 
