@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import Field, fields, is_dataclass
 from typing import Any
 
-from privml.cli import groups, schemas
+import privml.cli.groups as groups
+import privml.cli.schemas as schemas
 from privml.cli.overrides import BESIDE, chosen
 
 # Columns of the text, as far as the terminal is that wide; and where the meanings begin.

@@ -7,7 +7,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from privml.cli import groups, schemas
+import privml.cli.groups as groups
+import privml.cli.schemas as schemas
 from privml.cli.fields import WrongCall, did_you_mean
 from privml.cli.paths import model_names
 
