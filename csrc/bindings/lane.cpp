@@ -84,6 +84,10 @@ Lane::Lane(int rank, const RcotCost& rcot, bool refill) : rank_(rank) {
   finish(0);
 }
 
+void Lane::set_chunk_factor(i64 factor) {
+  (meter_ ? meter_->chunk_factor : party_->chunk_factor) = factor;
+}
+
 void Lane::set_account(std::shared_ptr<const Account> account) {
   if (tagged_ != nullptr) tagged_->set_account(std::move(account), true);
 }

@@ -45,6 +45,7 @@ class Lane {
        const OtConfig& config, const Refill::OnFailure& on_failure = {});
   // A meter.
   Lane(int rank, const RcotCost& rcot, bool refill);
+  void set_chunk_factor(i64 factor);
 
   bool metering() const { return meter_.has_value(); }
   Party& party() { return *party_; }

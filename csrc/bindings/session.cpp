@@ -121,6 +121,19 @@ TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes, bo
 TwoPartySession::TwoPartySession(std::shared_ptr<Shared> shared, int first, int count)
     : shared_(std::move(shared)), first_(first), count_(count) {}
 
+TwoPartySession TwoPartySession::twin() const {
+  TwoPartySession meter(0, shared_->config, 1, false, true);
+  meter.set_chunk_factor(shared_->chunk_factor);
+  return meter;
+}
+
+void TwoPartySession::set_chunk_factor(i64 factor) {
+  expect(1 <= factor && factor <= 64, "a chunk factor lies in 1..64");
+  if (!metering()) shared_->expect_open();
+  shared_->chunk_factor = factor;
+  for (const auto& lane : shared_->lanes) lane->set_chunk_factor(factor);
+}
+
 TwoPartySession TwoPartySession::lane(int index) const {
   expect(index >= 0 && index < count_, "lane: no lane of that number");
   return {shared_, first_ + index, 1};

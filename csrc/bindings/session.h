@@ -41,8 +41,10 @@ class TwoPartySession {
   int lanes() const { return count_; }
   const OtConfig& config() const { return shared_->config; }  // without its secrets
   TwoPartySession lane(int index) const;
-  // A meter of one lane with the same choice of correlations, from party 0's side, for counts only.
-  TwoPartySession twin() const { return {0, shared_->config, 1, false, true}; }
+  // A meter of one lane that plans like this session, from party 0's side, for counts only.
+  TwoPartySession twin() const;
+  // All lanes work on chunks that are so many times as long (Party::chunk_factor). Before any call.
+  void set_chunk_factor(i64 factor);
 
   // protocol(party) on a connected session's first lane, cost(meter) on a meter's.
   void run(const std::function<void(Party&)>& protocol,
@@ -75,6 +77,7 @@ class TwoPartySession {
   struct Shared {
     int rank = 0;
     bool metering = false, counts_only = false;
+    i64 chunk_factor = 1;
     OtConfig config;  // without its secrets
     std::vector<std::unique_ptr<Lane>> lanes;
     std::atomic<bool> closed = false;

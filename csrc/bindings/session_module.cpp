@@ -121,9 +121,12 @@ void define_session(py::module_& m) {
                              })
       .def("lane", &TwoPartySession::lane, "index"_a,
            "One lane as a session of its own, for protocols that run beside those of other lanes.")
-      .def("twin", &TwoPartySession::twin,
-           "A meter of one lane with the same choice of correlations, from party 0's side, "
-           "for counts only.")
+      .def(
+          "twin", &TwoPartySession::twin,
+          "A meter of one lane that plans like this session, from party 0's side, for counts only.")
+      .def("set_chunk_factor", &TwoPartySession::set_chunk_factor, "factor"_a,
+           "Protocols work on chunks that are so many times (1..64) as long: fewer messages for "
+           "long tensors, more memory. Both parties alike, before any protocol.")
       .def(
           "clock", [](TwoPartySession& session) { return packed(session.clock()); }, Release(),
           "The longest path so far on these lanes, for `advance`.")

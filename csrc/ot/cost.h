@@ -32,6 +32,7 @@ struct CostMeter {
 
   RcotCost rcot;
   double correlation_bits;                // as Party::correlation_bits
+  i64 chunk_factor = 1;                   // as Party::chunk_factor
   std::array<i64, 2> bytes{};             // sent by party 0 / 1, preprocessing included
   std::array<i64, 2> preprocess_bytes{};  // of these, for correlations
   std::array<i64, 2> preprocess_depth{};  // of depth below, what reserve() added
@@ -66,13 +67,14 @@ struct CostMeter {
   void wait_for_refill(const std::array<i64, 2>& wanted);
 };
 
-// Correlations that `protocol_cost` draws, so that a protocol can reserve them in one go:
-// reserve(party, n[party.rank], n[1 - party.rank]).
-template <class ProtocolCost>
-std::array<i64, 2> count_correlations(double correlation_bits, ProtocolCost&& protocol_cost) {
+// Correlations that `protocol_cost` draws at a party (or on a meter) that plans like `planner`, so
+// that a protocol can reserve them in one go: reserve(party, n[party.rank], n[1 - party.rank]).
+template <class Planner, class ProtocolCost>
+std::array<i64, 2> count_correlations(const Planner& planner, ProtocolCost&& protocol_cost) {
   constexpr i64 kOneExtension = i64{1} << 62;  // the meter walks through every extension
   CostMeter meter{RcotCost{"ideal", 0, 1, kOneExtension}};
-  meter.correlation_bits = correlation_bits;
+  meter.correlation_bits = planner.correlation_bits;
+  meter.chunk_factor = planner.chunk_factor;
   protocol_cost(meter);
   return meter.cots;
 }

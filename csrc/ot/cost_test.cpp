@@ -191,7 +191,8 @@ TEST(Meter, MessagesOfNoBytesCostNothing) {
 }
 
 TEST(Meter, CountsCorrelationsOfAProtocol) {
-  const auto counts = count_correlations(0, [](CostMeter& meter) {
+  const CostMeter planner{RcotCost{"ideal", 0, 1, 1}};
+  const auto counts = count_correlations(planner, [](CostMeter& meter) {
     cost_bit_triples(meter, 100);
     cost_choose(meter, 1, i64{1} << 22);
   });

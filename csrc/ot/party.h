@@ -47,6 +47,8 @@ struct Party {
       correlation_bits;  // what a correlation costs on the wire: plans weigh it, both parties alike
   Ledger& ledger;        // setup and preprocess are booked as they happen; online is the rest
   Refill* refill = nullptr;  // makes the pools' correlations where there is one (refill.h)
+  // Chunks are so many times as long: fewer messages, more memory. Both parties alike.
+  i64 chunk_factor = 1;
 };
 
 // Makes `as_sender` and `as_receiver` correlations available (this party's roles), both directions

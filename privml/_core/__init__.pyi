@@ -259,6 +259,10 @@ class TwoPartySession:
         """
         What the peer hears of this party where the two differ, on all of these lanes.
         """
+    def set_chunk_factor(self, factor: int) -> None:
+        """
+        Protocols work on chunks that are so many times (1..64) as long: fewer messages for long tensors, more memory. Both parties alike, before any protocol.
+        """
     def set_link(self, delay: float, seconds_per_byte: float, seconds_per_correlation: float = 0.0) -> None:
         """
         A meter's messages take time from here on; `clock` tells it after the depths, by rank.
@@ -269,7 +273,7 @@ class TwoPartySession:
         """
     def twin(self) -> TwoPartySession:
         """
-        A meter of one lane with the same choice of correlations, from party 0's side, for counts only.
+        A meter of one lane that plans like this session, from party 0's side, for counts only.
         """
     @property
     def counts_only(self) -> bool: ...

@@ -8,6 +8,8 @@ from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.shares import Promise, Window
 from privml.engines.twopc import backend as twopc
+from privml.engines.twopc.linear import BY_TRANSFERS, Linear
+from privml.formats import FixedPoint, Float
 from privml.session.ledger import Ledger, Snapshot
 
 
@@ -82,9 +84,13 @@ def without_seconds(counters):
     }
 
 
+# A link over which protocols work on longer chunks.
+SLOW = Linear(delay=0.04)
 SETTINGS = [
     (OtChoice("ideal"), 1),
+    (OtChoice("ideal"), 1, SLOW),
     (OtChoice(), 1),
+    (OtChoice(), 1, SLOW),
     (OtChoice(k=2), 1),
     (OtChoice(k=3, security="malicious"), 1),
     (OtChoice("silent"), 1),
@@ -101,9 +107,10 @@ SETTINGS = [
 @pytest.fixture(scope="module", params=SETTINGS, ids=str)
 def engines(request):
     """A joint engine and the meters of both parties; all run the same sequence, stocks and depth included."""
-    choice, threads = request.param
-    made = twopc.create(choice, threads=threads)
-    yield made, [twopc.meter(rank, choice, threads) for rank in range(2)]
+    choice, threads, *slow = request.param
+    linear = slow[0] if slow else BY_TRANSFERS
+    made = twopc.create(choice, threads=threads, linear=linear)
+    yield made, [twopc.meter(rank, choice, threads, linear=linear) for rank in range(2)]
     made.close()
 
 
@@ -114,6 +121,37 @@ def test_meter_equals_session(engines, name):
     for rank, meter in enumerate(meters):
         OPERATIONS[name](meter)
         assert without_seconds(meter.counters()) == without_seconds(real.engines[rank].counters())
+
+
+FIXED, SINGLE = FixedPoint(16, 8), Float(8, 23)
+LONG = {
+    "sigmoid": lambda e, n: e.function("sigmoid", words(e, (n,), bits=16), FIXED, FIXED),
+    "relu": lambda e, n: e.relu(words(e, (n,)), 32),
+    "truncate": lambda e, n: e.truncate(words(e, (n,)), 32, 12),
+    "float multiply": lambda e, n: e.float_operation("multiply", SINGLE, *[floats(e, n)] * 2),
+}
+
+
+def floats(engine, n):
+    return engine.float_from_ring(words(engine, (n,), bits=16), FIXED, SINGLE)
+
+
+def depth_of(name, n, delay):
+    engine = twopc.meter(ot=OtChoice("ideal"), linear=Linear(delay=delay))
+    LONG[name](engine, n)
+    return engine.counters()["online"]["depth"]
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_tensors_take_few_more_messages_over_a_slow_link(name):
+    few, many = (depth_of(name, n, 0.04) for n in (10_000, 100_000))
+    assert few <= many <= 1.5 * few
+    assert many <= depth_of(name, 100_000, 0.0)
+
+
+def test_chunks_grow_with_the_delay_up_to_a_limit():
+    factors = [twopc.chunk_factor(delay) for delay in (0.0, 0.002, 0.0021, 0.005, 0.04, 10.0)]
+    assert factors == [1, 1, 2, 4, 8, 8]
 
 
 def test_nodes_add_up_to_the_total():

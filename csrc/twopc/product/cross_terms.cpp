@@ -42,9 +42,13 @@ void accumulate(std::span<u64> out, std::span<const u64> share, const Direction&
   }
 }
 
-// Elements of a chunk, whose correlations are reserved together, and of a piece of it.
-i64 chunk_elements(const Direction& d) { return std::max(kChunkElements, kPieceCots / d.bits); }
-i64 piece_elements(const Direction& d) { return std::max<i64>(kPieceCots / d.bits, 1); }
+// Elements of a piece, and of a chunk of pieces, whose correlations are reserved together.
+i64 piece_elements(const Direction& d, i64 chunk_factor) {
+  return std::max<i64>(kPieceCots * chunk_factor / d.bits, 1);
+}
+i64 chunk_elements(const Direction& d, i64 chunk_factor) {
+  return std::max(kChunkElements * chunk_factor, piece_elements(d, chunk_factor));
+}
 
 // The correlations of one piece and the choices that this party imposed on them, bit plane by bit
 // plane.
@@ -102,7 +106,8 @@ void read_stream(Party& party, const Chunk& chunk, const Piece& piece, AlignedVe
 
 // The next piece's choices travel with this piece's stream.
 void run_chunk(Party& party, const Chunk& chunk) {
-  const i64 n = std::ssize(chunk.out), step = piece_elements(chunk.d), cots = n * chunk.d.bits;
+  const i64 n = std::ssize(chunk.out), step = piece_elements(chunk.d, party.chunk_factor);
+  const i64 cots = n * chunk.d.bits;
   reserve(party, chunk.y.empty() ? 0 : cots, chunk.x.empty() ? 0 : cots);
   std::fill(chunk.out.begin(), chunk.out.end(), 0);
   AlignedVector<u64> share;
@@ -124,7 +129,7 @@ void run_chunk(Party& party, const Chunk& chunk) {
 
 void run(Party& party, std::span<const u64> x, std::span<const u64> y, const Direction& d,
          std::span<u64> out) {
-  const i64 n = std::ssize(out), step = chunk_elements(d);
+  const i64 n = std::ssize(out), step = chunk_elements(d, party.chunk_factor);
   for (i64 first = 0; first < n; first += step) {
     const i64 count = std::min(step, n - first);
     run_chunk(party, {x.empty() ? x : x.subspan(first, count),
@@ -145,8 +150,10 @@ void cost(CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direction&
       if (senders[sender]) meter.draw(sender, count * d.bits);
     return packed_bytes(count * d.bits, 1);
   };
-  for (i64 first = 0; first < n; first += chunk_elements(d)) {
-    const i64 size = std::min(chunk_elements(d), n - first), step = piece_elements(d);
+  const i64 chunk = chunk_elements(d, meter.chunk_factor);
+  const i64 step = piece_elements(d, meter.chunk_factor);
+  for (i64 first = 0; first < n; first += chunk) {
+    const i64 size = std::min(chunk, n - first);
     meter.reserve(senders[0] ? size * d.bits : 0, senders[1] ? size * d.bits : 0);
     i64 current = std::min(step, size);
     const i64 choices = draw(current);

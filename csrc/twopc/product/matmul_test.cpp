@@ -72,7 +72,7 @@ TEST(Matmul, RowsWithMoreChoicesThanAChunkAreCut) {
   const ProductBlock blocks[] = {{2, 40'000, 3}, {3, 5, 2}};
   const ProductFormat format{32, true, 32};
   i64 cots = 0, products = 0;
-  for (const auto& chunk : product_chunks(blocks, format)) {
+  for (const auto& chunk : product_chunks(blocks, format, 1)) {
     EXPECT_LE(chunk_cots(chunk, format), i64{1} << 19);
     cots += chunk_cots(chunk, format);
     for (const ProductSlice& slice : chunk) products += slice.rows * slice.inner * slice.length;

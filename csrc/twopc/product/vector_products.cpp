@@ -113,7 +113,7 @@ void run_chunk(Party& party, std::span<const ProductSlice> chunk, const ProductF
   }
   const bool both = !x.empty() && !y.empty();
   for (size_t first = 0; first < tiles.size();) {
-    const size_t last = both ? turn_end(tiles, first) : tiles.size();
+    const size_t last = both ? turn_end(tiles, first, party.chunk_factor) : tiles.size();
     for (size_t i = first; i < last && !y.empty(); ++i)
       send(party, tiles[i], format, y, sums, work);
     for (size_t i = first; i < last && !x.empty(); ++i)
@@ -128,7 +128,7 @@ void run(Party& party, std::span<const ProductBlock> blocks, const ProductFormat
   const std::vector<Word> correlations(y.begin(), y.end());
   std::vector<Word> sums(out.size());
   Work<Word> work;
-  for (const auto& chunk : product_chunks(blocks, format))
+  for (const auto& chunk : product_chunks(blocks, format, party.chunk_factor))
     run_chunk<Word>(party, chunk, format, x, correlations, sums, work);
   for (size_t i = 0; i < out.size(); ++i) out[i] = sums[i] & low_mask(format.ell);
 }
@@ -168,7 +168,7 @@ void vector_products(Party& party, std::span<const ProductBlock> blocks,
 
 void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders,
                           std::span<const ProductBlock> blocks, const ProductFormat& format) {
-  for (const auto& chunk : product_chunks(blocks, format)) {
+  for (const auto& chunk : product_chunks(blocks, format, meter.chunk_factor)) {
     const std::vector<ProductTile> tiles = product_tiles(chunk, format);
     const i64 cots = chunk_cots(chunk, format);
     meter.reserve(senders[0] ? cots : 0, senders[1] ? cots : 0);
@@ -177,7 +177,7 @@ void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders,
     meter.exchange(senders[1] ? packed_bytes(cots, 1) : 0, senders[0] ? packed_bytes(cots, 1) : 0);
     const bool both = senders[0] && senders[1];
     for (size_t first = 0; first < tiles.size();) {
-      const size_t last = both ? turn_end(tiles, first) : tiles.size();
+      const size_t last = both ? turn_end(tiles, first, meter.chunk_factor) : tiles.size();
       i64 bytes = 0;
       for (size_t i = first; i < last; ++i) bytes += tiles[i].bytes;
       meter.exchange(senders[0] ? bytes : 0, senders[1] ? bytes : 0);

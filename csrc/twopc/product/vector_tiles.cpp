@@ -88,10 +88,12 @@ int used_choice_bits(const ProductFormat& format) {
 }
 
 std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlock> blocks,
-                                                      const ProductFormat& format) {
+                                                      const ProductFormat& format,
+                                                      i64 chunk_factor) {
   const int bits = used_choice_bits(format);
+  const i64 most = kChunkCots * chunk_factor;
   // A row with more choices than a chunk holds is cut into pieces.
-  const i64 piece = std::max<i64>(kChunkCots / bits, 1);
+  const i64 piece = std::max<i64>(most / bits, 1);
   std::vector<std::vector<ProductSlice>> chunks;
   i64 choice = 0, correlation = 0, out = 0, open = 0;
   for (const ProductBlock& block : blocks) {
@@ -103,11 +105,11 @@ std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlo
         const i64 first = part * piece;
         const i64 inner = cut ? std::min(piece, block.inner - first) : block.inner;
         const i64 row_cots = inner * bits;
-        if (chunks.empty() || open + row_cots > kChunkCots) {
+        if (chunks.empty() || open + row_cots > most) {
           chunks.emplace_back();
           open = 0;
         }
-        if (!cut) rows = std::min(block.rows - row, (kChunkCots - open) / row_cots);
+        if (!cut) rows = std::min(block.rows - row, (most - open) / row_cots);
         chunks.back().push_back({rows, inner, block.length, choice + row * block.inner + first,
                                  correlation + first * block.length, out + row * block.length});
         open += rows * row_cots;
@@ -147,9 +149,9 @@ std::vector<ProductTile> product_tiles(std::span<const ProductSlice> chunk,
   return tiles;
 }
 
-size_t turn_end(std::span<const ProductTile> tiles, size_t first) {
+size_t turn_end(std::span<const ProductTile> tiles, size_t first, i64 chunk_factor) {
   i64 bytes = 0;
-  while (first < tiles.size() && bytes < kTurnBytes) bytes += tiles[first++].bytes;
+  while (first < tiles.size() && bytes < kTurnBytes * chunk_factor) bytes += tiles[first++].bytes;
   return first;
 }
 

@@ -31,13 +31,14 @@ int used_choice_bits(const ProductFormat& format);
 
 // Chunks of slices whose correlations are chosen together.
 std::vector<std::vector<ProductSlice>> product_chunks(std::span<const ProductBlock> blocks,
-                                                      const ProductFormat& format);
+                                                      const ProductFormat& format,
+                                                      i64 chunk_factor);
 i64 chunk_cots(std::span<const ProductSlice> chunk, const ProductFormat& format);
 std::vector<ProductTile> product_tiles(std::span<const ProductSlice> chunk,
                                        const ProductFormat& format);
 
 // Both parties send: tiles [first, result) go out before any is read.
-size_t turn_end(std::span<const ProductTile> tiles, size_t first);
+size_t turn_end(std::span<const ProductTile> tiles, size_t first, i64 chunk_factor);
 
 // What a tile's arithmetic reads and writes. Pads hold pad_blocks blocks per product, words from
 // the front.

@@ -10,17 +10,19 @@
 
 namespace privml {
 
-// Elements that a protocol processes at once.
+// Elements that a protocol processes at once, times the chunk factor of the party: every chunk
+// takes the protocol's depth, so a slow link wants few of them.
 inline constexpr i64 kChunk = i64{1} << 16;
 
 // Calls cost(meter, count) on the correlations of `count` elements, then chunk(begin, count), for
-// consecutive ranges of at most `limit` elements.
+// consecutive ranges of at most `limit` elements
+// times the chunk factor.
 template <class Cost, class Chunk>
 void in_chunks(Party& party, i64 n, Cost&& cost, Chunk&& chunk, i64 limit = kChunk) {
+  limit *= party.chunk_factor;
   for (i64 begin = 0; begin < n; begin += limit) {
     const i64 count = std::min(limit, n - begin);
-    const auto cots =
-        count_correlations(party.correlation_bits, [&](CostMeter& meter) { cost(meter, count); });
+    const auto cots = count_correlations(party, [&](CostMeter& meter) { cost(meter, count); });
     reserve(party, cots[party.rank], cots[1 - party.rank]);
     chunk(begin, count);
   }
@@ -29,10 +31,10 @@ void in_chunks(Party& party, i64 n, Cost&& cost, Chunk&& chunk, i64 limit = kChu
 // The same walk on a meter.
 template <class Cost>
 void cost_in_chunks(CostMeter& meter, i64 n, Cost&& cost, i64 limit = kChunk) {
+  limit *= meter.chunk_factor;
   for (i64 begin = 0; begin < n; begin += limit) {
     const i64 count = std::min(limit, n - begin);
-    const auto cots =
-        count_correlations(meter.correlation_bits, [&](CostMeter& inner) { cost(inner, count); });
+    const auto cots = count_correlations(meter, [&](CostMeter& inner) { cost(inner, count); });
     meter.reserve(cots[0], cots[1]);
     cost(meter, count);
   }

@@ -24,31 +24,39 @@ void open_ring(Party& party, std::span<const u64> x, int bits, int to, std::span
   check(party, x.size(), bits, to, out.size());
   const i64 n = static_cast<i64>(x.size());
   std::vector<u8> wire;
-  for (i64 begin = 0; begin < n; begin += kChunk) {
-    const i64 count = std::min(kChunk, n - begin);
-    wire.resize(packed_bytes(count, bits));
-    if (learns(1 - party.rank, to)) {
+  const auto each_piece = [&](const auto& body) {
+    for (i64 begin = 0; begin < n; begin += kChunk) {
+      const i64 count = std::min(kChunk, n - begin);
+      wire.resize(packed_bytes(count, bits));
+      body(begin, count);
+    }
+  };
+  if (learns(1 - party.rank, to)) {
+    each_piece([&](i64 begin, i64 count) {
       pack(x.data() + begin, count, bits, wire.data());
       party.channel.write(wire);
-    }
-    if (!learns(party.rank, to)) continue;
+    });
+  }
+  if (!learns(party.rank, to)) return;
+  each_piece([&](i64 begin, i64 count) {
     party.channel.read(wire);
     u64* theirs = out.data() + begin;
     unpack(wire.data(), count, bits, theirs);
     for (i64 i = 0; i < count; ++i) {
       theirs[i] = static_cast<u64>(to_signed(x[begin + i] + theirs[i], bits));
     }
-  }
+  });
 }
 
 void cost_open_ring(CostMeter& meter, i64 n, int bits, int to) {
+  i64 bytes = 0;
   for (i64 begin = 0; begin < n; begin += kChunk) {
-    const i64 bytes = packed_bytes(std::min(kChunk, n - begin), bits);
-    if (to == kBothParties) {
-      meter.exchange(bytes, bytes);
-    } else {
-      meter.message(1 - to, bytes);
-    }
+    bytes += packed_bytes(std::min(kChunk, n - begin), bits);
+  }
+  if (to == kBothParties) {
+    meter.exchange(bytes, bytes);
+  } else {
+    meter.message(1 - to, bytes);
   }
 }
 

@@ -21,6 +21,9 @@ from privml.errors import ConfigError
 if TYPE_CHECKING:
     from privml.spec import SessionSpec
 
+# Seconds that the messages of a chunk may take at usual length, as computing it takes some 0.1 s; and how many times
+# as long a chunk may be, in memory of a gigabyte at most.
+_SHORT_DELAY, _LONGEST_CHUNKS = 0.002, 8
 # Every lane is a connection and a thread at each party.
 MOST_THREADS = 64
 
@@ -32,7 +35,7 @@ def meter(
     (``counts_only``), or are zeros, with which it computes as a party does."""
     lanes = checked_threads(threads)
     core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background, counts_only)
-    return TwoPartyEngine(core, linear)
+    return _engine(core, linear)
 
 
 def connected(
@@ -46,7 +49,21 @@ def connected(
     """An engine on connected channels, as many as ``connections`` says: the lanes', then those of their refills."""
     lanes, refills = list(channels[:threads]), list(channels[threads:])
     choice = (ot.provider, ot.k, ot.security)
-    return TwoPartyEngine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills), linear)
+    return _engine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills), linear)
+
+
+def _engine(core: _core.TwoPartySession, linear: Linear) -> TwoPartyEngine:
+    core.set_chunk_factor(chunk_factor(linear.delay))
+    return TwoPartyEngine(core, linear)
+
+
+def chunk_factor(delay: float) -> int:
+    """How many times as long the chunks of protocols are if a message takes ``delay`` seconds one way. Each chunk takes
+    a protocol's whole depth, and as many bytes in memory as its length asks for."""
+    factor = 1
+    while factor < _LONGEST_CHUNKS and delay > factor * _SHORT_DELAY:
+        factor *= 2
+    return factor
 
 
 def connections(ot: OtChoice, threads: int) -> int:
@@ -116,8 +133,6 @@ class Config:
 def linear_of(spec: SessionSpec) -> Linear:
     """How a session's products with weights are made."""
     own, link = spec.engine, spec.expected_link
-    if own.linear != "auto":
-        return Linear(own.linear, own.noise, prepared=spec.prepared)
     return Linear(own.linear, own.noise, link.delay_ms / 1000, link.seconds_per_byte, spec.prepared)
 
 
@@ -160,7 +175,7 @@ class TwoParty(Backend):
         }  # fmt: skip
 
     def reckons_with_link(self, spec: SessionSpec) -> bool:
-        return spec.engine.linear == "auto"
+        return True
 
     def prepared_products(self, program: Any, shapes: Any, spec: SessionSpec, queries: int) -> tuple[Wanted, ...]:
         linear, alone = linear_of(spec), replace(spec, threads=1, prepared=frozenset())

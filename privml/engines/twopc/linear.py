@@ -41,8 +41,9 @@ _MANY = 1 << 22
 class Linear:
     """``mode``: one of ``MODES``, "auto" for the form of least predicted time; ``noise``: what bounds the noise of
     ciphertexts, "tail" a probability below 2^-100 for each value, "proved" its largest value; ``delay``: seconds of a
-    message one way, and ``seconds_per_byte``, of the link that "auto" reckons with; ``prepared``: the places of the
-    products that were prepared (see ``Places``). Both parties have all of it alike. Raises ConfigError."""
+    message one way, and ``seconds_per_byte``, of the link that "auto" reckons with (the delay says how long chunks are,
+    too); ``prepared``: the places of the products that were prepared (see ``Places``). Both parties have all of it
+    alike. Raises ConfigError."""
 
     mode: str = "ot"
     noise: str = "tail"
