@@ -42,10 +42,14 @@ def load_program(program: str, weights: str | None = None) -> Program:
     return Program.load(program, weights)
 
 
+def models_folder() -> Path:
+    inside = PACKAGE / "models"
+    return inside if inside.is_dir() else PACKAGE.parent / "models"
+
+
 def model_names() -> list[str]:
     """Of the shipped models, without loading any; none where they are not installed."""
-    inside = PACKAGE / "models"
-    folder = inside if inside.is_dir() else PACKAGE.parent / "models"
+    folder = models_folder()
     return sorted(card.parent.name for card in folder.glob("*/README.md") if (card.parent / "__init__.py").exists())
 
 

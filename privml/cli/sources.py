@@ -14,9 +14,9 @@ from privml.cli import console
 from privml.cli.arrays import FORMS, read_array
 from privml.cli.fields import WrongCall
 from privml.cli.inputs import read_inputs, real_as
+from privml.cli.kept import kept
 from privml.cli.own_models import own_module
 from privml.cli.paths import shipped_models
-from privml.conversion import convert
 from privml.errors import ConfigError
 from privml.program import Program
 
@@ -66,20 +66,25 @@ def own_calibration(config: DictConfig) -> torch.Tensor:
 
 
 def program_of(config: DictConfig) -> tuple[Program, Source]:
-    """The converted model, with a progress display."""
+    """The converted model, with a progress display; of a shipped model the program of an earlier run, if nothing has
+    changed since."""
     source = source_of(config)
-    numerics: dict[str, Any] = dict(config.numerics)
+    settings: dict[str, Any] = {
+        "numerics": _plain(config.numerics),
+        "tree_structure": config.get("tree_structure", "public"),
+        "token_ids": _plain(config.get("token_ids", "secret")),
+        "outputs": _plain(config.get("outputs")),
+    }
     with warnings.catch_warnings(), console.progress("convert", config.quiet, "reading the model") as step:
         warnings.filterwarnings("ignore", "the batch is fixed")  # one of the notes below
-        program = convert(
-            source.model,
-            calibration=source.calibration,
-            numerics=numerics,
-            tree_structure=config.get("tree_structure", "public"),
-            token_ids=_plain(config.get("token_ids", "secret")),
-            outputs=_plain(config.get("outputs")),
-            progress=step,
-        )
+
+        def convert() -> Program:
+            from privml.conversion import convert  # loads the half of torch that traces
+
+            return convert(source.model, calibration=source.calibration, progress=step, **settings)
+
+        shipped = config.model.name is not None
+        program = kept(source.model, source.calibration, settings, convert) if shipped else convert()
     for note in program.notes if not config.quiet else ():
         console.err.print(note, markup=False)
     return program, source

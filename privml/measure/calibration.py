@@ -14,13 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from privml.engines.correlations import OtChoice
 from privml.engines.demands import NOTHING, Demand, Item, items_of
 from privml.measure.calls import Call, Sample
 from privml.measure.launch import ENGINE, ranked
-from privml.measure.machine import fingerprint, machine
+from privml.measure.machine import cache_folder, fingerprint, machine
 from privml.service.events import Progress
 from privml.spec import SessionSpec
 
@@ -94,7 +92,7 @@ class Calibration:
     @classmethod
     def load(cls, fresh: bool = False) -> Calibration:
         """What is known about this machine; ``fresh``: nothing."""
-        path = folder() / f"calibration-{fingerprint()}.json"
+        path = cache_folder() / f"calibration-{fingerprint()}.json"
         if fresh or not path.exists():
             return cls(path)
         try:
@@ -150,11 +148,6 @@ def _checked(seconds: Any) -> dict[str, float]:
     if not isinstance(seconds, dict) or not all(type(s) in (int, float) and 0 <= s < 1e9 for s in seconds.values()):
         raise ValueError("no times")
     return seconds
-
-
-def folder() -> Path:
-    own = os.environ.get("PRIVML_CACHE")
-    return Path(own) if own else platformdirs.user_cache_path("privml", appauthor=False)
 
 
 def measure(

@@ -7,6 +7,7 @@ waits for its task as a process that ``launch`` starts afresh does, and is its o
 
 from __future__ import annotations
 
+import gc
 import importlib
 import multiprocessing
 import os
@@ -58,7 +59,11 @@ class Copies:
     with the block."""
 
     def __init__(self, module: str, count: int) -> None:
+        if count:
+            importlib.import_module(module)  # once for all
+        gc.freeze()  # a collection in a copy would write to every page that it shares
         self._waiting = [Copy(module) for _ in range(count)] if can_copy() else []
+        gc.unfreeze()
 
     def take(self) -> Copy | None:
         return self._waiting.pop() if self._waiting else None

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import torch
 
 from privml.version import VERSION
@@ -29,6 +30,12 @@ def machine() -> dict[str, Any]:
         "torch": torch.__version__,
         "privml": VERSION,
     }
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept: ``PRIVML_CACHE``, or the cache folder that the system gives its user."""
+    own = os.environ.get("PRIVML_CACHE")
+    return Path(own) if own else platformdirs.user_cache_path("privml", appauthor=False)
 
 
 def fingerprint() -> str:

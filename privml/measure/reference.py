@@ -18,7 +18,6 @@ from typing import Any
 
 import torch
 
-from privml.conversion import convert
 from privml.engines.demands import NOTHING, Demand
 from privml.graph.file import write_program
 from privml.measure.calibration import Calibration, greeting, hop, planning, step
@@ -37,6 +36,8 @@ RUNS = 3
 
 def reference(depth: int) -> tuple[Program, torch.Tensor]:
     """A small network of so many layers, and an input."""
+    from privml.conversion import convert  # loads much of torch, which predictions do without
+
     torch.manual_seed(0)
     layers = [layer for _ in range(depth) for layer in (torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU())]
     value = torch.rand(1, WIDTH)
