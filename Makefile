@@ -2,7 +2,8 @@
 # make demo    everything from a fresh clone to a private classification between two processes
 # make test    all tests, C++ and Python
 # make lint    formatting, layering and spelling
-# make bench   throughput and bytes of the protocols (benchmarks/results)
+# make bench   throughput and bytes of the protocols
+#                bench, faults, soak, prove and fuzz write to build/results; RESULTS=benchmarks/results updates the records of the site's tables
 # make docs    the documentation as a site, build/site/index.html, with the pages made of settings, papers and results of benchmarks
 # make wheel   dist/: the source distribution, and a wheel with the system libraries it needs, for any x86-64 processor
 # make test-wheel   installs them in environments of their own and runs two parties outside the checkout (minutes)
@@ -26,6 +27,7 @@ VENV ?= .venv
 TORCH ?= torch==2.13.0
 BIN := $(VENV)/bin
 # nproc obeys OMP_NUM_THREADS, which here is the number of threads of one test.
+RESULTS ?= build/results
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
 # Common headers are compiled once, unless a compiler cache (CMAKE_CXX_COMPILER_LAUNCHER=ccache) knows every object as it is.
@@ -96,14 +98,14 @@ sanitize: setup
 
 prove: build
 	$(BIN)/python scripts/make_tables.py --check
-	$(BIN)/python scripts/prove_functions.py
-	$(BIN)/python scripts/prove_real_numbers.py
+	$(BIN)/python scripts/prove_functions.py --out $(RESULTS)/fixed-point-errors.md
+	$(BIN)/python scripts/prove_real_numbers.py --out $(RESULTS)/real-number-errors.md
 
 prove-secfloat: build
 	$(BIN)/cmake --build build/release --target prove_functions prove_primitives
 	$(BIN)/python scripts/make_float_tables.py --check
 	$(if $(FUNCTION),,build/release/prove_primitives)
-	$(BIN)/python scripts/prove_secfloat.py $(FUNCTION) --threads $(JOBS)
+	$(BIN)/python scripts/prove_secfloat.py $(FUNCTION) --threads $(JOBS) --out $(RESULTS)/secfloat-errors.jsonl
 
 prove-active: build
 	$(BIN)/cmake --build build/release --target prove_adversary
@@ -126,23 +128,23 @@ fuzz-build: setup
 	$(BIN)/cmake --build build/fuzz -j $(JOBS)
 
 fuzz: fuzz-build build
-	$(BIN)/python scripts/fuzz.py $(SECONDS) $(if $(RESUME),resume,) $(TARGETS)
+	$(BIN)/python scripts/fuzz.py $(SECONDS) $(if $(RESUME),resume,) results=$(RESULTS) $(TARGETS)
 
 fuzz-smoke: build-tests
 	build/release/fuzz_tests
 	$(BIN)/python -m pytest tests/fuzz
 
 bench: build
-	$(BIN)/privml bench suite=ot link=loopback
-	$(BIN)/privml bench suite=twopc link=loopback
+	$(BIN)/privml bench suite=ot link=loopback results=$(RESULTS)
+	$(BIN)/privml bench suite=twopc link=loopback results=$(RESULTS)
 
 # Links that lose packets and full disks are made by root alone; others skip those tests.
 faults: build
-	PRIVML_FAULTS=benchmarks/results PRIVML_FAULTS_POINTS=$(or $(POINTS),20) \
+	PRIVML_FAULTS=$(RESULTS) PRIVML_FAULTS_POINTS=$(or $(POINTS),20) \
 	  $(BIN)/python -m pytest -m "not gpu" -p no:cacheprovider $(if $(ONLY),-k "$(ONLY)",) tests/faults
 
 soak: build
-	$(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000) resume=$(if $(RESUME),true,false) $(SOAK)
+	$(BIN)/python scripts/soak.py queries=$(or $(QUERIES),10000) resume=$(if $(RESUME),true,false) out=$(RESULTS) $(SOAK)
 
 docs: build
 	$(BIN)/python scripts/requirements.py docs | $(BIN)/pip install -q -r /dev/stdin

@@ -125,9 +125,10 @@ def main() -> None:
     parser.add_argument("--ot", default="softspoken")
     parser.add_argument("--k", type=int, default=4)
     parser.add_argument("--queries", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "active-store.jsonl")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "results" / "active-store.jsonl")
     options = parser.parse_args()
     row = measure(options)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     with options.out.open("a") as file:
         file.write(json.dumps(row) + "\n")
     print(json.dumps(row, indent=1))

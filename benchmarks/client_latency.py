@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=5)
     parser.add_argument("--ahead", choices=("both", "only"), default="both", help="only: no sessions without it")
     parser.add_argument("--folder", default="build/client-latency", help="where converted programs go")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "client-latency.jsonl")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "results" / "client-latency.jsonl")
     args = parser.parse_args()
     torch.set_num_threads(1)
     for name in args.models.split(","):
@@ -122,6 +122,7 @@ def main() -> None:
                     row = {"model": name, "engine": engine, "ahead": ahead, "batch": 1}
                     row |= measure(folder, value, engine, privml.Addresses(server, dealer), ahead, args.queries)
                     row |= {"machine": machine(), "revision": revision(ROOT)}
+                    args.out.parent.mkdir(parents=True, exist_ok=True)
                     with args.out.open("a") as file:
                         file.write(json.dumps(row) + "\n")
                     print(

@@ -148,7 +148,7 @@ def main() -> None:
     parser.add_argument("--size", choices=["small", "full"], default="small")
     parser.add_argument("--engines", default="plain,threepc,twopc")
     parser.add_argument("--token-ids", default="secret")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "models.jsonl")
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "results" / "models.jsonl")
     parser.add_argument("--page", type=Path)
     given = parser.parse_args()
     names = [name for name in given.families.split(",") if name]
@@ -156,6 +156,7 @@ def main() -> None:
         names = list(FAMILIES if given.size == "small" else FULL)
     for name in names:
         record = measured(name, given.size, [e for e in given.engines.split(",") if e], given.token_ids)
+        given.out.parent.mkdir(parents=True, exist_ok=True)
         with given.out.open("a") as file:
             file.write(json.dumps(record) + "\n")
         print(json.dumps({key: value for key, value in record.items() if key != "machine"}), flush=True)

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fuzzes every target, or those named, for so many seconds each: python scripts/fuzz.py SECONDS [resume] [TARGET...].
+"""Fuzzes every target, or those named, for so many seconds each: python scripts/fuzz.py SECONDS [resume]
+[results=FOLDER] [TARGET...].
 
 As many at a time as there are cores (JOBS=...). Compiled targets are those of build/fuzz (`make fuzz-build`). What they
 find beyond the corpus goes to build/fuzz/found; the input of a finding to tests/fuzz/corpus. Ends with 1 where there
 was a finding. ``fuzz.py keep`` moves the small inputs that reach most into the corpus.
 
-The outcome of each target is kept when it has had its time, in benchmarks/results/fuzz.jsonl in place of an earlier
-one. ``resume`` leaves out the targets that the last run has kept with as many seconds. A target that was cut short is
+The outcome of each target is kept when it has had its time, in build/results/fuzz.jsonl (or another folder, such as
+results=benchmarks/results, of which the site makes its table) in place of an earlier one. ``resume`` leaves out the targets that the last run has kept with as many seconds. A target that was cut short is
 not kept; what it has found is.
 """
 
@@ -29,7 +30,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 CORPUS, BUILD = ROOT / "tests" / "fuzz" / "corpus", ROOT / "build" / "fuzz"
-FOUND, RESULTS = BUILD / "found", ROOT / "benchmarks" / "results" / "fuzz.jsonl"
+FOUND, RESULTS = BUILD / "found", ROOT / "build" / "results" / "fuzz.jsonl"
 # The names of the targets that the run under way, or the last one, has kept.
 DONE = BUILD / "done.json"
 # With which libFuzzer ends when it is interrupted.
@@ -162,10 +163,12 @@ def replace(file: Path, text: str) -> None:
 def main(seconds: float, words: list[str]) -> int:
     compiled = compiled_targets()
     every, resume = [*compiled, *python_targets()], "resume" in words
-    names = [word for word in words if word != "resume"] or every
+    given = [word.partition("=")[2] for word in words if word.startswith("results=")]
+    results = Path(given[-1], "fuzz.jsonl") if given else RESULTS
+    names = [word for word in words if word != "resume" and not word.startswith("results=")] or every
     if unknown := sorted(set(names) - set(every)):
         sys.exit(f"no target {', '.join(unknown)}; there are {', '.join(every)}")
-    kept, outcomes = Kept(RESULTS, DONE, resume), []
+    kept, outcomes = Kept(results, DONE, resume), []
     left = [name for name in names if kept.seconds.get(name, 0.0) < seconds]
 
     def one(name: str) -> None:

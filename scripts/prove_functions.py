@@ -24,7 +24,7 @@ from privml import _core
 
 BITS = 16
 PRECISION = 120
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "fixed-point-errors.md"
+RESULTS = Path(__file__).resolve().parent.parent / "build" / "results" / "fixed-point-errors.md"
 
 
 @dataclass(frozen=True)

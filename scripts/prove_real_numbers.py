@@ -22,7 +22,7 @@ import numpy as np
 
 from privml import _core
 
-RESULTS = Path(__file__).resolve().parent.parent / "benchmarks" / "results" / "real-number-errors.md"
+RESULTS = Path(__file__).resolve().parent.parent / "build" / "results" / "real-number-errors.md"
 ROUNDS = 16  # sharings of every input of an exponential
 SMALL_RING, LARGEST_RING = 7, 12
 

@@ -29,7 +29,7 @@ from privml.formats import Float
 
 ROOT = Path(__file__).resolve().parent.parent
 PROVER = ROOT / "build" / "release" / "prove_functions"
-RESULTS = ROOT / "benchmarks" / "results" / "secfloat-errors.jsonl"
+RESULTS = ROOT / "build" / "results" / "secfloat-errors.jsonl"
 PRECISION = 500  # bits
 FLOAT32 = Float(8, 23)
 
@@ -85,6 +85,7 @@ def confirmed(row: dict) -> dict:
 def save(rows: list[dict], path: Path) -> None:
     """Replaces the rows of these functions."""
     kept = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    path.parent.mkdir(parents=True, exist_ok=True)
     named = {row["function"] for row in rows}
     every = [row for row in kept if row["function"] not in named] + rows
     path.write_text("".join(json.dumps(row) + "\n" for row in sorted(every, key=lambda row: row["function"])))

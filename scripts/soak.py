@@ -349,7 +349,8 @@ class Soak:
 def main() -> None:
     settings = settings_of(sys.argv[1:])
     name = f"soak-{settings['engine']}-{settings['model'].replace('+', '-')}.json"
-    out = Path(settings["out"] or ROOT / "benchmarks/results" / name)
+    out = Path(settings["out"] or ROOT / "build" / "results")
+    out = out if out.suffix == ".json" else out / name
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     journal = journal_of(settings, out)
     stopped = ""

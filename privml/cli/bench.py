@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -14,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 from privml.cli import console
 from privml.cli.fields import WrongCall, did_you_mean
 from privml.cli.measuring import spec_of
-from privml.cli.paths import shipped_models
+from privml.cli.paths import results_path, shipped_models
 from privml.engines.interface import DEFAULT
 from privml.errors import ConfigError
 from privml.measure.records import append
@@ -99,11 +98,14 @@ def params_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
 def save(config: DictConfig, records: list[dict[str, Any]]) -> None:
     """Appends to the file of the suite; also prints the lines when not on a terminal."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    path = results_path(config.results, f"{config.suite.name}.jsonl")
     for record in records:
         line = {"time": now, **record}
-        append(Path(config.results, f"{config.suite.name}.jsonl"), line)
+        append(path, line)
         if not console.out.is_terminal:
             print(json.dumps(line), flush=True)
+    if not config.quiet:
+        console.err.print(f"records: {path}", soft_wrap=True)
 
 
 def summary(config: DictConfig, records: list[dict[str, Any]]) -> Any:

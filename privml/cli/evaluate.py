@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from privml.cli import console
 from privml.cli.measuring import spec_of, timer_of
-from privml.cli.paths import in_checkout, shipped_models
+from privml.cli.paths import in_checkout, results_path, shipped_models
 from privml.errors import ConfigError
 from privml.measure import markdown, page
 from privml.measure.records import Record, read_all, save
@@ -23,12 +23,15 @@ COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "se
 
 
 def run(config: DictConfig) -> None:
-    path = Path(config.results)
+    path = results_path(None, "zoo.jsonl") if config.results is None else Path(config.results)
+    if config.cards and config.results is None:
+        raise ConfigError("cards=true: name the records that the cards show, as in results=benchmarks/results/zoo.jsonl")
     if config.measure:
         records = measured(config, path)
         if not config.quiet:
             console.out.print(summary(config, records))
-    publish(config, read_all(path))
+            console.err.print(f"records: {path}", soft_wrap=True)
+    publish(config, path)
 
 
 def measured(config: DictConfig, path: Path) -> list[Record]:
@@ -92,10 +95,11 @@ def settings_of(config: DictConfig) -> Settings:
     )
 
 
-def publish(config: DictConfig, records: list[Record]) -> None:
+def publish(config: DictConfig, path: Path) -> None:
     """Cards, Markdown and the page, of all records that there are."""
+    records = read_all(path)
     if not records:
-        raise ConfigError(f"{config.results}: no records yet; evaluate with measure=true")
+        raise ConfigError(f"{path}: no records yet; evaluate with measure=true")
     if config.cards:
         if not in_checkout():
             raise ConfigError("cards=true fills the cards in models/ of a checkout, and this is an installed package")

@@ -27,6 +27,15 @@ def in_checkout() -> bool:
     return not (PACKAGE / "models").is_dir() and (PACKAGE.parent / "models").is_dir()
 
 
+def results_path(folder: str | None, file: str) -> Path:
+    """A file of records in ``folder``; None: in the user's cache folder, so that runs change no tracked file."""
+    if folder is not None:
+        return Path(folder, file)
+    from privml.measure.machine import cache_folder
+
+    return cache_folder() / "results" / file
+
+
 def load_program(program: str, weights: str | None = None) -> Program:
     """The converted model of a file, with the server's weights. ConfigError for a file that is missing; else as
     ``Program.load``."""

@@ -402,7 +402,9 @@ class Bench(Common):
     k: int = setting(64, "suite spdz2k: the ring, 64 or 32")
     deadline: float = setting(600, "seconds that a read may wait", positive=True)
     threads: int = _threads("lanes of the session: large batches are divided over them")
-    results: str = setting("benchmarks/results", "folder of the JSON lines")
+    results: str | None = setting(
+        None, "folder of the JSON lines, one file per suite; null: results in the user's cache folder"
+    )
 
 
 @dataclass
@@ -425,12 +427,13 @@ class Evaluate(Common):
     threads: int = _threads()
     deadline: float = setting(300, "seconds that a read may wait", positive=True)
     measure: bool = setting(True, "false: only draws the records of earlier evaluations")
-    results: str = setting(
-        "benchmarks/results/zoo.jsonl",
-        "file of the records, one JSON line per model, engine and link; a new evaluation replaces those with its keys",
+    results: str | None = setting(
+        None,
+        "file of the records, one JSON line per model, engine and link; a new evaluation replaces those with its keys; "
+        "null: results/zoo.jsonl in the user's cache folder",
     )
     report: str | None = setting("build/zoo.html", "file of the page, which loads nothing from elsewhere; null: none")
-    cards: bool = setting(False, "whether to fill the shipped models' cards")
+    cards: bool = setting(False, "whether to fill the shipped models' cards with the records of `results`")
     markdown: str | None = setting(None, "file of the tables in Markdown; null: none")
     calibrate: Any = _calibrate("none")
 

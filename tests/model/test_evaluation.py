@@ -201,7 +201,7 @@ def test_the_markdown_has_every_model_and_engine(all_kinds):
 
 
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "zoo.jsonl"
-REDRAW = "privml evaluate zoo measure=false cards=true markdown=docs/zoo.md"
+REDRAW = "privml evaluate zoo measure=false cards=true markdown=docs/zoo.md results=benchmarks/results/zoo.jsonl"
 
 
 def test_documentation_and_cards_are_those_of_the_records(tmp_path):
