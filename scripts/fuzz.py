@@ -7,8 +7,8 @@ find beyond the corpus goes to build/fuzz/found; the input of a finding to tests
 was a finding. ``fuzz.py keep`` moves the small inputs that reach most into the corpus.
 
 The outcome of each target is kept when it has had its time, in build/results/fuzz.jsonl (or another folder, such as
-results=benchmarks/results, of which the site makes its table) in place of an earlier one. ``resume`` leaves out the targets that the last run has kept with as many seconds. A target that was cut short is
-not kept; what it has found is.
+results=benchmarks/results, of which the site makes its table) in place of an earlier one. ``resume`` leaves out the
+targets that the last run has kept with as many seconds. A target that was cut short is not kept; what it has found is.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ COLUMNS = ["model", "rows", "same labels", "largest error", "sent", "depth", "se
 def run(config: DictConfig) -> None:
     path = results_path(None, "zoo.jsonl") if config.results is None else Path(config.results)
     if config.cards and config.results is None:
-        raise ConfigError("cards=true: name the records that the cards show, as in results=benchmarks/results/zoo.jsonl")
+        raise ConfigError("cards=true: name the records for the cards, as in results=benchmarks/results/zoo.jsonl")
     if config.measure:
         records = measured(config, path)
         if not config.quiet:

@@ -11,7 +11,7 @@ from privml.measure import words
 from privml.measure.records import Record
 from privml.measure.views import Zoo, per_row
 
-NOTE = "<!-- Written by `privml evaluate zoo markdown=docs/zoo.md results=benchmarks/results/zoo.jsonl`; do not edit. -->"
+NOTE = "<!-- Written by `privml evaluate zoo`, as said below; do not edit. -->"
 INTRODUCTION = """\
 Every folder of `models/` has a definition, a recipe, weights and a card. This page says what secure inference makes
 of each: the answers beside those of the clear model, and what a query costs.
@@ -24,9 +24,9 @@ privml evaluate zoo measure=false cards=true markdown=docs/zoo.md results=benchm
 
 The first two measure and keep a record of each model, engine and network, in the user's cache folder or with
 `results=FILE` in another place; the last one draws cards and this page from those of a checkout. All of them draw the
-report, `build/zoo.html`, one file with pictures, from all records that there are. Parties are processes of their own; `lan`
-and `wan` are shaped in process. Bytes are what all parties send, set-up and correlations included; depth is one-way
-messages in a row; time is from handshake to answer.
+report, `build/zoo.html`, one file with pictures, from all records that there are. Parties are processes of their own;
+`lan` and `wan` are shaped in process. Bytes are what all parties send, set-up and correlations included; depth is
+one-way messages in a row; time is from handshake to answer.
 """
 ANSWERS = """\
 ## Answers

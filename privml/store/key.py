@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
+import threading
 from pathlib import Path
 
 from privml.errors import ConfigError, CorruptFile
@@ -20,14 +22,29 @@ def default_key_file() -> Path:
     return Path(base) / "privml" / "store.key"
 
 
-def make_key(path: Path) -> bytes:
-    """A new key in a new file of mode 0600; FileExistsError when there is one."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    key = os.urandom(KEY_BYTES)
-    with writing(path):
-        write_new(path, key)
-        sync_folder(path.parent)
-    return key
+def key_in(path: Path) -> bytes:
+    """The key in the file, as ``read_key`` reads it; if there is none, a new one in a new file of mode 0600. Processes
+    that ask for it at the same moment get the same key."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with writing(path):
+            _make(path)
+            sync_folder(path.parent)
+    return read_key(path)
+
+
+def _make(path: Path) -> None:
+    """The name appears with its whole contents, or not at all if another process was first."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        write_new(fresh, os.urandom(KEY_BYTES))
+        with contextlib.suppress(FileExistsError):
+            try:
+                os.link(fresh, path)
+            except PermissionError:  # of a file system without links
+                write_new(path, os.urandom(KEY_BYTES))
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def read_key(path: Path) -> bytes:

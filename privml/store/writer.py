@@ -13,7 +13,7 @@ import privml._core as _core
 from privml.errors import ConfigError, StoreError
 from privml.store import files
 from privml.store.durable import FOLDER_MODE, FolderLock, replace, sync_folder, write_new, writing
-from privml.store.key import key_id, make_key, read_key, tag_of
+from privml.store.key import key_id, key_in, tag_of
 from privml.store.layout import Header
 
 
@@ -28,7 +28,7 @@ class StoreWriter:
     def __init__(self, folder: str | Path, header: Header, key_file: str | Path, weights: bytes | None = None) -> None:
         self.folder = Path(folder)
         path = Path(key_file)
-        key, salt = read_key(path) if path.exists() else make_key(path), os.urandom(16).hex()
+        key, salt = key_in(path), os.urandom(16).hex()
         tag = "" if weights is None else tag_of(key, salt, weights)
         self.header = with_fields(header, salt=salt, key=key_id(key), weights=tag)
         self.seal = files.seal_of(key, self.header)

@@ -15,7 +15,7 @@ from fault_service import CLIENT, GONE, SERVER, VALUE
 from fault_stores import RANKS, Stored, preprocess
 
 from privml import load
-from privml.store.key import make_key
+from privml.store.key import key_in
 
 QUERIES = 12
 
@@ -179,7 +179,7 @@ def test_a_disk_that_fills_up_while_a_store_is_made(spawner, proxy, small, tmp_p
     """Neither side keeps a half, both say why, and the next attempt finds room."""
     flag, program = tmp_path / "full", small.folder / "twopc"
     flag.touch()
-    make_key(tmp_path / f"{full}.key")
+    key_in(tmp_path / f"{full}.key")
     hooks = {full: [["full_while", [str(flag)]]]}
     for side, party in preprocess(spawner, proxy, tmp_path, program, 2, hooks).items():
         assert party.wait() == 1
@@ -242,7 +242,7 @@ def test_a_store_on_a_full_disk(stored, tiny_disk, full):
 @pytest.mark.parametrize("full", [SERVER, CLIENT])
 def test_a_store_that_outgrows_its_disk(spawner, proxy, small, tiny_disk, tmp_path, full):
     """The free space is enough for the bytes, but files take whole blocks: the disk is full in the middle."""
-    make_key(tmp_path / f"{full}.key")
+    key_in(tmp_path / f"{full}.key")
     drawn = load(small.folder / "twopc" / "program").correlations([VALUE.shape])
     count = int(0.9 * os.statvfs(tiny_disk).f_bavail * os.statvfs(tiny_disk).f_bsize / (16 * drawn.total + 80))
     program, places = small.folder / "twopc", {full: tiny_disk / "half"}

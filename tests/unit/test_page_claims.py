@@ -63,14 +63,6 @@ def test_quoted_code_is_that_of_the_repository(page):
         assert code in (ROOT / file).read_text(), f"{file} has not:\n{code}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
-def test_links_of_files_beside_the_site_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)|(?:src|srcset)=\"([^\"]+)\"", (ROOT / page).read_text())
-    assert len(links) >= 3
-    for link in filter(None, (a or b for a, b in links)):
-        assert (ROOT / link).exists(), f"{page} links to {link}"
-
-
 @pytest.mark.parametrize("page", ["README.md", "docs/index.md"])
 def test_the_first_example_prints_what_it_says(page):
     pytest.importorskip("privml._core")

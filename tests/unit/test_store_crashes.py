@@ -16,7 +16,7 @@ from stores import taken, write
 from privml.errors import StoreError
 from privml.store import durable
 from privml.store import store as store_module
-from privml.store.key import make_key
+from privml.store.key import key_in
 from privml.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
@@ -138,7 +138,7 @@ def test_a_full_disk_hands_nothing_out(folder, key, monkeypatch):
 
 @pytest.mark.parametrize("after", [0, 100, 500, 2200])
 def test_a_full_disk_leaves_no_half_store(tmp_path, key, monkeypatch, after):
-    make_key(key)
+    key_in(key)
     with monkeypatch.context() as patch:
         full_disk(patch, after)
         with pytest.raises(StoreError, match="disk is full"):

@@ -3,21 +3,28 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing
+import os
 import shutil
 
 import pytest
 from stores import header, taken, write
 
 from privml.errors import ConfigError, CorruptFile
-from privml.store.key import default_key_file, make_key, read_key
+from privml.store import durable
+from privml.store import key as key_module
+from privml.store.key import default_key_file, key_in, read_key
 from privml.store.store import Store
 from privml.store.writer import StoreWriter
 
 pytestmark = pytest.mark.usefixtures("small_chunks")
+FORK = multiprocessing.get_context("fork")
+PROCESSES, ROUNDS = 4, 20
 
 
 def test_another_key_does_not_open_it(folder, key, tmp_path):
-    make_key(tmp_path / "other")
+    key_in(tmp_path / "other")
     with pytest.raises(ConfigError, match="another key"):
         Store(folder, tmp_path / "other")
     with pytest.raises(ConfigError, match="no key"):
@@ -25,10 +32,9 @@ def test_another_key_does_not_open_it(folder, key, tmp_path):
 
 
 def test_keys_are_checked(key):
-    made = make_key(key)
-    assert read_key(key) == made and len(made) == 32
-    with pytest.raises(FileExistsError):
-        make_key(key)
+    made = key_in(key)
+    assert read_key(key) == made and len(made) == 32 and key_in(key) == made
+    assert key_in(key.with_name("second")) != made
     key.chmod(0o640)
     with pytest.raises(ConfigError, match="chmod 600"):
         read_key(key)
@@ -36,6 +42,45 @@ def test_keys_are_checked(key):
     key.write_bytes(made[:31])
     with pytest.raises(CorruptFile, match="31"):
         read_key(key)
+
+
+def ask_together(path, turn, found):
+    """In a process of its own: what ``key_in`` gives for one new file after the other."""
+    for number in range(ROUNDS):
+        turn.wait(60)
+        found.put(key_in(path / str(number) / "key"))
+
+
+def test_processes_that_ask_at_once_get_one_key(tmp_path):
+    turn, found = FORK.Barrier(PROCESSES), FORK.Queue()
+    asking = [FORK.Process(target=ask_together, args=(tmp_path, turn, found)) for _ in range(PROCESSES)]
+    for each in asking:
+        each.start()
+    keys = [found.get(timeout=60) for _ in range(PROCESSES * ROUNDS)]
+    for each in asking:
+        each.join(60)
+        assert each.exitcode == 0
+    assert len(set(keys)) == ROUNDS and all(keys.count(key) == PROCESSES for key in keys)
+    assert all([file.name for file in folder.iterdir()] == ["key"] for folder in tmp_path.iterdir())
+
+
+def test_a_key_that_another_process_makes_first_is_taken(key, monkeypatch):
+    def slow(path, data):
+        if not key.exists():  # the other process, between the look and the link
+            key.write_bytes(bytes(range(32)))
+            key.chmod(0o600)
+        durable.write_new(path, data)
+
+    monkeypatch.setattr(key_module, "write_new", slow)
+    assert key_in(key) == bytes(range(32)) and [file.name for file in key.parent.iterdir()] == ["key"]
+
+
+def test_a_file_system_without_links_has_a_key_too(key, monkeypatch):
+    def link(source, target):
+        raise PermissionError(errno.EPERM, "no links")
+
+    monkeypatch.setattr(os, "link", link)
+    assert key_in(key) == key_in(key) and [file.name for file in key.parent.iterdir()] == ["key"]
 
 
 def test_where_the_key_lies(monkeypatch, tmp_path):
