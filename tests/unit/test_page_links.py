@@ -67,9 +67,14 @@ def broken(page: str) -> list[str]:
     for link in links(site()[page]):
         path, _, anchor = link.partition("#")
         target = posixpath.normpath(posixpath.join(posixpath.dirname(page), path)) if path else page
-        if target not in site() and target not in pictures():
-            wrong.append(link)
-        elif anchor and target in site() and target != FROM_CODE and anchor not in headings(target):
+        if (
+            target not in site()
+            and target not in pictures()
+            or anchor
+            and target in site()
+            and target != FROM_CODE
+            and anchor not in headings(target)
+        ):
             wrong.append(link)
     return wrong
 
