@@ -76,7 +76,7 @@ class Program:
         self.notes: tuple[str, ...] = ()
         self.weights: dict[str, torch.Tensor] | None = None
         self.choice: Any = None
-        self._counts: dict[tuple, Any] = {}  # of correlations and demands
+        self._counts: dict[tuple, Any] = {}  # of correlations, demands and layers' bytes
         self._plans: Plans = {}
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
         self._digest: tuple[object, bytes] | None = None  # of the weights that are shared under that
@@ -353,10 +353,13 @@ class Program:
         known = self._counts.get(key)  # sessions on other threads may clear them
         if known is None:
             known = count()  # without a lock: no client waits for the count of another one
-            if len(self._counts) >= KEPT_COUNTS:  # clients choose the shapes
-                self._counts.clear()
-            self._counts[key] = known
+            self._keep(key, known)
         return known
+
+    def _keep(self, key: tuple, count: Any) -> None:
+        if len(self._counts) >= KEPT_COUNTS:  # clients choose the shapes
+            self._counts.clear()
+        self._counts[key] = count
 
     def cost(self, shapes: Shapes, spec: SessionSpec | None = None, rank: int = INPUT_OWNER) -> Ledger:
         """The ledger of party ``rank``, with an entry per layer, of one query on inputs of these shapes in a session
@@ -400,9 +403,19 @@ class Program:
 
     def session_meter(self, engine: Any, weights: Mapping[str, torch.Tensor] | None = None) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""
-        return SessionMeter(
+        meter = SessionMeter(
             self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes, weights
         )
+        meter.on_counted = self._remember
+        return meter
+
+    def layer_bytes(self, shapes: Shapes) -> Mapping[str, int]:
+        """What each layer sends and receives online, as the newest count of a query of these shapes has it; nothing if
+        none was counted, which is not done for this."""
+        return self._counts.get(("layers", _checked(shapes)), {})
+
+    def _remember(self, shapes: Shapes, ledger: Ledger) -> None:
+        self._keep(("layers", _checked(shapes)), {r.name: r.cost.online.bytes for r in ledger.records.values()})
 
     # ---- to look at
     def summary(self, shapes: Shapes | None = None, spec: SessionSpec | None = None) -> Table:

@@ -22,6 +22,8 @@ from privml.tables import size_text as size  # noqa: F401
 WIDTH_WITHOUT_TERMINAL = 120
 # Where nobody looks on, progress is told this often at most.
 SECONDS_BETWEEN_LINES = 5.0
+# More are told as a part.
+_FEW_STEPS = 999
 
 
 def make_console(stderr: bool) -> Console:
@@ -104,9 +106,14 @@ def progress(title: str, quiet: bool, first: str = "") -> Iterator[Callable[[int
             task = bar.add_task(title, total=None, label=first, count="")
 
             def step(done: int, total: int, label: str) -> None:
-                bar.update(task, completed=done, total=total, count=f"{done}/{total}", label=label, refresh=True)
+                bar.update(task, completed=done, total=total, count=_part(done, total), label=label, refresh=True)
 
             yield step
+
+
+def _part(done: int, total: int) -> str:
+    """Of few steps their number, of many, such as bytes, the part."""
+    return f"{done}/{total}" if total <= _FEW_STEPS else f"{done / total:.0%}"
 
 
 class Lines:
@@ -119,7 +126,7 @@ class Lines:
     def __call__(self, done: int, total: int, label: str) -> None:
         if self._clock() - self._last >= SECONDS_BETWEEN_LINES:
             self._last = self._clock()
-            print(f"{self._title}: {done}/{total} {label}", file=sys.stderr, flush=True)
+            print(f"{self._title}: {_part(done, total)} {label}", file=sys.stderr, flush=True)
 
 
 def teller(quiet: bool) -> Callable[[str], None]:

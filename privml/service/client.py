@@ -206,7 +206,7 @@ class ClientSession:
 
     def _outputs(self, session: Session, terms: AnyTerms, query: _Query) -> tuple[torch.Tensor, ...]:
         program = self._service.program
-        report_nodes(session, program, query.progress)
+        report_nodes(session, program, query.shapes, query.progress)
         session.reserve(terms.stock)
         revealed = (reveal(output, to=INPUT_OWNER) for output in program.results(session, *query.inputs))
         return tuple(value for value in revealed if value is not None)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TextIO
@@ -160,23 +160,28 @@ def json_lines(stream: TextIO) -> Watch:
     return watch
 
 
-# Called with (nodes done, nodes in all, the node that begins or "done").
+# Called with (what is done, what there is in all, the node that begins or "done"): in predicted bytes of the nodes'
+# messages where these were counted, else in nodes.
 Progress = Callable[[int, int, str], None]
 
 
-def report_nodes(session: Session, program: Program, progress: Progress | None) -> None:
-    """Makes the session's ledger call ``progress`` at each node that starts, and at the end."""
+def report_nodes(session: Session, program: Program, shapes: Sequence[Any], progress: Progress | None) -> None:
+    """Makes the session's ledger call ``progress`` at each node that starts, and at the end of a query on inputs of
+    these shapes."""
     if progress is None or session.ledger is None:
         return
-    total, done = len(program.layers), 0
+    sizes, left, done = program.layer_bytes(shapes), len(program.layers), 0
+    total = sum(sizes.get(layer, 0) for layer in program.layers)
+    if total == 0:
+        sizes, total = dict.fromkeys(program.layers, 1), left
 
     def on_node(event: str, name: str) -> None:
-        nonlocal done
+        nonlocal done, left
         if event == "start":
             progress(done, total, name)
             return
-        done += 1
-        if done == total:
+        done, left = done + sizes.get(name, 0), left - 1
+        if left == 0:
             progress(total, total, "done")
 
     session.ledger.on_node.append(on_node)

@@ -186,10 +186,10 @@ class Hooks:
 
     ``log`` gets lines of text; ``on_listening`` the port; ``on_answer`` each answer (``Answered``; from a dealer each
     session that has ended well, ``Dealt``); ``on_event`` everything that happens (``privml.service.events``);
-    ``on_state`` the service's ``State`` whenever it changes; ``progress`` (nodes done, nodes in all, name of the node)
-    of each session, on that session's thread. The others are called from any thread, one call at a time; what they
-    raise ends the service. ``monitor``: address on this machine that answers with health and metrics. ``stop``: asks
-    the service to end.
+    ``on_state`` the service's ``State`` whenever it changes; ``progress`` (done, in all, name of the node; see
+    ``events.Progress``) of each session, on that session's thread. The others are called from any thread, one call at a
+    time; what they raise ends the service. ``monitor``: address on this machine that answers with health and metrics.
+    ``stop``: asks the service to end.
     """
 
     log: Callable[[str], None] = print

@@ -145,7 +145,7 @@ def answer_queries(
 
 
 def _run(session: Session, service: Service, terms: AnyTerms, progress: Progress | None) -> None:
-    report_nodes(session, service.program, progress)
+    report_nodes(session, service.program, terms.shapes, progress)
     session.reserve(terms.stock)
     for output in service.program.results(session, *terms.shapes):
         reveal(output, to=INPUT_OWNER)

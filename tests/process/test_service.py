@@ -229,8 +229,13 @@ def test_launch_runs_both_parties(program):
     seen = []
     run = launch(program, np.array(INPUT, dtype=np.float32), progress=lambda *step: seen.append(step))
     assert_answer(f"answer {run.outputs[0].tolist()}")
-    total = len(program.layers)
-    assert [done for done, _, _ in seen] == list(range(total + 1)) and seen[-1] == (total, total, "done")
+    online = {
+        node["name"]: sum(node["online"][way] for way in ("sent", "received")) for node in run.client.ledger["nodes"]
+    }
+    sizes = [online[layer] for layer in program.layers]
+    done = [sum(sizes[:place]) for place in range(len(sizes) + 1)]
+    steps = zip(done, [sum(sizes)] * len(done), [*program.layers, "done"], strict=True)
+    assert seen == list(steps), "the bar moves by the bytes of each layer"
     predicted = program.cost([(2, 4)]).as_dict()["total"]
     assert total_bytes(predicted) == total_bytes(run.client.ledger["total"])
     drawn = program.correlations([(2, 4)])

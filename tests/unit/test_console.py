@@ -89,6 +89,14 @@ def test_the_bar_of_a_terminal_moves_by_layers(monkeypatch):
     assert all(f"{done}/3" in shown and f"layer[{done}]" in shown for done in range(3))
 
 
+def test_of_many_steps_the_part_is_told(capsys, monkeypatch):
+    monkeypatch.setattr(console, "SECONDS_BETWEEN_LINES", 0.0)
+    lines = console.Lines("query")
+    for done, total in ((3, 999), (3, 1000), (2_500_000, 10_000_000)):
+        lines(done, total, "layer")
+    assert capsys.readouterr().err.splitlines() == ["query: 3/999 layer", "query: 0% layer", "query: 25% layer"]
+
+
 def test_a_log_line_has_the_time_and_ends_with_who_it_is_about(capsys):
     events = Events(text_lines(console.log_lines(quiet=False)))
     events.emit("answered", text="query 1: input [2, 4]", peer="hospital-b", address="10.0.0.7:40112")

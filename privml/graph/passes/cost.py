@@ -22,8 +22,8 @@ from privml.sharing import reveal
 class SessionMeter:
     """Counts query after query as one session runs them: the weights are shared once, and what is left of one
     reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
-    the end of what was counted before. ``weights``: by name, where a meter that computes on values wants them; zeros
-    if None."""
+    the end of what was counted before; ``on_counted`` is called with its shapes and itself. ``weights``: by name, where
+    a meter that computes on values wants them; zeros if None."""
 
     def __init__(
         self,
@@ -42,6 +42,7 @@ class SessionMeter:
         self._session, self.meter = Session(meter, numerics), meter
         self._attributes: dict[str, Any] | None = None
         self._before = Snapshot()
+        self.on_counted: Callable[[Any, Ledger], None] = lambda shapes, ledger: None
 
     def _now(self) -> Snapshot:
         return Snapshot.of(self._session.engine.counters())
@@ -50,7 +51,7 @@ class SessionMeter:
         self, shapes: Sequence[Sequence[int]], on_node: NodeCallback | None = None, reveal_to: int | None = 1
     ) -> Ledger:
         """The ledger, which stays as it is, of one query on inputs of these shapes and of its results' opening."""
-        shapes = shapes if self._enter is None else self._enter(shapes)
+        asked, shapes = shapes, shapes if self._enter is None else self._enter(shapes)
         graph, session, before = self._graph, self._session, self._before
         ledger = session.ledger = Ledger(lambda: self._now() - before)
         if on_node is not None:
@@ -65,6 +66,7 @@ class SessionMeter:
             for result in results:
                 reveal(result, to=reveal_to)
         self._before = self._now()
+        self.on_counted(asked, ledger)
         return ledger.frozen()
 
     def make_ahead(self, stock: Any) -> Snapshot:
