@@ -142,15 +142,22 @@ py::array online(TwoPartySession& session, PreparedProduct& prepared, const Word
   return out.array;
 }
 
+const lattice::SwitchingSet& switching_set(int number) {
+  expect(number >= 0 && number < std::ssize(lattice::kSwitchingSets),
+         "lattice: no set of switching keys has that number");
+  return lattice::kSwitchingSets[static_cast<std::size_t>(number)];
+}
+
 py::object packed_choice_of(const std::array<i64, 3>& sizes, int weight_bits, bool weight_signed,
-                            int ell, int levels) {
-  const auto found =
-      packed_choice({sizes[0], sizes[1], sizes[2]}, {0, weight_bits, weight_signed}, ell, levels);
+                            int ell, int set) {
+  const auto found = packed_choice({sizes[0], sizes[1], sizes[2]}, {0, weight_bits, weight_signed},
+                                   ell, switching_set(set));
   if (!found) return py::none();
   const lattice::ColumnChoice& columns = found->columns;
   return py::dict("n"_a = columns.set.n, "log_q"_a = columns.set.log_q,
                   "dropped_bits"_a = columns.dropped, "answer_bits"_a = columns.answer_bits,
                   "log2_failure"_a = columns.log2_failure, "gap"_a = found->gap(),
+                  "digits"_a = switched_digits(switching_set(set), found->levels, sizes[2]),
                   "gates"_a = columns.set.security.gates,
                   "core_svp"_a = columns.set.security.core_svp);
 }
@@ -166,17 +173,15 @@ py::array multiply_packed(TwoPartySession& session, PackingKeys& keys, const Wor
   expect_fits(fw, ell);
   expect(fw.owner == keys.owner && fx.owner != keys.owner,
          "lattice: the keys serve products with another party's weights");
-  expect(packed_choice(shape, fw, ell, keys.levels).has_value(),
+  expect(packed_choice(shape, fw, ell, keys.set).has_value(),
          "lattice: no parameters serve this product");
-  expect(keys.products < lattice::kMostPackedProducts,
-         "lattice: these keys have served as many products as they may");
   check_length(given, fx, session.rank(), shape.rows * shape.inner, "x");
   check_length(words, fw, session.rank(), shape.inner * shape.columns, "weights");
   Result<u64> out(session, {shape.rows, shape.columns});
   session.run(
       [&](Party& party) { packed_matmul(party, keys, fx, given, fw, words, shape, ell, out.span); },
       [&](CostMeter& meter) {
-        cost_packed_matmul(meter, keys.levels, keys.products, fw, shape, ell);
+        cost_packed_matmul(meter, keys.set, keys.products, fw, shape, ell);
         ++keys.products;
       });
   return out.array;
@@ -288,23 +293,22 @@ void define_lattice_products(py::module_& m) {
   py::class_<PackingKeys>(m, "PackingKeys",
                           "What a party keeps for packed products with weights of one owner: the "
                           "first one makes it.")
-      .def(py::init([](int owner, int levels) {
+      .def(py::init([](int owner, int set) {
              expect(owner == 0 || owner == 1, "weights are owned by party 0 or 1");
-             expect(levels >= 0 && levels <= lattice::kMostLevels,
-                    "lattice: packing has up to 7 levels");
-             return PackingKeys{owner, levels};
+             return PackingKeys{owner, switching_set(set)};
            }),
-           "owner"_a, "levels"_a = 5)
+           "owner"_a, "set"_a = 0)
       .def_readonly("owner", &PackingKeys::owner)
-      .def_readonly("levels", &PackingKeys::levels)
       .def_readonly("products", &PackingKeys::products)
       .def_property_readonly(
           "beginning_bytes",
-          [](const PackingKeys& keys) { return lattice::switching_bytes(keys.levels); },
-          "Bytes up that the first product takes besides.");
+          [](const PackingKeys& keys) { return lattice::switching_bytes(keys.set); },
+          "Bytes up that the first product takes besides, and each 4096th one.");
+  m.attr("switching_sets") = std::ssize(lattice::kSwitchingSets);
   m.def("lattice_packed_choice", &packed_choice_of, "sizes"_a, "weight_bits"_a, "weight_signed"_a,
-        "ell"_a, "levels"_a = 5,
-        "The parameters of a packed product of rows, inner, columns; None where none serve.");
+        "ell"_a, "set"_a = 0,
+        "The parameters of a packed product of rows, inner, columns with the switching keys of that "
+        "number, and how many digits are switched; None where none serve.");
   m.def("lattice_packed", &multiply_packed, "session"_a, "keys"_a, "x"_a, "x_format"_a, "weights"_a,
         "weights_format"_a, "sizes"_a, "ell"_a,
         "x @ weights for few rows, with nothing prepared but the keys; sizes are rows, inner, "

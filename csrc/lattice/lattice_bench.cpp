@@ -113,32 +113,34 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
               }));
 }
 
-// One message of 128 rows; milliseconds of all that the owner of the weights computes for
-// `outputs`.
-void packed(i64 inner, i64 outputs) {
-  constexpr i64 kRows = 128;
-  constexpr int kLevels = 5;
-  const u64 largest = largest_weight(12, true);
-  const PackedChoice choice = choose_packed({inner, largest, 44}, kLevels).value();
+// One message, all that the owner of the weights computes.
+void packed(i64 rows, i64 inner, i64 outputs, int ring_bits, const SwitchingSet& set) {
+  const u64 largest = largest_weight(ring_bits > 30 ? 12 : 9, true);
+  int levels = set.levels;
+  while (rows << levels > kN || !choose_packed({inner, largest, ring_bits}, levels, set)) --levels;
+  const PackedChoice choice = choose_packed({inner, largest, ring_bits}, levels, set).value();
   Prg prg({3, 4});
-  std::vector<u64> weights(outputs * inner), message(kRows * inner);
+  std::vector<u64> weights(outputs * inner), message(rows * inner);
   prg.fill_ring(weights, 64);
-  prg.fill_ring(message, 44);
-  for (u64& w : weights) w = static_cast<u64>(to_signed(w, 12));
+  prg.fill_ring(message, ring_bits);
+  for (u64& w : weights) w = static_cast<u64>(to_signed(w, 9));
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, prg);
-  std::vector<u8> keys(switching_bytes(kLevels)), upload(packed_upload_bytes(choice, kRows, inner));
-  write_switching_keys(key, digest, kLevels, keys);
-  write_packed(key, digest, choice, 0, message, kRows, upload);
-  const SwitchingKeys switching(digest, kLevels, keys);
-  const i64 groups = outputs >> kLevels;
-  std::vector<u8> answers(groups * packed_answer_bytes(choice, kRows));
-  std::vector<u64> share(groups * kN);
-  std::printf("packed, 128 rows, per output         %8.1f us\n",
-              microseconds(1, [&] {
-                const PackedEvaluator evaluator(switching, choice, 0, kRows, inner, upload, prg);
-                evaluator.answer({weights, 0, groups << kLevels, largest}, answers, share);
-              }) / static_cast<double>(groups << kLevels));
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, rows, inner));
+  write_switching_keys(key, digest, set, keys);
+  write_packed(key, digest, choice, 0, message, rows, upload);
+  const SwitchingKeys switching(digest, set, keys);
+  const i64 groups = ceil_div(outputs, choice.gap());
+  std::vector<u8> answers(groups * packed_answer_bytes(choice, rows));
+  std::vector<u64> share(groups * rows * choice.gap());
+  const double took = microseconds(1, [&] {
+    const PackedEvaluator evaluator(switching, choice, 0, rows, inner, upload, prg);
+    evaluator.answer({weights, 0, outputs, largest}, answers, share);
+  });
+  const i64 switched = switched_digits(set, levels, outputs);
+  std::printf("packed, %3ld rows, gap %3ld, keys %7ld  %8.1f us, %6ld digits switched\n",
+              static_cast<long>(rows), static_cast<long>(choice.gap()),
+              static_cast<long>(switching_bytes(set)), took, static_cast<long>(switched));
 }
 
 }  // namespace
@@ -154,5 +156,8 @@ int main(int argc, char** argv) {
   products(inner, outputs, 12, 44);
   products(inner, outputs, 16, 44);
   products(inner, outputs, 8, 32);
-  packed(inner, outputs);
+  for (const SwitchingSet& set : kSwitchingSets) {
+    if (set.digits * set.digit_bits == 64) packed(128, inner, outputs, 44, set);
+    packed(1, 16, 128, 24, set);
+  }
 }

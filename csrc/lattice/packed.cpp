@@ -74,13 +74,32 @@ Words image(WordsView in, int level) {
   return out;
 }
 
-// Digit `number` of words rounded to their high ones, whose bytes are made balanced.
+// Half of the largest digit, in every digit.
+u64 halves(const SwitchingSet& set) {
+  u64 out = 0;
+  for (int i = 0; i < set.digits; ++i) out |= u64{1} << (set.digit_bits * (i + 1) - 1);
+  return out;
+}
+
+// Words rounded to as many high bits as all digits have, plus halves(), so that digits less half
+// of the largest are balanced.
 PRIVML_TARGET_CLONES
-void extract(const u64* high, const u16* low, int number, signed char* out) {
-  for (i64 i = 0; i < kN; ++i) {
-    const u64 rounded = high[i] + (u64{low[i]} >> (kLowBits - 1)) + 0x8080808080808080;
-    out[i] = static_cast<signed char>((rounded >> (kDigitBits * number) & 0xff) ^ 0x80);
+void round_to_digits(const u64* high, const u16* low, int unused, u64 halves, u64* out) {
+  if (unused == 0) {
+    for (i64 i = 0; i < kN; ++i) out[i] = high[i] + (u64{low[i]} >> (kLowBits - 1)) + halves;
+    return;
   }
+  const u64 half = u64{1} << (unused - 1);
+  for (i64 i = 0; i < kN; ++i) out[i] = ((high[i] + half) >> unused) + halves;
+}
+
+PRIVML_TARGET_CLONES
+void extract(const u64* rounded, int bits, int number, std::int16_t* out) {
+  const u64 mask = low_mask(bits);
+  const int half = 1 << (bits - 1);
+  for (i64 i = 0; i < kN; ++i)
+    out[i] = static_cast<std::int16_t>(
+        static_cast<int>(rounded[i] >> (bits * number) & mask) - half);
 }
 
 Words expanded(Block seed) {
@@ -90,7 +109,12 @@ Words expanded(Block seed) {
   return out;
 }
 
-i64 switching_index(int level, int digit) { return level * kDigits + digit; }
+// Of a digit of the key of a level that is kept.
+i64 switching_index(const SwitchingSet& set, int level, int digit) {
+  return set.number(level) * set.digits + digit;
+}
+
+int unused_bits(const SwitchingSet& set) { return 64 - set.digits * set.digit_bits; }
 
 // Of a key's ciphertext: all products' are apart.
 i64 upload_index(i64 product, i64 index) { return product << 32 | index; }
@@ -103,7 +127,9 @@ void expect_fits(const PackedChoice& choice, i64 rows) {
 
 }  // namespace
 
-i64 switching_bytes(int levels) { return (1 + levels * kDigits) * key_bytes(kPackedSet); }
+i64 switching_bytes(const SwitchingSet& set) {
+  return (1 + set.digits_in_all()) * key_bytes(kPackedSet);
+}
 
 i64 packed_upload_bytes(const PackedChoice& choice, i64 rows, i64 inner) {
   return ceil_div(inner, choice.gap()) * words_bytes(used(choice, rows), kLowBits);
@@ -114,24 +140,38 @@ i64 packed_answer_bytes(const PackedChoice& choice, i64 rows) {
   return packed_bytes(used(choice, rows), bits) + packed_bytes(kN, bits);
 }
 
-void write_switching_keys(KeyOwner& key, const Digest& digest, int levels, MutableBytes out) {
+i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs) {
+  i64 images = 0;
+  for (int level = 0; level < levels; ++level) {
+    // Level l of a full group has 2^l images; of a part those whose outputs are there.
+    const i64 stride = i64{1} << level, last = outputs % (i64{1} << levels);
+    images += set.times(level) * (outputs >> levels) * stride;
+    images += set.times(level) * std::min(last, stride);
+  }
+  return images * set.digits;
+}
+
+void write_switching_keys(KeyOwner& key, const Digest& digest, const SwitchingSet& set,
+                          MutableBytes out) {
   const i64 each = key_bytes(kPackedSet);
-  expect(std::ssize(out) == switching_bytes(levels), "lattice: wrong buffer");
+  expect(std::ssize(out) == switching_bytes(set), "lattice: wrong buffer");
   key.write_key(out.first(each));
-  for (int level = 0; level < levels; ++level)
-    for (int digit = 0; digit < kDigits; ++digit) {
+  for (int level = 0; level < set.levels; ++level) {
+    if (set.serving(level) != level) continue;
+    for (int digit = 0; digit < set.digits; ++digit) {
       Words message(kN);
       clear(message.output());
       for (i64 i = 0; i < kN; ++i) {
         const i64 at = place(i, power_of(level));
         const u64 value = static_cast<u64>(static_cast<i64>(key.secret()[i]))
-                          << (kDigitBits * digit);
+                          << (unused_bits(set) + set.digit_bits * digit);
         message.high[at & (kN - 1)] = at >= kN ? u64{0} - value : value;
       }
-      const i64 index = switching_index(level, digit);
+      const i64 index = switching_index(set, level, digit);
       key.encrypt_words(public_seed(digest, PublicPart::switching, index), message.view(), kN,
                         out.subspan((1 + index) * each, each));
     }
+  }
 }
 
 void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choice, i64 product,
@@ -162,16 +202,16 @@ void read_packed(const KeyOwner& key, const PackedChoice& choice, i64 rows, Byte
   key.decrypt(bits, answer.first(first), answer.subspan(first), share);
 }
 
-SwitchingKeys::SwitchingKeys(const Digest& digest, int levels, Bytes keys)
-    : digest_(digest), ring_(kN, kLowBits) {
-  if (std::ssize(keys) != switching_bytes(levels))
+SwitchingKeys::SwitchingKeys(const Digest& digest, const SwitchingSet& set, Bytes keys)
+    : digest_(digest), set_(set), ring_(kN, kLowBits) {
+  if (std::ssize(keys) != switching_bytes(set))
     throw ProtocolError("lattice: keys have the wrong length");
   const i64 each = key_bytes(kPackedSet);
   Words words(kN);
   read_words(keys.first(each), kLowBits, words.output());
   p0_ = ring_.transform(words.view());
   p1_ = ring_.transform(expanded(public_seed(digest, PublicPart::key, 0)).view());
-  for (i64 index = 0; index < levels * kDigits; ++index) {
+  for (i64 index = 0; index < set.digits_in_all(); ++index) {
     read_words(keys.subspan((1 + index) * each, each), kLowBits, words.output());
     c0_.push_back(ring_.transform(words.view()));
     c1_.push_back(
@@ -181,16 +221,36 @@ SwitchingKeys::SwitchingKeys(const Digest& digest, int levels, Bytes keys)
 
 void SwitchingKeys::add_image(int level, WordsView a0, WordsView a1, WordsOutput c0,
                               WordsOutput c1) const {
+  const int kept = set_.serving(level), times = set_.times(level);
+  Words b0(times > 1 ? kN : 0), b1(times > 1 ? kN : 0);
+  for (int i = 1; i < times; ++i) {
+    Words next0(kN), next1(kN);
+    clear(next0.output());
+    clear(next1.output());
+    add_switched(kept, a0, a1, next0.output(), next1.output());
+    std::swap(b0, next0);
+    std::swap(b1, next1);
+    a0 = b0.view();
+    a1 = b1.view();
+  }
+  add_switched(kept, a0, a1, c0, c1);
+}
+
+void SwitchingKeys::add_switched(int level, WordsView a0, WordsView a1, WordsOutput c0,
+                                 WordsOutput c1) const {
   add(image(a0, level).view(), c0);
   const Words other = image(a1, level);
   std::vector<Transformed> digits;
-  Small digit(kN);
-  for (int i = 0; i < kDigits; ++i) {
-    extract(other.high.data(), other.low.data(), i, digit.data());
+  WipedVector<u64> rounded(kN);
+  WipedVector<std::int16_t> digit(kN);
+  round_to_digits(other.high.data(), other.low.data(), unused_bits(set_), halves(set_),
+                  rounded.data());
+  for (int i = 0; i < set_.digits; ++i) {
+    extract(rounded.data(), set_.digit_bits, i, digit.data());
     digits.push_back(ring_.transform(digit));
   }
   const auto of_level = [&](const std::vector<Transformed>& keys) {
-    return std::span(keys).subspan(level * kDigits, kDigits);
+    return std::span(keys).subspan(switching_index(set_, level, 0), set_.digits);
   };
   ring_.add_products(of_level(c0_), digits, c0);
   ring_.add_products(of_level(c1_), digits, c1);

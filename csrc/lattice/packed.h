@@ -10,7 +10,8 @@
 //                multiples of 2h, E + X^h O + tau(E - X^h O), tau: X -> X^(n/h + 1), is valid at
 //                multiples of h and twice as large; so 2^levels outputs become one ciphertext.
 //                tau's image is under another key, and is switched back by encryptions of tau(s)
-//                times powers of two, with which the bytes of c1 are multiplied. Since messages
+//                times powers of two, with which the digits of c1 are multiplied. Keys of some
+//                levels suffice: tau of level l - 1 is that of level l, taken twice. Since messages
 //                stand `levels` bits lower, no inverse of two is needed. Answers are re-randomised
 //                and masked after all of that.
 // Leakage        as columns.h; one key serves many products, up to kMostPackedProducts, each with
@@ -30,14 +31,17 @@ namespace privml::lattice {
 
 inline constexpr i64 kMostPackedProducts = i64{1} << 12;
 
-// Of the key and of what switches keys for `levels` levels; of the used coefficients of all
-// ciphertexts of a message; of an answer.
-i64 switching_bytes(int levels);
+// Of the key and of what switches keys; of the used coefficients of all ciphertexts of a message;
+// of an answer.
+i64 switching_bytes(const SwitchingSet& set);
 i64 packed_upload_bytes(const PackedChoice& choice, i64 rows, i64 inner);
 i64 packed_answer_bytes(const PackedChoice& choice, i64 rows);
+// Digits of numbers that an owner multiplies with keys to pack so many outputs.
+i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs);
 
 // The client's side: what key() lacks.
-void write_switching_keys(KeyOwner& key, const Digest& digest, int levels, MutableBytes out);
+void write_switching_keys(KeyOwner& key, const Digest& digest, const SwitchingSet& set,
+                          MutableBytes out);
 // Message of rows x inner, as product number `product` of that key; of each number once.
 void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choice, i64 product,
                   std::span<const u64> message, i64 rows, MutableBytes out);
@@ -49,7 +53,7 @@ void read_packed(const KeyOwner& key, const PackedChoice& choice, i64 rows, Byte
 class SwitchingKeys {
  public:
   // `keys` as write_switching_keys() wrote them, else ProtocolError.
-  SwitchingKeys(const Digest& digest, int levels, Bytes keys);
+  SwitchingKeys(const Digest& digest, const SwitchingSet& set, Bytes keys);
 
   const NegacyclicRing& ring() const { return ring_; }
   const Transformed& p0() const { return p0_; }
@@ -59,10 +63,13 @@ class SwitchingKeys {
   void add_image(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1) const;
 
  private:
+  void add_switched(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1) const;
+
   Digest digest_;
+  SwitchingSet set_;
   NegacyclicRing ring_;
   Transformed p0_, p1_;
-  std::vector<Transformed> c0_, c1_;  // kDigits for each level
+  std::vector<Transformed> c0_, c1_;  // set_.digits for each kept level
 };
 
 // One product at the owner of the weights.

@@ -13,6 +13,7 @@ namespace {
 struct Case {
   i64 rows, inner, outputs;
   int levels;
+  SwitchingSet set = kSwitchingSets[1];
 };
 
 struct Outcome {
@@ -21,7 +22,7 @@ struct Outcome {
 };
 
 Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool extreme, u64 seed) {
-  const auto [rows, inner, outputs, levels] = size;
+  const auto& [rows, inner, outputs, levels, set] = size;
   const int bits = choice.columns.answer_bits, dropped = choice.columns.dropped;
   const int ring_bits = bits - dropped;
   const u64 largest = largest_weight(weight_bits, true);
@@ -35,9 +36,9 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
   Prg client({seed, 1}), owner({seed, 2});
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, client);
-  std::vector<u8> keys(switching_bytes(levels)), upload(packed_upload_bytes(choice, rows, inner));
-  write_switching_keys(key, digest, levels, keys);
-  const SwitchingKeys switching(digest, levels, keys);
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, rows, inner));
+  write_switching_keys(key, digest, set, keys);
+  const SwitchingKeys switching(digest, set, keys);
   Outcome outcome;
   for (const i64 product : {0, 1}) {
     write_packed(key, digest, choice, product, message, rows, upload);
@@ -68,7 +69,8 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
 }
 
 PackedChoice chosen(const Case& size, int weight_bits, int ring_bits) {
-  return choose_packed({size.inner, largest_weight(weight_bits, true), ring_bits}, size.levels)
+  return choose_packed({size.inner, largest_weight(weight_bits, true), ring_bits}, size.levels,
+                       size.set)
       .value();
 }
 
@@ -76,9 +78,50 @@ TEST(Packed, ExactForEveryGapAndShape) {
   for (int levels = 0; levels <= kMostLevels; ++levels)
     for (const Case& size : {Case{1, 1, 1, levels},
                              {4096 >> levels, 5, 3, levels},
-                             {3, (i64{2} << levels) + 1, (i64{1} << levels) + 1, levels}})
-      EXPECT_TRUE(run(chosen(size, 8, 32), size, 8, false, 1).exact)
+                             {3, (i64{2} << levels) + 1, (i64{1} << levels) + 1, levels}}) {
+      Case of = size;
+      of.set = kSwitchingSets[levels > 5 ? 2 : 1];
+      EXPECT_TRUE(run(chosen(of, 8, 32), of, 8, false, 1).exact)
           << levels << " " << size.rows << " " << size.inner;
+    }
+}
+
+// The widest ring that each set of keys serves, with the largest weights: exact, and the noise is
+// below half of its bound.
+TEST(Packed, ExactWithEveryKindOfKeys) {
+  for (const SwitchingSet& set : kSwitchingSets)
+    for (const int levels : {set.levels, set.levels - 1, 1}) {
+      const Case size{2, 40, i64{1} << levels, levels, set};
+      int ring_bits = 55;
+      while (!choose_packed({size.inner, largest_weight(8, true), ring_bits}, levels, set))
+        --ring_bits;
+      const Outcome outcome = run(chosen(size, 8, ring_bits), size, 8, true, 7);
+      EXPECT_TRUE(outcome.exact) << levels << " " << ring_bits;
+      EXPECT_LT(outcome.noise, 128) << levels << " " << ring_bits;
+      EXPECT_GE(ring_bits, set.digits * set.digit_bits < 50 ? 24 : 32);
+    }
+}
+
+// A level without a key of its own takes the image of the next one with a key repeatedly.
+TEST(Packed, KeysOfSomeLevelsServeTheOthers) {
+  constexpr SwitchingSet set{7, 0b1010100, 8, 8};
+  EXPECT_EQ(set.kept_levels(), 3);
+  EXPECT_EQ(set.serving(6), 6);
+  EXPECT_EQ(set.times(6), 1);
+  EXPECT_EQ(set.serving(5), 6);
+  EXPECT_EQ(set.times(5), 2);
+  EXPECT_EQ(set.number(5), 2);
+  EXPECT_EQ(set.serving(0), 2);
+  EXPECT_EQ(set.times(0), 4);
+  EXPECT_EQ(set.number(0), 0);
+  EXPECT_EQ(switched_digits({5, 0b11111, 8, 8}, 5, 32), 31 * 8);
+  EXPECT_EQ(switched_digits({5, 0b10000, 8, 8}, 5, 64), 2 * 5 * 16 * 8);
+  EXPECT_EQ(switched_digits({5, 0b11111, 8, 8}, 5, 1), 5 * 8);
+  for (const SwitchingSet& each : kSwitchingSets) {
+    EXPECT_LE(each.levels, kMostLevels);
+    EXPECT_EQ(each.serving(each.levels - 1), each.levels - 1);
+    EXPECT_LE(each.digits * each.digit_bits, 64);
+  }
 }
 
 TEST(Packed, ExactWithTheLargestWeightsAndNoiseBelowHalfOfItsBound) {
@@ -102,13 +145,16 @@ TEST(Packed, ChoicesTakeTheirBoundFromPublicNumbers) {
   const auto bounds = [](i64 inner, int weight_bits, int ring_bits) {
     return ProductBounds{inner, largest_weight(weight_bits, true), ring_bits};
   };
-  EXPECT_LE(choose_packed(bounds(768, 12, 44), 5)->columns.log2_failure, kRequiredFailure);
-  EXPECT_FALSE(choose_packed(bounds(768, 12, 44), 7));
-  EXPECT_FALSE(choose_packed(bounds(4096, 16, 44), 5));
-  EXPECT_FALSE(choose_packed(bounds(768, 12, 60), 0));
-  EXPECT_LT(log2_failure_packed(kPackedSet, bounds(768, 12, 40), 9, 5),
-            log2_failure_packed(kPackedSet, bounds(768, 12, 44), 9, 5));
-  EXPECT_THROW(choose_packed(bounds(768, 12, 44), 8), InvalidArgument);
+  const SwitchingSet &narrow = kSwitchingSets[1], &wide = kSwitchingSets[2];
+  EXPECT_LE(choose_packed(bounds(768, 12, 44), 5, narrow)->columns.log2_failure, kRequiredFailure);
+  EXPECT_FALSE(choose_packed(bounds(768, 12, 44), 7, wide));
+  EXPECT_FALSE(choose_packed(bounds(4096, 16, 44), 5, narrow));
+  EXPECT_FALSE(choose_packed(bounds(768, 12, 60), 0, narrow));
+  EXPECT_FALSE(choose_packed(bounds(40, 8, 32), 5, kSwitchingSets[8]));
+  EXPECT_TRUE(choose_packed(bounds(40, 8, 28), 5, kSwitchingSets[8]));
+  EXPECT_LT(log2_failure_packed(bounds(768, 12, 40), 9, 5, narrow),
+            log2_failure_packed(bounds(768, 12, 44), 9, 5, narrow));
+  EXPECT_THROW(choose_packed(bounds(768, 12, 44), 6, narrow), InvalidArgument);
 }
 
 TEST(Packed, MalformedMessagesAreRefused) {
@@ -117,10 +163,11 @@ TEST(Packed, MalformedMessagesAreRefused) {
   Prg prg({1, 1});
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, prg);
-  std::vector<u8> keys(switching_bytes(2)), upload(packed_upload_bytes(choice, 2, 3));
-  write_switching_keys(key, digest, 2, keys);
-  EXPECT_THROW(SwitchingKeys(digest, 3, keys), ProtocolError);
-  const SwitchingKeys switching(digest, 2, keys);
+  const SwitchingSet& set = size.set;
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, 2, 3));
+  write_switching_keys(key, digest, set, keys);
+  EXPECT_THROW(SwitchingKeys(digest, kSwitchingSets[2], keys), ProtocolError);
+  const SwitchingKeys switching(digest, set, keys);
   EXPECT_THROW(PackedEvaluator(switching, choice, 0, 2, 3, Bytes(upload).first(1), prg),
                ProtocolError);
   EXPECT_THROW(PackedEvaluator(switching, choice, 0, 2000, 3, upload, prg), InvalidArgument);

@@ -82,17 +82,21 @@ std::optional<ColumnChoice> choose_columns(const ProductBounds& bounds, Noise no
   return std::nullopt;
 }
 
-// Packing doubles what is packed in each of its levels, of which level l has 2^(levels - l)
-// switches: each of their noises, a sum of n kDigits errors times digits, and of the secret times
-// what was rounded away, reaches a result by 4 coefficients a level. Digits are taken at their
-// largest, three times their mean square, so that what they have in common does not matter.
-double log2_failure_packed(const RingSet& set, const ProductBounds& bounds, int dropped,
-                           int levels) {
+// Packing doubles what is packed in each of its levels. The noises of a level's switches, each a sum
+// of n times `digits` errors times digits, and of the secret times what was rounded away, reach a
+// result by 4 coefficients for each level below. Digits are taken at their largest, three times
+// their mean square, so that what they have in common does not matter.
+double log2_failure_packed(const ProductBounds& bounds, int dropped, int levels,
+                           const SwitchingSet& keys) {
+  const RingSet& set = kPackedSet;
   const double w = static_cast<double>(bounds.weight), n = static_cast<double>(set.n);
-  const double doubled = std::exp2(2 * levels), switches = (doubled - 1) / 3;
+  const double doubled = std::exp2(2 * levels);
+  double switches = 0;
+  for (int level = 0; level < levels; ++level) switches += std::exp2(2 * level) * keys.times(level);
   const double unit = scale(set, bounds, dropped);
-  const double key = kErrorPairs / 2. * kDigits * n * std::exp2(2 * (kDigitBits - 1));
-  const double rounded = std::exp2(2 * set.low_bits()) / 12 * kMaxSecretWeight;
+  const double key = kErrorPairs / 2. * keys.digits * n * std::exp2(2 * (keys.digit_bits - 1));
+  const int rounded_bits = set.log_q - keys.digits * keys.digit_bits;
+  const double rounded = std::exp2(2 * rounded_bits) / 12 * kMaxSecretWeight;
   const double squares =
       kErrorPairs / 2. *
       (doubled * static_cast<double>(bounds.inner) * w * w + n + kMaxSecretWeight);
@@ -102,13 +106,15 @@ double log2_failure_packed(const RingSet& set, const ProductBounds& bounds, int 
   return 1 - room * room / (2 * variance) / std::log(2.);
 }
 
-std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels) {
+std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels,
+                                          const SwitchingSet& keys) {
   expect(bounds.inner >= 1 && bounds.weight >= 1 && bounds.ring_bits >= 1,
          "lattice: a product's bounds must be positive");
-  expect(levels >= 0 && levels <= kMostLevels, "lattice: packing has up to 7 levels");
+  expect(levels >= 0 && levels <= keys.levels && keys.levels <= kMostLevels,
+         "lattice: keys pack fewer levels");
   if (!has_room(kPackedSet, bounds, kTailBits) || bounds.ring_bits + levels > 64)
     return std::nullopt;
-  const double failure = log2_failure_packed(kPackedSet, bounds, kTailBits, levels);
+  const double failure = log2_failure_packed(bounds, kTailBits, levels, keys);
   if (failure > kRequiredFailure) return std::nullopt;
   return PackedChoice{{kPackedSet, kTailBits, bounds.ring_bits + kTailBits, failure}, levels};
 }

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <optional>
 
 #include "base/types.h"
@@ -50,10 +51,6 @@ inline constexpr std::array<RingSet, 4> kColumnSets{{{4096, 64, {233.0, 200.6}},
 // The largest log2 of a modulus that the standard allows at 128 bits; 0 for other dimensions.
 int standard_modulus_bits(i64 n);
 
-// A key switch multiplies bytes of the 64 high bits of a number; those below are rounded away.
-inline constexpr int kDigitBits = 8;
-inline constexpr int kDigits = 8;
-
 enum class Noise {
   tail,   // results are wrong with probability 2^-100 at most
   proved  // or never
@@ -86,18 +83,51 @@ std::optional<ColumnChoice> choose_columns(const ProductBounds& bounds, Noise no
 
 // Products whose answers are packed (packed.h): 2^levels outputs in one polynomial, which costs as
 // many bits of room, and the noise of switching keys besides.
+inline constexpr RingSet kPackedSet = kColumnSets[1];
+inline constexpr int kMostLevels = 7;
+
+// The keys that packing needs, which serve many products of up to `levels` levels. Those of the
+// levels in `kept` (a bit each, the highest among them) are there; the image of another level is
+// that of the next kept one, taken several times. A key switch multiplies `digits` digits of
+// `digit_bits` bits, the highest of a number; the bits below are rounded away.
+struct SwitchingSet {
+  int levels;
+  unsigned kept;
+  int digit_bits, digits;
+
+  constexpr int kept_levels() const { return std::popcount(kept); }
+  // The kept level that serves a level, and its number among the kept ones.
+  constexpr int serving(int level) const { return level + std::countr_zero(kept >> level); }
+  constexpr int number(int level) const {
+    return std::popcount(kept & ((1U << serving(level)) - 1));
+  }
+  // How often its image is taken.
+  constexpr int times(int level) const { return 1 << (serving(level) - level); }
+  constexpr int digits_in_all() const { return digits * kept_levels(); }
+};
+// Fewer digits are of use in narrower rings, more levels for products of few rows, and fewer keys
+// where bytes count more than time.
+inline constexpr std::array<SwitchingSet, 9> kSwitchingSets{{{5, 0b10000, 8, 8},
+                                                             {5, 0b10100, 8, 8},
+                                                             {7, 0b1010100, 8, 8},
+                                                             {5, 0b10000, 11, 5},
+                                                             {5, 0b10100, 11, 5},
+                                                             {7, 0b1010100, 11, 5},
+                                                             {5, 0b10000, 11, 4},
+                                                             {5, 0b10100, 11, 4},
+                                                             {7, 0b1010100, 11, 4}}};
+
 struct PackedChoice {
   ColumnChoice columns;
   int levels = 0;
   i64 gap() const { return i64{1} << levels; }
 };
 
-double log2_failure_packed(const RingSet& set, const ProductBounds& bounds, int dropped,
-                           int levels);
-// One set for all products, so that keys serve many; none where it does not serve. levels is at
-// most kMostLevels.
-inline constexpr RingSet kPackedSet = kColumnSets[1];
-inline constexpr int kMostLevels = 7;
-std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels);
+double log2_failure_packed(const ProductBounds& bounds, int dropped, int levels,
+                           const SwitchingSet& keys);
+// One ring for all products, so that keys serve many; none where it does not serve. levels is at
+// most those of the keys.
+std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels,
+                                          const SwitchingSet& keys);
 
 }  // namespace privml::lattice

@@ -146,6 +146,14 @@ Transformed NegacyclicRing::transform(WordsView words) const {
 }
 
 Transformed NegacyclicRing::transform(std::span<const signed char> small) const {
+  return transform_small(small);
+}
+Transformed NegacyclicRing::transform(std::span<const std::int16_t> small) const {
+  return transform_small(small);
+}
+
+template <class Number>
+Transformed NegacyclicRing::transform_small(std::span<const Number> small) const {
   expect(std::ssize(small) == n_, "lattice: a polynomial has n coefficients");
   Transformed out;
   for (int i = 0; i < kPrimes; ++i) {

@@ -55,15 +55,20 @@ class NegacyclicRing {
   // Of n coefficients.
   Transformed transform(WordsView words) const;
   Transformed transform(std::span<const signed char> small) const;
+  Transformed transform(std::span<const std::int16_t> small) const;
   // out += a * b modulo X^n + 1 and 2^(64 + low_bits), of words and of small coefficients, which
   // are at most 2^13 / n in absolute value; in either order. out has n coefficients.
   void add_product(const Transformed& a, const Transformed& b, WordsOutput out) const;
   // out += the sum of a[i] * b[i], whose true coefficients must be below 2^92: which those of
-  // uniform words of 72 bits and eight times bytes are, but with probability 2^-1000.
+  // uniform words of 72 bits and eight times bytes are, but with probability 2^-1000, and of those
+  // and five times numbers of 11 bits, but with probability 2^-400.
   void add_products(std::span<const Transformed> a, std::span<const Transformed> b,
                     WordsOutput out) const;
 
  private:
+  template <class Number>
+  Transformed transform_small(std::span<const Number> small) const;
+
   i64 n_;
   int low_bits_;
   const TransformKernels* kernels_;

@@ -55,6 +55,7 @@ __all__: list[str] = [
     "round_nonnegative",
     "sign_extend",
     "signed_wrap",
+    "switching_sets",
     "transfer_one_of_n",
     "truncate_arithmetic",
     "truncate_bounded",
@@ -136,14 +137,12 @@ class PackingKeys:
     """
     What a party keeps for packed products with weights of one owner: the first one makes it.
     """
-    def __init__(self, owner: int, levels: int = 5) -> None: ...
+    def __init__(self, owner: int, set: int = 0) -> None: ...
     @property
     def beginning_bytes(self) -> int:
         """
-        Bytes up that the first product takes besides.
+        Bytes up that the first product takes besides, and each 4096th one.
         """
-    @property
-    def levels(self) -> int: ...
     @property
     def owner(self) -> int: ...
     @property
@@ -315,10 +314,10 @@ def lattice_packed(
     """
 
 def lattice_packed_choice(
-    sizes: collections.abc.Sequence[int], weight_bits: int, weight_signed: bool, ell: int, levels: int = 5
+    sizes: collections.abc.Sequence[int], weight_bits: int, weight_signed: bool, ell: int, set: int = 0
 ) -> typing.Any:
     """
-    The parameters of a packed product of rows, inner, columns; None where none serve.
+    The parameters of a packed product of rows, inner, columns with the switching keys of that number, and how many digits are switched; None where none serve.
     """
 
 def lattice_prepare(
@@ -476,3 +475,5 @@ def wrap(session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int) -> 
 def zero_extend(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, to_bits: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+
+switching_sets: int = 9

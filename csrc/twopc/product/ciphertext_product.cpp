@@ -4,31 +4,18 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "twopc/product/agreement.h"
 #include "twopc/width/truncation.h"
 
 namespace privml {
 namespace {
 
-using lattice::Digest;
 using lattice::WeightRows;
 
-constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of the product, and a nonce
 constexpr i64 kAnswersAtOnce = 96;          // leave while others are computed
 
-// A digest that both parties' nonces decide; after it both are known to compute the same product.
-Digest agree(Party& party, const CiphertextProduct& product, Bytes label) {
-  const lattice::Transcript transcript{product.owner, product.choice, product.shape, label};
-  const Digest mine = lattice::digest_of(transcript);
-  Digest nonce, theirs, their_nonce;
-  party.prg.fill_bytes(nonce);
-  party.channel.write(mine);
-  party.channel.write(nonce);
-  party.channel.read(theirs);
-  party.channel.read(their_nonce);
-  if (mine != theirs) throw ProtocolError("lattice: the peer computes another product");
-  const bool owns = party.rank == product.owner;
-  return lattice::digest_of(transcript, owns ? nonce : their_nonce, owns ? their_nonce : nonce);
-}
+// Whether a batch needs new halves.
+bool begins(i64 batch) { return batch % lattice::kMostBatches == 0; }
 
 // Calls part(rows) for the weights of some answers at a time.
 template <class Part>
@@ -55,7 +42,7 @@ void compute_as_client(Party& party, ProductHalves& halves, i64 columns,
     key.encrypt(k, ring_bits(halves.product), message.subspan(k * columns, columns), wire);
     party.channel.write(wire);
   }
-  if (halves.batches == 0) {
+  if (begins(halves.batches)) {
     halves.c1.resize(lattice::halves_bytes(choice, outputs));
     party.channel.read(halves.c1);
   }
@@ -121,10 +108,8 @@ void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
              std::ssize(message) == (owns ? 0 : inner * columns) &&
              std::ssize(out) == outputs * columns,
          "ciphertext product: an operand does not match the shape");
-  expect(halves.batches < lattice::kMostBatches,
-         "ciphertext product: these halves have served as many batches as they may");
-  if (halves.batches == 0) {
-    halves.digest = agree(party, product, halves.label);
+  if (begins(halves.batches)) {
+    halves.digest = agree(party, {product.owner, product.choice, product.shape, halves.label});
     if (owns) write_halves(party, halves, weights);
   }
   WipedVector<u64> share(out.size());
@@ -142,9 +127,9 @@ void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product,
   std::array<i64, 2> from{};  // by rank, of what crosses
   const auto [up, down] = batch_bytes(product, columns);
   from[1 - product.owner] = up;
-  if (batch == 0) {
-    meter.exchange(kHello, kHello);
-    from[product.owner] = beginning_bytes(product)[1] - kHello;
+  if (begins(batch)) {
+    meter.exchange(kAgreementBytes, kAgreementBytes);
+    from[product.owner] = beginning_bytes(product)[1] - kAgreementBytes;
   }
   meter.exchange(from[0], from[1]);
   meter.message(product.owner, down);
@@ -152,8 +137,13 @@ void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product,
                        product.choice.dropped);
 }
 
+i64 rows_left(const ProductHalves& halves) {
+  return (lattice::kMostBatches - halves.batches % lattice::kMostBatches) *
+         halves.product.choice.set.n;
+}
+
 std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
-  return {kHello, kHello + lattice::halves_bytes(product.choice, product.shape.outputs)};
+  return {kAgreementBytes, kAgreementBytes + lattice::halves_bytes(product.choice, product.shape.outputs)};
 }
 
 std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns) {

@@ -51,18 +51,20 @@ struct ProductHalves {
   lattice::Digest weights{};  // of the weights, at their owner
   std::vector<u8> label{};    // of what it is for; both parties' alike
   i64 batches = 0;            // so far
-  // Since the first batch:
+  // Since the first batch, and made anew after lattice::kMostBatches:
   lattice::Digest digest{};             // that the public halves come from
   Secret<Block> blinding = kZeroBlock;  // the owner's
   std::vector<u8> c1{};                 // of the answers, at the client
 };
 
 // The next batch. `weights` are the owner's, `message` is the client's, of at most choice.set.n
-// columns; out: outputs x columns. Throws InvalidArgument after lattice::kMostBatches,
+// columns; out: outputs x columns. After lattice::kMostBatches the next one begins anew. Throws
 // ProtocolError where the peer's product, label or messages are not those of this batch.
 void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
                         std::span<const u64> weights, std::span<const u64> message,
                         std::span<u64> out);
+// Columns of full batches until halves are made anew.
+i64 rows_left(const ProductHalves& halves);
 void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product, i64 batch,
                              i64 columns);
 

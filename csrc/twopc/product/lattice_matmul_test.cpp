@@ -273,24 +273,58 @@ TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
   });
 }
 
-TEST(ProductHalves, RefuseOtherWeightsAndTooManyBatches) {
+TEST(ProductHalves, RefuseOtherWeights) {
   const Operand fw{0, 8, true};
   const MatrixShape shape{2, 3, 2};
   run_parties({}, [&](Party& party) {
-    const bool owns = party.rank == 0;
-    const Words w = owns ? Words(6, 1) : Words{}, changed = owns ? Words(6, 2) : Words{}, x(6);
+    if (party.rank == 1) return;
+    const Words w(6, 1), changed(6, 2), x(6);
     Words out(4);
     ProductHalves halves = matmul_halves(owned(fw, w, shape), 3, 2, 32);
-    lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, w, shape), 2, out);
-    if (owns) {
-      EXPECT_THROW(
-          lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, changed, shape), 2, out),
-          InvalidArgument);
-      EXPECT_THROW(prepare_matmul(party, halves, owned(fw, changed, shape), 2), InvalidArgument);
+    EXPECT_THROW(
+        lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, changed, shape), 2, out),
+        InvalidArgument);
+    EXPECT_THROW(prepare_matmul(party, halves, owned(fw, changed, shape), 2), InvalidArgument);
+    EXPECT_EQ(party.channel.traffic().sent, 0);
+  });
+}
+
+// The last batch that they may serve, and the next one, which begins anew.
+TEST(ProductHalves, AreMadeAnewWhenTheyAreUsedUp) {
+  const Operand fw{0, 8, true};
+  const MatrixShape shape{2, 3, 2};
+  const Words w = random_words(6, 8, 1), x = random_words(6, 32, 2);
+  const Both<Words> xs = share(x, 32);
+  Words expected(4);
+  add_product(x, ring_elements(w, {8, true}, 32), shape, 32, expected);
+  Both<std::vector<Words>> out;
+  Both<std::vector<lattice::Digest>> digests;
+  const Outcome outcome = run_parties({}, [&](Party& party) {
+    const int r = party.rank;
+    const Words mine = r == 0 ? w : Words{};
+    const OwnedWeights weights = owned(fw, mine, shape);
+    ProductHalves halves = matmul_halves(weights, 3, 2, 32);
+    for (int i = 0; i < 4; ++i) {
+      if (i == 1) {
+        halves.batches = lattice::kMostBatches - 1;
+        EXPECT_EQ(rows_left(halves), 4096);
+      }
+      out[r].emplace_back(4);
+      lattice_matmul(party, halves, {kShared, 32}, xs[r], weights, 2, out[r].back());
+      digests[r].push_back(halves.digest);
     }
-    halves.batches = lattice::kMostBatches;
-    EXPECT_THROW(lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, w, shape), 2, out),
-                 InvalidArgument);
+    EXPECT_EQ(rows_left(halves), (lattice::kMostBatches - 2) * 4096);
+  });
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, 32), expected) << i;
+  EXPECT_EQ(digests[0], digests[1]);
+  EXPECT_EQ(digests[0][0], digests[0][1]);
+  EXPECT_NE(digests[0][1], digests[0][2]);
+  EXPECT_EQ(digests[0][2], digests[0][3]);
+  const CiphertextProduct product = matmul_halves({fw}, 3, 2, 32).product;
+  expect_cost_equals(outcome, [&](CostMeter& meter) {
+    for (const i64 batch : {i64{0}, lattice::kMostBatches - 1, lattice::kMostBatches,
+                            lattice::kMostBatches + 1})
+      cost_lattice_matmul(meter, product, 2, batch);
   });
 }
 

@@ -2,9 +2,11 @@
 #include "twopc/product/packed_matmul.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/error.h"
 #include "lattice/scalar_product.h"
+#include "twopc/product/agreement.h"
 #include "twopc/product/dense.h"
 #include "twopc/width/truncation.h"
 
@@ -13,9 +15,9 @@ namespace {
 
 using lattice::Digest;
 using lattice::PackedChoice;
+using lattice::SwitchingSet;
 
 constexpr i64 kOutputsAtOnce = 96;          // leave while others are computed
-constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of the keys' purpose, and a nonce
 
 i64 answers(const PackedChoice& choice, const MatrixShape& shape) {
   return ceil_div(shape.columns, choice.gap());
@@ -26,37 +28,32 @@ i64 bytes_of(const PackedChoice& choice, const MatrixShape& shape) {
          answers(choice, shape) * lattice::packed_answer_bytes(choice, shape.rows);
 }
 
-PackedChoice choice_for(const MatrixShape& shape, Operand weights, int ell, int levels) {
+// Whether a product needs new keys.
+bool begins(i64 products) { return products % lattice::kMostPackedProducts == 0; }
+
+PackedChoice choice_for(const MatrixShape& shape, Operand weights, int ell,
+                        const SwitchingSet& set) {
   expect_fits(weights, ell);
   expect(weights.owner != kShared, "lattice: weights are owned by a party");
-  const auto choice = packed_choice(shape, weights, ell, levels);
+  const auto choice = packed_choice(shape, weights, ell, set);
   expect(choice.has_value(), "lattice: no parameters serve this product");
   return *choice;
 }
 
 // Public halves that both parties' nonces decide, and the client's keys at the owner.
 void make_keys(Party& party, PackingKeys& keys) {
-  const lattice::Transcript transcript{
-      keys.owner, {lattice::kPackedSet}, {keys.levels, lattice::kDigits}, {}};
-  const Digest mine = lattice::digest_of(transcript);
-  Digest nonce, theirs, their_nonce;
-  party.prg.fill_bytes(nonce);
-  party.channel.write(mine);
-  party.channel.write(nonce);
-  party.channel.read(theirs);
-  party.channel.read(their_nonce);
-  if (mine != theirs) throw ProtocolError("lattice: the peer makes other keys");
-  const bool owns = party.rank == keys.owner;
-  keys.digest =
-      lattice::digest_of(transcript, owns ? nonce : their_nonce, owns ? their_nonce : nonce);
+  const SwitchingSet& set = keys.set;
+  const std::array<u8, 4> label{static_cast<u8>(set.levels), static_cast<u8>(set.kept),
+                                static_cast<u8>(set.digit_bits), static_cast<u8>(set.digits)};
+  keys.digest = agree(party, {keys.owner, {lattice::kPackedSet}, {}, label});
   keys.prg = std::make_unique<Prg>(party.prg.next_block());
-  std::vector<u8> wire(lattice::switching_bytes(keys.levels));
-  if (owns) {
+  std::vector<u8> wire(lattice::switching_bytes(set));
+  if (party.rank == keys.owner) {
     party.channel.read(wire);
-    keys.switching = std::make_unique<lattice::SwitchingKeys>(keys.digest, keys.levels, wire);
+    keys.switching = std::make_unique<lattice::SwitchingKeys>(keys.digest, set, wire);
   } else {
     keys.key = std::make_unique<lattice::KeyOwner>(lattice::kPackedSet, keys.digest, *keys.prg);
-    lattice::write_switching_keys(*keys.key, keys.digest, keys.levels, wire);
+    lattice::write_switching_keys(*keys.key, keys.digest, set, wire);
     party.channel.write(wire);
   }
 }
@@ -130,15 +127,15 @@ void compute_as_owner(Party& party, PackingKeys& keys, const PackedChoice& choic
 }  // namespace
 
 std::optional<PackedChoice> packed_choice(const MatrixShape& shape, Operand weights, int ell,
-                                          int levels) {
+                                          const SwitchingSet& set) {
   const u64 largest = lattice::largest_weight(weights.bits, weights.is_signed);
   const auto& [rows, inner, columns] = shape;
   if (rows < 1 || inner < 1 || columns < 1 || inner > lattice::kMostInner ||
       largest > lattice::kMostScalar)
     return std::nullopt;
   std::optional<PackedChoice> best;
-  for (int level = 0; level <= levels && rows << level <= lattice::kPackedSet.n; ++level) {
-    const auto choice = lattice::choose_packed({inner, largest, ell}, level);
+  for (int level = 0; level <= set.levels && rows << level <= lattice::kPackedSet.n; ++level) {
+    const auto choice = lattice::choose_packed({inner, largest, ell}, level, set);
     if (choice && (!best || bytes_of(*choice, shape) < bytes_of(*best, shape))) best = choice;
   }
   return best;
@@ -152,16 +149,12 @@ void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<
   expect_fits(x_format, ell);
   expect(format.owner == keys.owner && x_format.owner != keys.owner,
          "lattice: the keys serve products with another party's weights");
-  expect(keys.levels >= 0 && keys.levels <= lattice::kMostLevels,
-         "lattice: packing has up to 7 levels");
-  const PackedChoice choice = choice_for(shape, format, ell, keys.levels);
+  const PackedChoice choice = choice_for(shape, format, ell, keys.set);
   expect(std::ssize(x) == (has_x ? rows * inner : 0) &&
              std::ssize(weights) == (owns ? inner * columns : 0) &&
              std::ssize(out) == rows * columns,
          "lattice: an operand does not match the shape");
-  expect(keys.products < lattice::kMostPackedProducts,
-         "lattice: these keys have served as many products as they may");
-  if (keys.products == 0) make_keys(party, keys);
+  if (begins(keys.products)) make_keys(party, keys);
   const std::vector<u64> elements = ring_elements(x, held_format(x_format), ell);
   WipedVector<u64> share(out.size());
   if (owns) {
@@ -177,14 +170,14 @@ void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<
   truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
 }
 
-void cost_packed_matmul(CostMeter& meter, int levels, i64 products, Operand format,
+void cost_packed_matmul(CostMeter& meter, const SwitchingSet& set, i64 products, Operand format,
                         const MatrixShape& shape, int ell) {
-  const PackedChoice choice = choice_for(shape, format, ell, levels);
+  const PackedChoice choice = choice_for(shape, format, ell, set);
   i64 up = static_cast<i64>(sizeof(Block)) +
            lattice::packed_upload_bytes(choice, shape.rows, shape.inner);
-  if (products == 0) {
-    meter.exchange(kHello, kHello);
-    up += lattice::switching_bytes(levels);
+  if (begins(products)) {
+    meter.exchange(kAgreementBytes, kAgreementBytes);
+    up += lattice::switching_bytes(set);
   }
   meter.message(1 - format.owner, up);
   meter.message(format.owner,
