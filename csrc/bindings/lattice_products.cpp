@@ -305,10 +305,11 @@ void define_lattice_products(py::module_& m) {
           [](const PackingKeys& keys) { return lattice::switching_bytes(keys.set); },
           "Bytes up that the first product takes besides, and each 4096th one.");
   m.attr("switching_sets") = std::ssize(lattice::kSwitchingSets);
-  m.def("lattice_packed_choice", &packed_choice_of, "sizes"_a, "weight_bits"_a, "weight_signed"_a,
-        "ell"_a, "set"_a = 0,
-        "The parameters of a packed product of rows, inner, columns with the switching keys of that "
-        "number, and how many digits are switched; None where none serve.");
+  m.def(
+      "lattice_packed_choice", &packed_choice_of, "sizes"_a, "weight_bits"_a, "weight_signed"_a,
+      "ell"_a, "set"_a = 0,
+      "The parameters of a packed product of rows, inner, columns with the switching keys of that "
+      "number, and how many digits are switched; None where none serve.");
   m.def("lattice_packed", &multiply_packed, "session"_a, "keys"_a, "x"_a, "x_format"_a, "weights"_a,
         "weights_format"_a, "sizes"_a, "ell"_a,
         "x @ weights for few rows, with nothing prepared but the keys; sizes are rows, inner, "

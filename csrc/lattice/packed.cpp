@@ -98,8 +98,8 @@ void extract(const u64* rounded, int bits, int number, std::int16_t* out) {
   const u64 mask = low_mask(bits);
   const int half = 1 << (bits - 1);
   for (i64 i = 0; i < kN; ++i)
-    out[i] = static_cast<std::int16_t>(
-        static_cast<int>(rounded[i] >> (bits * number) & mask) - half);
+    out[i] =
+        static_cast<std::int16_t>(static_cast<int>(rounded[i] >> (bits * number) & mask) - half);
 }
 
 Words expanded(Block seed) {

@@ -82,9 +82,9 @@ std::optional<ColumnChoice> choose_columns(const ProductBounds& bounds, Noise no
   return std::nullopt;
 }
 
-// Packing doubles what is packed in each of its levels. The noises of a level's switches, each a sum
-// of n times `digits` errors times digits, and of the secret times what was rounded away, reach a
-// result by 4 coefficients for each level below. Digits are taken at their largest, three times
+// Packing doubles what is packed in each of its levels. The noises of a level's switches, each a
+// sum of n times `digits` errors times digits, and of the secret times what was rounded away, reach
+// a result by 4 coefficients for each level below. Digits are taken at their largest, three times
 // their mean square, so that what they have in common does not matter.
 double log2_failure_packed(const ProductBounds& bounds, int dropped, int levels,
                            const SwitchingSet& keys) {

@@ -103,11 +103,29 @@ def lattice_matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, p
     return lambda: core.lattice_matmul(session, x, (-1, bits, True), weights, _owned(params), *sizes, bits)
 
 
+def lattice_packed(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """``lattice_matmul`` with packed answers, after a first one has made the keys."""
+    sizes, bits = (params["rows"], params["inner"], params["columns"]), params["out_bits"]
+    x, weights = inputs.ring(bits, sizes[0] * sizes[1]), _weights(inputs, rank, params)
+    keys = core.PackingKeys(0, params["keys"])
+
+    def multiply() -> np.ndarray:
+        return core.lattice_packed(session, keys, x, (-1, bits, True), weights, _owned(params), sizes, bits)
+
+    multiply()
+    return multiply
+
+
 def lattice_prepare(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
-    """What ``queries`` products need beside their inputs, together."""
-    sizes, bits = (params["queries"] * params["rows"], params["inner"], params["columns"]), params["out_bits"]
-    weights = _weights(inputs, rank, params)
-    return lambda: core.lattice_prepare(session, weights, _owned(params), sizes, bits)
+    """What ``queries`` products need beside their inputs, together, with what new halves take."""
+    rows, sizes, bits = params["queries"] * params["rows"], (params["inner"], params["columns"]), params["out_bits"]
+    weights, owned = _weights(inputs, rank, params), _owned(params)
+
+    def prepare() -> Any:
+        halves = core.lattice_halves(session, weights, owned, sizes, bits)
+        return core.lattice_prepare(session, halves, weights, owned, rows)
+
+    return prepare
 
 
 def lattice_online(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
@@ -229,6 +247,7 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "transfer": transfer,
     "matmul": matmul,
     "lattice_matmul": lattice_matmul,
+    "lattice_packed": lattice_packed,
     "lattice_prepare": lattice_prepare,
     "lattice_online": lattice_online,
     "signed_wrap": signed_wrap,

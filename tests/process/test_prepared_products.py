@@ -16,6 +16,7 @@ from services import client, query, serve
 from store_pairs import INPUT, altered, answer, assert_right, copied, filled, killed_in_a_query, make
 
 import privml
+from privml.engines.twopc import linear
 from privml.engines.twopc.linear import PREPARED
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, StoreError
 from privml.program import Program
@@ -349,3 +350,54 @@ def test_two_programs_of_one_session_keep_apart_what_serves_their_places(program
         wanted = [privml.reveal(each.run(session, INPUT)) for each in (program, other)]
     for found in results:
         assert all(map(torch.equal, found, wanted))
+
+
+def test_what_does_not_fit_the_memory_for_halves_is_made_without(program, monkeypatch):
+    """Alike at both parties and as predicted: the first layer's halves fit, those of the second are sent every time."""
+    shapes = [(2, 4)] * 3
+    freely = [cost.snapshot().online for cost, _ in program.session_cost([[shape] for shape in shapes], spec_of())]
+    wanted = spec_of().backend.prepared_products(program, [(2, 4)], spec_of(), 1)
+    whole = sum(linear.kept_bytes(each.product, "tail") for each in wanted)
+    monkeypatch.setattr(linear, "MOST_KEPT", whole - 1)
+    predicted = [cost.snapshot().online for cost, _ in program.session_cost([[shape] for shape in shapes], spec_of())]
+    with (
+        Running(partial(serve, program, "127.0.0.1:0", **LATTICE)) as running,
+        client(program, running.address, **LATTICE) as asking,
+    ):
+        for turn, want in enumerate(predicted, 1):
+            got = asking.query(INPUT / turn)
+            assert_right(got.outputs, INPUT / turn)
+            online = got.ledger.snapshot().online
+            assert (online.sent, online.received) == (want.sent, want.received)
+    assert predicted[0].bytes == freely[0].bytes
+    assert freely[1].bytes < predicted[1].bytes == predicted[2].bytes < predicted[0].bytes
+
+
+class Branches(torch.nn.Module):
+    """Two paths of different shapes, each of which has a lane."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = torch.nn.Linear(40, 150), torch.nn.Linear(30, 160)
+        self.after_left, self.after_right = torch.nn.Linear(150, 3), torch.nn.Linear(160, 3)
+
+    def forward(self, x):
+        left, right = self.left(x[:, :40]).relu(), self.right(x[:, 40:]).relu()
+        return self.after_left(left) + self.after_right(right)
+
+
+def test_packed_products_of_several_lanes_have_keys_of_their_own():
+    torch.manual_seed(3)
+    module, x = Branches().eval(), torch.randn(4, 70)
+    program = privml.convert(module, calibration=x)
+    results, made = {}, {}
+    for mode, threads in (("ot", 1), ("lattice", 1), ("lattice", 2)):
+        with privml.local("twopc", linear=mode, threads=threads) as session:
+            session.numerics = program.numerics
+            results[mode, threads] = [privml.reveal(program.run(session, x[:1])) for _ in range(2)]
+            record = session.engine.engines[0].record
+            made[mode, threads] = {lane: len(held.keys) for lane, held in record.of_lanes.items()}
+            assert sum(record.counts(None).values()) == 8 and set(record.counts(None)) <= {"ot", "lattice", "packed"}
+    assert made["lattice", 1] == {0: 1} and made["lattice", 2] == {0: 1, 1: 1}
+    want = results["ot", 1][0]
+    assert all(torch.equal(got, want) for each in results.values() for got in each)

@@ -144,7 +144,7 @@ def test_packed_products_share_keys_that_the_first_one_makes():
         mine = w if rank == 1 else None
         results, sent = [], []
         for one in (session, meter):
-            keys = T.PackingKeys(1, levels=3)
+            keys = T.PackingKeys(1, 1)
             for i in range(3):
                 out = T.lattice_packed(one, keys, shares[rank], fx, mine, fw, (6, 5, 4), ELL)
                 assert keys.products == i + 1
@@ -161,6 +161,10 @@ def test_packed_products_share_keys_that_the_first_one_makes():
     for first, second in zip(*succeed(run_both(party)), strict=True):
         assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
     assert T.lattice_packed_choice((128, 768, 768), 12, True, ELL)["gap"] == 32
+    assert T.lattice_packed_choice((1, 400, 120), 9, True, 23, T.switching_sets - 1)["gap"] == 128
+    for wrong in (-1, T.switching_sets):
+        with pytest.raises(ValueError, match="no set"):
+            T.PackingKeys(0, wrong)
     assert T.lattice_packed_choice((128, 768, 768), 12, True, 60) is None
 
 

@@ -17,11 +17,14 @@ from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
 from privml.engines.twopc.linear import (
     LATTICE,
+    PACKED,
     TRANSFERS,
     ByTransfers,
+    Kept,
     Linear,
     Product,
     by_lattice,
+    by_packing,
     by_transfers,
     fits,
     form_of,
@@ -131,7 +134,56 @@ def test_products_without_weights_are_not_reported(engine, rng):
     assert torch.equal(engine.reveal(got, 32), wrap(x @ y, 32)) and made == {}
 
 
-@pytest.mark.parametrize("shape", [(5, 7, 3), (130, 9, 2)], ids=str)
+# A shape whose keys pay at once, and one that only uses them.
+FEW_ROWS, FEWER = (2, 40, 150), (1, 30, 12)
+
+
+@pytest.mark.parametrize("values", [random_ring, extremes])
+@pytest.mark.parametrize("owners", [(None, 0), (None, 1), (0, None), (1, None), (0, 1), (1, 0)], ids=str)
+@pytest.mark.parametrize("widths", WIDTHS, ids=str)
+def test_packed_products_are_exact(engine, rng, widths, owners, values):
+    m, n, ell = widths
+    weights_left = owners[0] == 0 or owners == (1, None)
+    for rows, inner, columns in (FEW_ROWS, FEWER):
+        if weights_left:
+            rows, columns = columns, rows
+        left, right = (n, m) if owners[1] is None else (m, n)
+        x, y = values(rng, (rows, inner), left), values(rng, (inner, columns), right)
+        a, b = operand(engine, rng, x, left, owners[0]), operand(engine, rng, y, right, owners[1])
+        got, made = notes(engine, lambda: engine.matmul(a, b, ell))  # noqa: B023
+        want = PLAIN.matmul(Operand((x,), left), Operand((y,), right), ell)[0]
+        assert torch.equal(engine.reveal(got, ell), want)
+        assert list(made) == [PACKED]
+
+
+def test_products_with_any_weights_of_a_party_share_its_keys(rng):
+    """Those of the other party have keys of their own; every number is what the meter says."""
+    ot, linear = OtChoice("ideal"), Linear("lattice")
+    made, meters = twopc.create(ot, deadline=60.0, linear=linear), [twopc.meter(r, ot, linear=linear) for r in (0, 1)]
+    sent = []
+    try:
+        for shape, owner in ((FEW_ROWS, 0), (FEW_ROWS, 0), (FEWER, 0), (FEW_ROWS, 1), (FEW_ROWS, 1)):
+            rows, inner, columns = shape
+            x, w = random_ring(rng, (rows, inner), 32), random_ring(rng, (inner, columns), 12)
+            weights = operand(made, rng, w, 12, owner)
+            out = made.matmul(operand(made, rng, x, 32, None), weights, 32)
+            for meter in meters:
+                meter.matmul(Operand((torch.zeros_like(x),), 32), Operand((torch.zeros_like(w),), 12, owner), 32)
+            sent.append([meter.counters()["online"]["sent"] for meter in meters])
+            for engine, meter in zip(made.engines, meters, strict=True):
+                got, want = engine.counters(), meter.counters()
+                assert {**got["online"], "seconds": 0} == {**want["online"], "seconds": 0}
+                assert got["products"] == want["products"] == {PACKED: len(sent)}
+            assert torch.equal(wrap(sum(out), 32), wrap(x @ w, 32))
+    finally:
+        made.close()
+    spent = np.diff([[0, 0], *sent], axis=0)
+    assert spent[0].sum() > spent[1].sum() > spent[2].sum() and spent[3].sum() > spent[4].sum()
+    first = 128 + _core.twopc.PackingKeys(0, 3).beginning_bytes
+    assert (spent[0] - spent[1]).sum() == (spent[3] - spent[4]).sum() == first
+
+
+@pytest.mark.parametrize("shape", [(5, 7, 3), (130, 9, 2), FEW_ROWS], ids=str)
 @pytest.mark.parametrize("provider", ["ideal", "softspoken"])
 def test_the_meter_books_what_crosses_the_wire(rng, shape, provider):
     rows, inner, columns = shape
@@ -174,14 +226,43 @@ LAN, LOOPBACK = Linear("auto", delay=0.0002, seconds_per_byte=8e-9), Linear("aut
 def test_small_products_stay_with_transfers_and_large_ones_do_not():
     for link in (LAN, LOOPBACK):
         assert chosen(product(1, 4, 6), link).name == TRANSFERS
-        assert chosen(product(128, 768, 768), link).name == LATTICE
+        assert chosen(product(4096, 64, 64), link).name == LATTICE
+    assert chosen(product(128, 768, 768), LAN).name == PACKED
+    assert chosen(product(128, 768, 768), LOOPBACK).name == LATTICE, "halves are cheap, and packing takes time"
 
 
-def test_what_is_chosen_is_what_is_predicted_to_be_faster():
-    for shape, link in itertools.product([(1, 30, 10), (64, 64, 16), (576, 25, 6), (4096, 16, 4)], [LAN, LOOPBACK]):
-        made = product(*shape)
-        faster = by_lattice(made, SOFTSPOKEN, link).seconds < by_transfers(call_of(made), SOFTSPOKEN, link).seconds
-        assert chosen(made, link).name == (LATTICE if faster else TRANSFERS)
+SHAPES = [(1, 30, 10), (1, 400, 120), (64, 64, 16), (576, 25, 6), (4096, 16, 4), (5000, 16, 4)]
+
+
+@pytest.mark.parametrize("bits", [23, 37, 44])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_what_is_chosen_is_what_is_predicted_to_be_least(shape, bits):
+    """Seconds with linear=auto, bytes of ciphertexts with linear=lattice; of keys that are there nothing is sent."""
+    made = product(*shape, bits=bits)
+    for link, kept in itertools.product([LAN, LOOPBACK, Linear("lattice")], [Kept(), Kept(True, frozenset({1, 4}))]):
+        predicted = {(LATTICE, -1): by_lattice(made, SOFTSPOKEN, link, kept.halves)}
+        for kind in range(_core.twopc.switching_sets):
+            packed = by_packing(made, kind, SOFTSPOKEN, link, kind in kept.keys)
+            if packed is not None:
+                predicted[PACKED, kind] = packed
+        if link.mode == "auto":
+            predicted[TRANSFERS, -1] = by_transfers(call_of(made), SOFTSPOKEN, link)
+        least = {name: each.seconds if link.mode == "auto" else each.bytes for name, each in predicted.items()}
+        form = form_of(made, ("",), SOFTSPOKEN, link, call_of(made), kept)
+        assert least[form.name, form.keys] == min(least.values())
+
+
+def test_keys_pay_for_several_products_that_are_made_together():
+    """Of a convolution in groups, say: only the first one sends keys."""
+    made, several = product(8, 20, 8, bits=24), ("", "", "", "", "", "", "", "")
+    assert chosen(made, Linear("lattice")).name == LATTICE
+    assert chosen(made, Linear("lattice"), several).name == PACKED
+
+
+def test_noise_that_is_proved_is_never_packed():
+    made = product(128, 768, 768)
+    assert chosen(made, Linear("lattice")).name == PACKED
+    assert chosen(made, Linear("lattice", "proved")).name == LATTICE
 
 
 def test_predicted_bytes_are_those_of_the_cost_functions():

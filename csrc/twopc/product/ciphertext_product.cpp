@@ -12,7 +12,7 @@ namespace {
 
 using lattice::WeightRows;
 
-constexpr i64 kAnswersAtOnce = 96;          // leave while others are computed
+constexpr i64 kAnswersAtOnce = 96;  // leave while others are computed
 
 // Whether a batch needs new halves.
 bool begins(i64 batch) { return batch % lattice::kMostBatches == 0; }
@@ -143,7 +143,8 @@ i64 rows_left(const ProductHalves& halves) {
 }
 
 std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
-  return {kAgreementBytes, kAgreementBytes + lattice::halves_bytes(product.choice, product.shape.outputs)};
+  return {kAgreementBytes,
+          kAgreementBytes + lattice::halves_bytes(product.choice, product.shape.outputs)};
 }
 
 std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns) {

@@ -281,9 +281,8 @@ TEST(ProductHalves, RefuseOtherWeights) {
     const Words w(6, 1), changed(6, 2), x(6);
     Words out(4);
     ProductHalves halves = matmul_halves(owned(fw, w, shape), 3, 2, 32);
-    EXPECT_THROW(
-        lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, changed, shape), 2, out),
-        InvalidArgument);
+    EXPECT_THROW(lattice_matmul(party, halves, {kShared, 32}, x, owned(fw, changed, shape), 2, out),
+                 InvalidArgument);
     EXPECT_THROW(prepare_matmul(party, halves, owned(fw, changed, shape), 2), InvalidArgument);
     EXPECT_EQ(party.channel.traffic().sent, 0);
   });
@@ -322,8 +321,8 @@ TEST(ProductHalves, AreMadeAnewWhenTheyAreUsedUp) {
   EXPECT_EQ(digests[0][2], digests[0][3]);
   const CiphertextProduct product = matmul_halves({fw}, 3, 2, 32).product;
   expect_cost_equals(outcome, [&](CostMeter& meter) {
-    for (const i64 batch : {i64{0}, lattice::kMostBatches - 1, lattice::kMostBatches,
-                            lattice::kMostBatches + 1})
+    for (const i64 batch :
+         {i64{0}, lattice::kMostBatches - 1, lattice::kMostBatches, lattice::kMostBatches + 1})
       cost_lattice_matmul(meter, product, 2, batch);
   });
 }

@@ -17,7 +17,7 @@ using lattice::Digest;
 using lattice::PackedChoice;
 using lattice::SwitchingSet;
 
-constexpr i64 kOutputsAtOnce = 96;          // leave while others are computed
+constexpr i64 kOutputsAtOnce = 96;  // leave while others are computed
 
 i64 answers(const PackedChoice& choice, const MatrixShape& shape) {
   return ceil_div(shape.columns, choice.gap());

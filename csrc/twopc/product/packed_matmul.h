@@ -5,9 +5,9 @@
 // Functionality  out = x * weights mod 2^ell as additive shares, exact; x is shared or owned by the
 //                client, the party that does not own the weights.
 // Method         once for many products, both parties' nonces decide the public halves and the
-//                client sends its key and what switches keys. For each product it encrypts its share of x;
-//                the owner answers with packed, re-randomised and masked sums; the noise in the low
-//                bits is dropped by truncate_reduce, exactly.
+//                client sends its key and what switches keys. For each product it encrypts its
+//                share of x; the owner answers with packed, re-randomised and masked sums; the
+//                noise in the low bits is dropped by truncate_reduce, exactly.
 // Leakage        none beyond shapes and formats. Assumption: ciphertext_product.h and circular
 //                security (lattice/packed.h). A result is wrong with probability below 2^-100 for
 //                each of its values.
@@ -45,9 +45,9 @@ std::optional<lattice::PackedChoice> packed_choice(const MatrixShape& shape, Ope
                                                    int ell, const lattice::SwitchingSet& set);
 
 // x: rows x inner, weights: inner x columns, empty at the client; out: rows x columns. Throws
-// InvalidArgument where packed_choice() has none, and on formats and lengths that do not fit, before
-// anything is sent; ProtocolError where the peer's product or messages are others. Keys that have
-// served lattice::kMostPackedProducts are made anew.
+// InvalidArgument where packed_choice() has none, and on formats and lengths that do not fit,
+// before anything is sent; ProtocolError where the peer's product or messages are others. Keys that
+// have served lattice::kMostPackedProducts are made anew.
 void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<const u64> x,
                    Operand format, std::span<const u64> weights, const MatrixShape& shape, int ell,
                    std::span<u64> out);

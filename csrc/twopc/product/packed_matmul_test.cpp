@@ -58,8 +58,8 @@ void expect_products(int owner, int set, const std::vector<Product>& products,
     EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, products[i].ell), expected[i]) << i;
   expect_cost_equals(outcome, [&](CostMeter& meter) {
     for (size_t i = 0; i < products.size(); ++i)
-      cost_packed_matmul(meter, lattice::kSwitchingSets[set], static_cast<i64>(i), products[i].weights, products[i].shape,
-                         products[i].ell);
+      cost_packed_matmul(meter, lattice::kSwitchingSets[set], static_cast<i64>(i),
+                         products[i].weights, products[i].shape, products[i].ell);
   });
 }
 
@@ -79,8 +79,9 @@ TEST(PackedMatmul, ProductsOfManyShapesShareTheKeys) {
 
 TEST(PackedMatmul, FewDigitsInNarrowRings) {
   for (int set = 6; set < 9; ++set)
-    expect_products(1, set, {{{kShared, 24}, {1, 9, true}, {1, 84, 70}, 24},
-                             {{kShared, 20}, {1, 9, true}, {2, 30, 10}, 20}});
+    expect_products(1, set,
+                    {{{kShared, 24}, {1, 9, true}, {1, 84, 70}, 24},
+                     {{kShared, 20}, {1, 9, true}, {2, 30, 10}, 20}});
 }
 
 TEST(PackedMatmul, OverSoftSpokenWithOneKey) {
@@ -175,7 +176,8 @@ TEST(PackedMatmul, KeysAreMadeAnewWhenTheyAreUsedUp) {
     for (int i = 0; i < 4; ++i) {
       if (i == 1) keys.products = lattice::kMostPackedProducts - 1;
       out[r].emplace_back(4);
-      packed_matmul(party, keys, {kShared, 32}, xs[r], {0, 8, true}, mine, shape, 32, out[r].back());
+      packed_matmul(party, keys, {kShared, 32}, xs[r], {0, 8, true}, mine, shape, 32,
+                    out[r].back());
       digests[r].push_back(keys.digest);
     }
   });

@@ -19,7 +19,7 @@ from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.shares import NO_PROMISE, Promise, Window
 from privml.engines.twopc import products
-from privml.engines.twopc.linear import BY_TRANSFERS, Form, Linear, Places, Record
+from privml.engines.twopc.linear import BY_TRANSFERS, Form, Lane, Linear, Places, Record
 from privml.engines.twopc.operands import SHARED, array, call, tensor
 from privml.formats import FixedPoint, Float, Integer
 
@@ -42,7 +42,7 @@ class TwoPartyEngine(SharedEngine):
         self.session = session
         self.rank = session.rank
         self.transfers, self.lanes, self.counts_only = session.ot, session.lanes, session.counts_only
-        self.record = Record(linear)
+        self.record = Record(linear, session.lanes)
         self.place = Places()
         self._lane: int | None = None
 
@@ -92,6 +92,11 @@ class TwoPartyEngine(SharedEngine):
     def note(self, form: Form) -> None:
         """A product was made in this form."""
         self.record.note(self._lane or 0, form)
+
+    @property
+    def products(self) -> Lane:
+        """What this lane's products have in common."""
+        return self.record.lane(self._lane or 0)
 
     def hold(self, prepared: Mapping[str, Any], linear: Linear) -> None:
         """What was prepared for the next query, by place, and how the products of that are made; nothing is left of an

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a product with weights that one party knows is made: by oblivious transfer, by lattice ciphertexts at once, or
-with what was prepared before the query.
+"""How a product with weights that one party knows is made: by oblivious transfer, by lattice ciphertexts at once (whose
+answers are packed, or not), or with what was prepared before the query.
 
 Both parties choose alike, from public numbers alone: shapes, widths, the transfers and a link on which they agree. The
 predicted time of a form is that of its messages, from the exact cost functions, and that of its computing, from rates
-of one machine; only the ratios of these rates to the link matter.
+of one machine; only the ratios of these rates to the link matter. ``auto`` takes the form of least time; ``lattice``
+the one of ciphertexts with the fewest bytes.
 """
 
 from __future__ import annotations
@@ -26,24 +27,26 @@ from privml.formats import Node, current_node
 MODES = ("auto", "ot", "lattice")
 NOISES = ("tail", "proved")
 # The forms, as reports name them.
-TRANSFERS, LATTICE, PREPARED = "ot", "lattice", "prepared"
+TRANSFERS, LATTICE, PACKED, PREPARED = "ot", "lattice", "packed", "prepared"
 
 # Seconds of one core: to hash, pack and copy a byte of a product made of transfers or of what drops the noise; to
-# multiply a word of a ciphertext by a weight and add it up; to encrypt, re-randomise or decrypt a polynomial. The own
-# time of a process with both parties, over products of 128 x 768 x 768, 1 x 2048 x 1000 and smaller ones, on a two-core
-# x86-64 server (AVX-512).
-_BYTE, _WORD_PRODUCT, _POLYNOMIAL = 0.45e-9, 0.08e-9, 4.5e-5
+# multiply a word of a ciphertext by a weight and add it up; to encrypt, re-randomise or decrypt a polynomial; to switch
+# a digit of a packed polynomial. The own time of a process with both parties, over products of 128 x 768 x 768,
+# 1 x 2048 x 1000 and smaller ones, on a two-core x86-64 server (AVX-512).
+_BYTE, _WORD_PRODUCT, _POLYNOMIAL, _DIGIT = 0.45e-9, 0.08e-9, 4.5e-5, 2e-5
+# Kinds of keys that pack answers, see csrc/lattice/parameters.h.
+_KINDS_OF_KEYS = range(_core.twopc.switching_sets)
 # Correlations whose bytes are spread over each of them.
 _MANY = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``mode``: one of ``MODES``, "auto" for the form of least predicted time; ``noise``: what bounds the noise of
-    ciphertexts, "tail" a probability below 2^-100 for each value, "proved" its largest value; ``delay``: seconds of a
-    message one way, and ``seconds_per_byte``, of the link that "auto" reckons with (the delay says how long chunks are,
-    too); ``prepared``: the places of the products that were prepared (see ``Places``). Both parties have all of it
-    alike. Raises ConfigError."""
+    """``mode``: one of ``MODES``, "auto" for the form of least predicted time, "lattice" for ciphertexts of the fewest
+    bytes; ``noise``: what bounds the noise of ciphertexts, "tail" a probability below 2^-100 for each value, "proved"
+    its largest value; ``delay``: seconds of a message one way, and ``seconds_per_byte``, of the link that "auto"
+    reckons with (the delay says how long chunks are, too); ``prepared``: the places of the products that were prepared
+    (see ``Places``). Both parties have all of it alike. Raises ConfigError."""
 
     mode: str = "ot"
     noise: str = "tail"
@@ -95,11 +98,12 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One of TRANSFERS, LATTICE and PREPARED; ``why``: what kept ciphertexts from being used where they were asked for,
-    or "" ."""
+    """One of TRANSFERS, LATTICE, PACKED and PREPARED; ``why``: what kept ciphertexts from being used where they were
+    asked for, or ""; ``keys``: the kind of keys that PACKED takes."""
 
     name: str
     why: str = ""
+    keys: int = -1
 
     def __str__(self) -> str:
         return f"{self.name} ({self.why})" if self.why else self.name
@@ -119,26 +123,57 @@ class ByTransfers:
     settings: tuple[Any, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What both parties have kept in a session for a product: ``halves`` of answers of its weights, and the kinds of
+    ``keys`` with its owner that pack answers."""
+
+    halves: bool = False
+    keys: frozenset[int] = frozenset()
+
+
+NOTHING = Kept()
+
+
 def form_of(
     product: Product,
     places: Sequence[str],
     ot: tuple[str, int, str],
     linear: Linear,
     otherwise: ByTransfers,
-    begun: bool = False,
+    kept: Kept = NOTHING,
 ) -> Form:
     """How products of one shape are made, each at its place, in a session with the transfers ``ot``; ``otherwise``: how
-    transfers would make all of them; ``begun``: whether ciphertexts have made them before in this session."""
+    transfers would make all of them; ``kept``: what ciphertexts have left in this session."""
     if linear.prepared.issuperset(places):
         return Form(PREPARED)
     if linear.mode == "ot" or 0 in (product.rows, product.inner, product.columns):
         return Form(TRANSFERS)
     if not fits(product, linear.noise):
         return Form(TRANSFERS, f"no lattice parameters fit {product.weight_bits}-bit weights and {product.bits} bits")
+    return at_once(product, len(places), ot, linear, otherwise, kept)[0]
+
+
+def at_once(
+    product: Product,
+    count: int,
+    ot: tuple[str, int, str],
+    linear: Linear,
+    otherwise: ByTransfers,
+    kept: Kept = NOTHING,
+) -> tuple[Form, Predicted]:
+    """How ``count`` products that ``fits`` are made with nothing prepared, and what is predicted of them."""
+    lattice = by_lattice(product, ot, linear, kept.halves)
+    forms = [(Form(LATTICE), lattice.times(count))]
+    for kind in _KINDS_OF_KEYS if linear.noise == "tail" else ():
+        further = by_packing(product, kind, ot, linear, True)
+        if further is not None:
+            first = further if kind in kept.keys else by_packing(product, kind, ot, linear, False)
+            forms.append((Form(PACKED, keys=kind), first.plus(further.times(count - 1))))
     if linear.mode == "lattice":
-        return Form(LATTICE)
-    lattice = by_lattice(product, ot, linear, begun).seconds * len(places)
-    return Form(LATTICE if lattice < by_transfers(otherwise, ot, linear).seconds else TRANSFERS)
+        return min(forms, key=lambda form: form[1].bytes)
+    forms.append((Form(TRANSFERS), by_transfers(otherwise, ot, linear)))
+    return min(forms, key=lambda form: form[1].seconds)
 
 
 def fits(product: Product, noise: str) -> bool:
@@ -159,6 +194,12 @@ class Predicted:
     seconds: float
     bytes: float
 
+    def times(self, count: int) -> Predicted:
+        return Predicted(self.seconds * count, self.bytes * count)
+
+    def plus(self, other: Predicted) -> Predicted:
+        return Predicted(self.seconds + other.seconds, self.bytes + other.bytes)
+
 
 @lru_cache(maxsize=4096)
 def by_transfers(call: ByTransfers, ot: tuple[str, int, str], linear: Linear) -> Predicted:
@@ -175,9 +216,28 @@ def by_lattice(product: Product, ot: tuple[str, int, str], linear: Linear, begun
     which both have kept their halves."""
     meter, halves = _meter(), halves_of(_meter(), product, None, b"", linear.noise)
     if begun:
-        multiply(_meter(), halves, product, _zeros((product.rows, product.inner), product.x_format), None)
-    multiply(meter, halves, product, _zeros((product.rows, product.inner), product.x_format), None)
+        multiply(_meter(), halves, product, _zeros_of_x(product), None)
+    multiply(meter, halves, product, _zeros_of_x(product), None)
     return _predicted(meter, ot, linear, _of_polynomials(product, linear.noise, begun))
+
+
+@lru_cache(maxsize=1 << 14)
+def by_packing(product: Product, kind: int, ot: tuple[str, int, str], linear: Linear, begun: bool) -> Predicted | None:
+    """What both parties predict of ciphertexts whose answers are packed, with keys of that kind; None where these do
+    not serve the product; ``begun``: with keys that are there already."""
+    sizes = product.rows, product.inner, product.columns
+    choice = _core.twopc.lattice_packed_choice(sizes, product.weight_bits, product.weight_signed, product.bits, kind)
+    if choice is None:
+        return None
+    meter, keys = _meter(), _core.twopc.PackingKeys(product.owner, kind)
+    if begun:
+        pack(_meter(), keys, product, _zeros_of_x(product), None)
+    pack(meter, keys, product, _zeros_of_x(product), None)
+    gap, n = choice["gap"], choice["n"]
+    polynomials = -(-product.inner // gap) + 2 * -(-product.columns // gap)
+    words = product.inner * product.columns * (product.rows + n)
+    computing = words * _WORD_PRODUCT + polynomials * _POLYNOMIAL + choice["digits"] * _DIGIT
+    return _predicted(meter, ot, linear, computing)
 
 
 def _meter() -> _core.TwoPartySession:
@@ -192,7 +252,7 @@ def by_preparation(product: Product, queries: int, ot: tuple[str, int, str], lin
     prepared = prepare(meter, halves_of(meter, product, None, b"", linear.noise), product, None, together.rows)
     ahead = _predicted(meter, ot, linear, _of_polynomials(together, linear.noise, False))
     meter = _meter()
-    use(meter, prepared, product, _zeros((product.rows, product.inner), product.x_format), None)
+    multiply(meter, prepared, product, _zeros_of_x(product), None)
     online = _predicted(meter, ot, linear, product.rows * product.inner * product.columns * _WORD_PRODUCT)
     return Predicted(ahead.seconds / queries + online.seconds, ahead.bytes / queries + online.bytes)
 
@@ -214,12 +274,22 @@ def halves_of(
 
 
 def multiply(
-    session: _core.TwoPartySession, halves: Any, product: Product, x: np.ndarray | None, weights: np.ndarray | None
+    session: _core.TwoPartySession, kept: Any, product: Product, x: np.ndarray | None, weights: np.ndarray | None
 ) -> np.ndarray:
-    """x times the weights, at once."""
+    """x times the weights, with their halves, or with what was prepared, which is used up."""
+    core = _core.twopc
+    call = core.lattice_online if isinstance(kept, core.PreparedProduct) else core.lattice_multiply
     mine, digest = _known(session, product, weights)
+    return call(session, kept, x, product.x_format, mine, product.weight_format, product.rows, digest)
+
+
+def pack(
+    session: _core.TwoPartySession, keys: Any, product: Product, x: np.ndarray | None, weights: np.ndarray | None
+) -> np.ndarray:
+    """x times the weights at once, of which nothing is kept, with keys that pack the answers."""
+    sizes, mine = (product.rows, product.inner, product.columns), _known(session, product, weights)[0]
     formats = x, product.x_format, mine, product.weight_format
-    return _core.twopc.lattice_multiply(session, halves, *formats, product.rows, digest)
+    return _core.twopc.lattice_packed(session, keys, *formats, sizes, product.bits)
 
 
 def prepare(
@@ -228,15 +298,6 @@ def prepare(
     """What so many rows times the weights need beside x: a ``PreparedProduct``."""
     mine, digest = _known(session, product, weights)
     return _core.twopc.lattice_prepare(session, halves, mine, product.weight_format, rows, digest)
-
-
-def use(
-    session: _core.TwoPartySession, prepared: Any, product: Product, x: np.ndarray | None, weights: np.ndarray | None
-) -> np.ndarray:
-    """x times the weights with what was prepared, which is used up."""
-    mine, digest = _known(session, product, weights)
-    formats = x, product.x_format, mine, product.weight_format
-    return _core.twopc.lattice_online(session, prepared, *formats, product.rows, digest)
 
 
 def _known(
@@ -253,6 +314,10 @@ def _known(
 def _zeros(shape: tuple[int, ...], form: tuple[int, int, bool]) -> np.ndarray | None:
     """What party 0 passes on a meter."""
     return None if form[0] == 1 else np.zeros(shape, np.int64)
+
+
+def _zeros_of_x(product: Product) -> np.ndarray | None:
+    return _zeros((product.rows, product.inner), product.x_format)
 
 
 def _predicted(meter: _core.TwoPartySession, ot: tuple[str, int, str], linear: Linear, computing: float) -> Predicted:
@@ -301,18 +366,42 @@ class Places:
         return f"{node.place} {self._turn}" if node.place else ""
 
 
+# Memory that a client spends on halves of all weights of a session together, and on those of one place: what does not
+# fit is made without any, every time.
+MOST_KEPT, LARGEST_KEPT = 1 << 28, 1 << 25
+
+
+@dataclass(slots=True)
+class Lane:
+    """What the products of one lane have in common, which both parties make in one order: ``keys``, by owner and kind,
+    and the memory for further ``halves``, in bytes."""
+
+    halves: int
+    keys: dict[tuple[int, int], Any] = field(default_factory=dict)
+
+    def kinds(self, owner: int) -> frozenset[int]:
+        """Of the keys that are there."""
+        return frozenset(kind for whose, kind in self.keys if whose == owner)
+
+
 @dataclass(slots=True)
 class Record:
     """What the lanes of a session have in common: how its products are made, what both parties keep for those of a
     place, how products were made, by lane, and what is prepared for its query. ``wanted``: a list that products with
-    weights of party 0 are added to, where a meter looks for them."""
+    weights of party 0 are added to, where a meter looks for them; ``lanes``: how many there are."""
 
     linear: Linear
+    lanes: int = 1
     halves: dict[str, Any] = field(default_factory=dict)
     made: dict[int, Counter[str]] = field(default_factory=dict)
     prepared: dict[str, Any] = field(default_factory=dict)
     wanted: list[Wanted] | None = None
+    of_lanes: dict[int, Lane] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def lane(self, index: int) -> Lane:
+        with self._lock:
+            return self.of_lanes.setdefault(index, Lane(MOST_KEPT // self.lanes))
 
     def note(self, lane: int, form: Form) -> None:
         with self._lock:

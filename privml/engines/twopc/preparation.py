@@ -12,9 +12,8 @@ from privml.engines.twopc.linear import (
     Linear,
     Product,
     Wanted,
-    by_lattice,
+    at_once,
     by_preparation,
-    by_transfers,
     fits,
     halves_of,
     prepare,
@@ -59,11 +58,8 @@ def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str],
     while start < len(wanted):
         each = wanted[start]
         if fits(each.product, linear.noise):
-            others = (
-                by_transfers(each.otherwise, ot, linear).seconds,
-                each.parts * by_lattice(each.product, ot, linear).seconds,
-            )
-            saved[start] = min(others) - each.parts * by_preparation(each.product, queries, ot, linear).seconds
+            other = at_once(each.product, each.parts, ot, linear, each.otherwise)[1]
+            saved[start] = other.seconds - each.parts * by_preparation(each.product, queries, ot, linear).seconds
         start += each.parts
     kept: list[int] = []
     for start in sorted(saved, key=lambda start: -saved[start]):

@@ -20,10 +20,13 @@ from privml.engines.base import Operand
 from privml.engines.shape_tensor import ShapeTensor
 from privml.engines.shares import Share, Window
 from privml.engines.twopc.linear import (
+    LARGEST_KEPT,
+    PACKED,
     PREPARED,
     TRANSFERS,
     ByTransfers,
     Form,
+    Kept,
     Product,
     Wanted,
     fits,
@@ -31,8 +34,8 @@ from privml.engines.twopc.linear import (
     halves_of,
     kept_bytes,
     multiply,
+    pack,
     prepare,
-    use,
 )
 from privml.engines.twopc.operands import call, owned_array, tensor
 from privml.formats import current_node
@@ -44,8 +47,6 @@ if TYPE_CHECKING:
 WEIGHTS_OWNER = 0
 # A convolution of more groups stays with transfers: each group would be a product of its own.
 MOST_GROUPS = 8
-# Memory that a client spends on further products with the weights of one place.
-LARGEST_KEPT = 1 << 25
 
 
 def with_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers) -> Share | None:
@@ -124,8 +125,8 @@ def _products(
             Wanted(place, current_node().name, product, otherwise, len(pairs), _clear(engine, weights))
             for place, (_, weights) in zip(places, pairs, strict=True)
         ]
-    begun = engine.record.halves.keys() >= set(places)
-    form = form_of(product, places, engine.transfers, engine.linear, otherwise, begun)
+    kept = Kept(engine.record.halves.keys() >= set(places), engine.products.kinds(product.owner))
+    form = form_of(product, places, engine.transfers, engine.linear, otherwise, kept)
     engine.note(form)
     if form.name == TRANSFERS:
         return None
@@ -138,21 +139,27 @@ def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x
     values, kernel = owned_array(x, engine.rank), owned_array(weights, engine.rank)
     if form.name == PREPARED:
         prepared = _shape(product, engine.rank, linear.noise) if session.metering else engine.record.take(place)
-        return (tensor(session, use(session, prepared, product, values, kernel)),)
-    if _keeps(product, place, linear.noise):
-        halves = engine.record.halves.get(place)
-        if halves is None:
-            halves = engine.record.halves[place] = halves_of(session, product, kernel, place.encode(), linear.noise)
+        return (tensor(session, multiply(session, prepared, product, values, kernel)),)
+    if form.name == PACKED:
+        name = product.owner, form.keys
+        keys = engine.products.keys.setdefault(name, _core.twopc.PackingKeys(*name))
+        return (tensor(session, pack(session, keys, product, values, kernel)),)
+    halves = engine.record.halves.get(place)
+    if halves is None and _keeps(engine, product, place):
+        halves = engine.record.halves[place] = halves_of(session, product, kernel, place.encode(), linear.noise)
+        engine.products.halves -= kept_bytes(product, linear.noise)
+    if halves is not None:
         return (tensor(session, multiply(session, halves, product, values, kernel)),)
     operands = values, product.x_format, kernel, product.weight_format
     shape = product.rows, product.inner, product.columns, product.bits
     return call(session, "lattice_matmul", *operands, *shape, linear.noise)
 
 
-def _keeps(product: Product, place: str, noise: str) -> bool:
+def _keeps(engine: TwoPartyEngine, product: Product, place: str) -> bool:
     """Whether both parties keep what serves further products with the weights of a place. What party 1 knows is its
     input, another one in each query."""
-    return bool(place) and product.owner == WEIGHTS_OWNER and kept_bytes(product, noise) <= LARGEST_KEPT
+    room = min(engine.products.halves, LARGEST_KEPT)
+    return bool(place) and product.owner == WEIGHTS_OWNER and kept_bytes(product, engine.linear.noise) <= room
 
 
 def _shape(product: Product, rank: int, noise: str) -> Any:
