@@ -69,12 +69,13 @@ class Session:
     """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
 
     ``privml.local`` and ``privml.connect`` make them. Anything with the same attributes serves as a session.
-    ``ledger`` is for whoever records costs per node and may be None. Used as a context manager it becomes the current
-    session and is closed at the end; a block that ends well waits first until the others have all that this party owes
-    them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of theirs.
-    ``transcript``: the hash of what is computed, which the parties of a real run have alike; ``generators``: what seeds
-    the global generators while the session is entered; ``on_failure``: what tells the others that the program of a
-    session with generators ended with an error of this class. All are set by what connects the parties.
+    ``ledger`` is for whoever records costs per node and may be None. Used as a context manager it becomes the
+    current session and is closed at the end; a block that ends well waits first until the others have all that this
+    party owes them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of
+    theirs; what has a method ``wipe`` is wiped then. ``transcript``: the hash of what is computed, which the
+    parties of a real run have alike; ``generators``: what seeds the global generators while the session is entered;
+    ``on_failure``: what tells the others that the program of a session with generators ended with an error of this
+    class. All are set by what connects the parties.
 
     What is computed in a session raises PeerDisconnected, ProtocolError or SecurityAbort where another party fails, and
     ProgramsDiffer where it computes something else.
@@ -99,6 +100,7 @@ class Session:
         self.generators: CommonGenerators | None = None
         self.on_failure: Callable[[type[BaseException]], None] | None = None
         self.kept: dict[Any, Any] = {}
+        self.program: Callable[..., Any] | None = None
         self._on_close = on_close
         self._process = os.getpid()
         self._generator: torch.Generator | None = None
@@ -179,8 +181,22 @@ class Session:
         self.step("reserve", repr(correlations))
         self.engine.reserve(correlations)
 
+    def __call__(self, *inputs: Any) -> Any:
+        """The outputs of the program that the session was opened for, as of a call of it; ConfigError if it was opened
+        for none."""
+        if self.program is None:
+            raise ConfigError("this session was opened for no program: privml.local(program, engine=...)")
+        token = _session.set(self)
+        try:
+            return self.program(*inputs)
+        finally:
+            _session.reset(token)
+
     def close(self) -> None:
         """Release channels, threads and keys, and what is kept; idempotent."""
+        for value in self.kept.values():
+            if hasattr(value, "wipe"):
+                value.wipe()
         self.kept.clear()  # secrets refer to their session, and its sockets would stay open as long as it lives
         on_close, self._on_close = self._on_close, None
         if on_close is not None:

@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.errors import ConfigError, InvalidInput
+from privml.errors import ConfigError, InvalidInput, UnsupportedOperator
 from privml.graph.adapted import adapt, parameters_of
 from privml.graph.batches import Batch, batch_of
 from privml.graph.blame import quiet_torch
+from privml.graph.declared import completed, declared_of, rolled, state_last
 from privml.graph.export import evaluating, export
 from privml.graph.passes import (
     blend,
@@ -65,13 +66,17 @@ class Options:
     number alone). ``token_ids``: how embeddings of the client's ids are looked up, for all inputs or by their names:
     "secret" (nobody learns anything), "public" (all parties learn the ids) or "client" (the client learns the table and
     looks up for itself); see ``privml.graph.token_ids``. ``outputs``: the fields that are kept of a model's output
-    class (default: ``logits``, else ``last_hidden_state``, ...). ``debug``: let torch log while it traces.
+    class (default: ``logits``, else ``last_hidden_state``, ...). ``state``: what calls of one session keep as shares,
+    ``{name: (input, output)}``, an input of the model and the output, by name or number, that is its next value; the
+    first call finds zeros, and what later ones find is worked out from the calibration data. ``debug``: let torch log
+    while it traces.
     """
 
     method: str = "predict"
     tree_structure: str = "public"
     token_ids: str | Mapping[str, str] = "secret"
     outputs: tuple[str, ...] | None = None
+    state: Mapping[str, Any] | None = None
     debug: bool = False
 
     @staticmethod
@@ -112,13 +117,17 @@ def convert(
     (no formats keep the tolerance), ConfigError, and CorruptFile for a broken ONNX file.
     """
     precision, chosen = Precision.of(numerics), Options.of(options)
+    declared = declared_of(chosen.state)
     parameters = parameters_of(model) if isinstance(model, torch.nn.Module) else None
     data = batch_of(calibration, parameters)
     examples = batch_of(example_inputs, parameters)
+    if declared and parameters is None and not isinstance(model, torch.nn.Module):
+        known = _inputs_of(model)
+        data, examples = (completed(each, *known, declared) for each in (data, examples))
     examples = examples if examples.tensors else data.first_row()
     data = data if data.tensors else examples
     if parameters is None and data.names is not None and not isinstance(model, torch.nn.Module):
-        names = _names_of(model)
+        names, _ = _inputs_of(model)
         data, examples = data.ordered(names), examples.ordered(names)
     if not examples.tensors:
         raise InvalidInput("pass example inputs or calibration data, one tensor per input of the model")
@@ -138,8 +147,16 @@ def convert(
     notes = tuple(graph_module.meta.get("notes", ()))
     for note in notes:
         warnings.warn(note, stacklevel=2)
+    tensors = list(data.tensors)
+    if declared:
+        inputs = getattr(module, "input_names", data.names or parameters)
+        inputs = None if inputs is None else list(inputs)[: len(tensors)]
+        order = state_last(graph_module, declared, inputs, getattr(module, "output_names", None))
+        tensors = rolled(graph_module, [tensors[i] for i in order], len(declared))
     graph_module, client, lookups = embed(fold_public(verify(graph_module, after="export")), chosen.token_ids)
-    tensors = list(data.tensors) if client is None else list(client(*data.tensors))
+    if client is not None:
+        count = len(tensors) - len(declared)
+        tensors = [*client(*tensors[:count]), *tensors[count:]]
     if precision.floating is None:
         graph_module = verify(bound_masks(graph_module, tensors, precision.margin), after="bound_masks")
     for rewrite in passes:
@@ -149,19 +166,26 @@ def convert(
     graph_module, choice = choose_formats(graph_module, tensors, precision)
     verify(graph_module, formats=True, after="choose_formats")
     check_promises(graph_module, choice.precision.numerics)
-    program = Program.of(graph_module, choice.precision.numerics, getattr(module, "labels", None) or (), client)
+    labels = getattr(module, "labels", None) or ()
+    if declared and any(names is not None for names in labels):
+        raise UnsupportedOperator("a model with state cannot return strings")
+    state = [{"name": each.name, "grows": each.grows, "most": None} for each in declared]
+    program = Program.of(graph_module, choice.precision.numerics, labels, client, state)
     program.choice = choice
     program.notes = (*notes, *map(str, lookups))
     report("done")
     return program
 
 
-def _names_of(model: Any) -> list[str]:
-    """The inputs of an ONNX file, in order."""
+def _inputs_of(model: Any) -> tuple[list[str], list[Any]]:
+    """The inputs of an ONNX file, in order, and their shapes, as far as the file tells them."""
     from privml.graph.onnx.module import OnnxModule
     from privml.graph.scikit_learn import is_estimator
 
-    return ["x"] if is_estimator(model) else OnnxModule(model).input_names
+    if is_estimator(model):
+        return ["x"], [None]
+    module = OnnxModule(model)
+    return module.input_names, module.input_shapes
 
 
 def _module_of(model: Any, examples: Batch, data: Batch, options: Options) -> torch.nn.Module:

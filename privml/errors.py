@@ -90,6 +90,14 @@ class PeerDisconnected(PrivmlError, ConnectionError):
     """
 
 
+class StateLost(PrivmlError, ConnectionError):
+    """A session that keeps state between its calls has ended or failed, and its state is gone; says why.
+
+    Remedy: Begin another session and repeat the steps from the first one; raise ``idle`` or ``session_seconds`` of the
+    server if steps are far apart.
+    """
+
+
 class ProtocolError(PrivmlError, RuntimeError):
     """The other party sent bytes that the protocol does not allow.
 

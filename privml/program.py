@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,14 +19,15 @@ from torch import fx
 
 from privml.context import Session, current_session
 from privml.engines.correlations import Correlations
-from privml.errors import ConfigError, InvalidInput
+from privml.errors import ConfigError, InvalidInput, StateLost
 from privml.formats import Format, Numerics, format_text
-from privml.graph.body import body_of, client_of, digest, formats_of, graph_of
+from privml.graph.body import body_of, client_of, digest, formats_of, graph_of, kept_of
 from privml.graph.file import read_program, read_weights, write_program, write_weights
 from privml.graph.ir import calls, dtype_of, placeholders, shape_of
 from privml.graph.lanes import Plans, over_lanes
 from privml.graph.passes.cost import SessionMeter
 from privml.graph.run import format_of, run_graph, share_attributes, share_inputs
+from privml.graph.state import ELEMENT_BYTES, State
 from privml.ops.choices import CHECKED_INDEX
 from privml.session.ledger import Ledger, NodeCallback, PhaseCount, Snapshot
 from privml.sharing import reveal
@@ -62,15 +64,18 @@ class Program:
     name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
     conversion's measured error and its overflow report, ``notes`` what it decided about the model; they are not saved,
     for they describe the calibration data. What the client computes before by itself is ``client``, and ``tables`` what
-    it has of the model for that.
+    it has of the model for that. ``state``: what a call leaves, as shares, to the next one of the same session, which
+    is therefore a step of it.
 
     Costs are those of one party, from the shapes alone: bytes, depth (messages one way, one after another) and
-    correlations. Shapes are one for each of ``inputs``, with a number for each None; ValueError for others.
+    correlations. Shapes are one for each of ``inputs``, with a number for each None, and of a program with state those
+    of ``complete`` (or as of a first step); ValueError for others.
     """
 
     def __init__(self, body: Mapping[str, Any], weights: Mapping[str, torch.Tensor] | None = None) -> None:
         self.body = dict(body)
         self.graph, self.constants, self.numerics = graph_of(self.body)
+        self.state = kept_of(self.body, self.graph)
         self.client = client_of(self.body)
         self.tables: dict[str, torch.Tensor] | None = None
         self.notes: tuple[str, ...] = ()
@@ -79,6 +84,7 @@ class Program:
         self._counts: dict[tuple, Any] = {}  # of correlations, demands and layers' bytes
         self._plans: Plans = {}
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
+        self._held = object()  # under which sessions keep the state
         self._digest: tuple[object, bytes] | None = None  # of the weights that are shared under that
         if weights is not None:
             self.weights = dict(weights)
@@ -89,10 +95,11 @@ class Program:
         numerics: Numerics,
         labels: Sequence[Sequence[str] | None] = (),
         client: fx.GraphModule | None = None,
+        state: Sequence[Mapping[str, Any]] = (),
     ) -> Program:
         """From a graph to which formats were assigned; ``labels``: of each output the strings that it indexes, None
-        where there are none; ``client``: what the client computes before."""
-        body, weights, tables = body_of(module, numerics, labels, client)
+        where there are none; ``client``: what the client computes before; ``state``: see ``privml.graph.body``."""
+        body, weights, tables = body_of(module, numerics, labels, client, state)
         program = Program(body, weights)
         program.tables = tables
         return program
@@ -118,8 +125,14 @@ class Program:
     @cached_property
     def inputs(self) -> tuple[TensorSpec, ...]:
         """In the order in which ``run`` takes them."""
-        graph = self.graph if self.client is None else self.client.graph
-        return tuple(_spec(node, INPUT_OWNER) for node in placeholders(graph))
+        nodes = self._entering if self.client is None else placeholders(self.client.graph)
+        return tuple(_spec(node, INPUT_OWNER) for node in nodes)
+
+    @cached_property
+    def _entering(self) -> list[fx.Node]:
+        """The graph's inputs but for the state."""
+        nodes = placeholders(self.graph)
+        return nodes[: len(nodes) - len(self.state)]
 
     @cached_property
     def public_inputs(self) -> tuple[str, ...]:
@@ -129,14 +142,14 @@ class Program:
     @cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
         """In the order in which ``run`` returns them."""
-        output = next(node for node in reversed(self.graph.nodes) if node.op == "output")
-        return tuple(_spec(node, None) for node in output.args[0])
+        nodes: Any = self.graph.output_node().args[0]
+        return tuple(_spec(node, None) for node in nodes[: len(nodes) - len(self.state)])
 
     @cached_property
     def labels(self) -> tuple[tuple[str, ...] | None, ...]:
         """For each output the strings that its numbers are indices of, None where they are what they are."""
         known = self.body.get("labels") or [None] * len(self.outputs)
-        return tuple(None if names is None else tuple(names) for names in known)
+        return tuple(None if names is None else tuple(names) for names in known[: len(self.outputs)])
 
     def decode(self, outputs: Any) -> Any:
         """Revealed outputs (a tensor or a tuple of several), those that index strings as NumPy arrays of these."""
@@ -251,19 +264,77 @@ class Program:
         """``run``, with one output as a tuple too."""
         if len(inputs) == 1 and isinstance(inputs[0], Mapping):
             inputs = tuple(self.ordered(inputs[0]))
-        shared = share_inputs(self.graph, session, self._entered(session, inputs), INPUT_OWNER)
+        state, size = self.held(session), 1
+        begun: list[SecretTensor] = []
+        if state is not None:
+            if len(inputs) != len(self.inputs):
+                raise InvalidInput(f"the program takes {len(self.inputs)} input(s), got {len(inputs)}")
+            size = self.open_size([_shape_of(value) for value in inputs])
+            begun = state.begin(size, session)
+        entered = self._entered(session, inputs)
+        shared = share_inputs(self.graph, session, [*entered, *begun], INPUT_OWNER)
         attributes, number = self.prepare(session), session.kept[self._shared, "number"]
         weights = [value for value in attributes.values() if isinstance(value, SecretTensor)]
-        session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
-        results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans), number))
-        session.name(results)
+        try:
+            session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
+            results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(self._plans), number))
+            session.name(results)
+            if state is not None:
+                shown = len(results) - len(self.state)
+                state.keep(begun, results[shown:], size, session)
+                results = results[:shown]
+        except BaseException as error:
+            if state is not None:
+                state.lose(error)
+            raise
         return results
+
+    # ---- state
+    def held(self, session: Session) -> State | None:
+        """What ``session`` keeps of this program for its next call; None for a program without state. StateLost if the
+        program has got other weights since."""
+        if not self.state:
+            return None
+        state = session.kept.get(self._held)
+        if state is None:
+            state = session.kept[self._held] = State(self.state, self._shared)
+        if state.weights is not self._shared:
+            raise StateLost("the state is gone: it belongs to weights that the program no longer has")
+        return state
+
+    def complete(self, shapes: Shapes, length: int = 0) -> tuple[tuple[int, ...], ...]:
+        """``shapes`` of ``inputs``, and after them those of the state that a call on them finds, if what grows is
+        ``length`` long. Shapes that are complete stay as they are."""
+        known = _checked(shapes)
+        if not self.state or len(known) == len(self.inputs) + len(self.state):
+            return known
+        size = self.open_size(known)
+        return (*known, *(spec.shape_at(size, length) for spec in self.state))
+
+    def state_bytes(self, shapes: Shapes) -> int:
+        """What a party keeps, at most, after a call on inputs of these shapes."""
+        return sum(ELEMENT_BYTES * math.prod(shape) for shape in self.following(shapes)[len(self.inputs) :])
+
+    def following(self, shapes: Shapes) -> tuple[tuple[int, ...], ...]:
+        """``complete`` shapes of a next call on inputs of the same shapes as that with these."""
+        known = self.complete(shapes)
+        size, count = self.open_size(known), len(self.inputs)
+        later = [
+            tuple(n + spec.added(size) * (dim == spec.grows) for dim, n in enumerate(shape))
+            for spec, shape in zip(self.state, known[count:], strict=True)
+        ]
+        return (*known[:count], *later)
+
+    def open_size(self, shapes: Shapes) -> int:
+        """The size of the inputs that may vary, 1 if none does."""
+        pairs = zip(self.inputs, shapes, strict=False)
+        return next((n for spec, given in pairs for w, n in zip(spec.shape, given, strict=False) if w is None), 1)
 
     def check_ids(self, values: Sequence[torch.Tensor]) -> None:
         """InvalidInput for ids outside their tables, among values of all inputs; ConfigError without the client's
         tables. What all parties learn is looked at before they do."""
         entered = list(values) if self.client is None else self.client.run(values, self.tables)
-        for node, value in zip(placeholders(self.graph), entered, strict=True):
+        for node, value in zip(self._entering, entered, strict=True):
             for user in node.users if not node.meta["secret"] else ():
                 if user.target is CHECKED_INDEX:
                     try:
@@ -283,14 +354,11 @@ class Program:
         return self._entered_shapes(shapes)
 
     def _entered_shapes(self, shapes: Shapes) -> Shapes:
-        """The shapes of the graph's inputs, of those of the program's."""
+        """The shapes of the graph's inputs, of those of the program's and its state."""
         if self.client is None:
             return shapes
-        pairs = zip(self.inputs, shapes, strict=True)
-        varying = [n for spec, shape in pairs for want, n in zip(spec.shape, shape, strict=True) if want is None]
-        batch = varying[0] if varying else 1
-        nodes = placeholders(self.graph)
-        return tuple(tuple(batch if size is None else size for size in shape_of(node)) for node in nodes)
+        size, state = self.open_size(shapes), shapes[len(self.inputs) :]
+        return (*(tuple(size if n is None else n for n in shape_of(node)) for node in self._entering), *state)
 
     def prepare(self, session: Session) -> dict[str, Any]:
         """Weights as secrets of ``session``, and the constants; done by ``run`` when it was not done before."""
@@ -349,7 +417,7 @@ class Program:
 
     def _once(self, count: Callable[[], Any], kind: str, shapes: Shapes, spec: SessionSpec, *more: Any) -> Any:
         link = spec.expected_link if spec.backend.reckons_with_link(spec) else None
-        key = (kind, _checked(shapes), spec.engine, spec.ot, spec.threads, link, spec.prepared, *more)
+        key = (kind, self.complete(shapes), spec.engine, spec.ot, spec.threads, link, spec.prepared, *more)
         known = self._counts.get(key)  # sessions on other threads may clear them
         if known is None:
             known = count()  # without a lock: no client waits for the count of another one
@@ -377,16 +445,19 @@ class Program:
     ) -> list[tuple[Ledger, Snapshot]]:
         """``cost`` of several queries of one session, each given by its inputs' shapes: its ledger, and what was spent
         before it was asked (``ahead``: on what a query of the same shapes as the one before draws). The first ledger
-        includes the set-up."""
+        includes the set-up. Of a program with state they are steps, each of which finds what those before have left."""
         spec = SessionSpec() if spec is None else spec
         meter = spec.backend.meter(spec, rank)
         session, costs, spent = self.session_meter(meter), [], Snapshot()
-        for turn, shapes in enumerate(queries):
+        length = 0
+        for turn, given in enumerate(queries):
+            shapes = self.complete(given, length)
             stock = self.demand(shapes, spec, further=turn > 0)
             if stock is not None:
                 meter.reserve(stock)
-            costs.append((session.query(_checked(shapes)), spent))
-            stock = self.demand(shapes, spec, further=True) if ahead else None
+            costs.append((session.query(shapes), spent))
+            length += max((each.added(self.open_size(shapes)) for each in self.state), default=0)
+            stock = self.demand(self.following(shapes), spec, further=True) if ahead else None
             spent = Snapshot() if stock is None else session.make_ahead(stock)
         return costs
 
@@ -399,12 +470,12 @@ class Program:
     ) -> Ledger:
         """The ledger of one query on ``engine``, which counts; what it has reserved is its caller's. ``on_node``: see
         ``Ledger``; ``weights``: see ``SessionMeter``."""
-        return self.session_meter(engine, weights).query(_checked(shapes), on_node)
+        return self.session_meter(engine, weights).query(self.complete(shapes), on_node)
 
     def session_meter(self, engine: Any, weights: Mapping[str, torch.Tensor] | None = None) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""
         meter = SessionMeter(
-            self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes, weights
+            self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes, weights, self.state
         )
         meter.on_counted = self._remember
         return meter
@@ -434,12 +505,16 @@ class Program:
             operator = operator.removeprefix("aten.").removeprefix("privml.").split(".")[0]
             rows.append((layer, operator, format_text(fmt), size_text(size), str(depth)))
         inputs = ", ".join(f"{each.name} {_sizes(each.shape)}, {format_text(each.format)}" for each in self.inputs)
-        asked = ", ".join(str(tuple(shape)) for shape in shapes)
+        asked = ", ".join(str(tuple(shape)) for shape in shapes[: len(self.inputs)])
         notes = (
             f"input: {inputs}",
             f"a query on {asked} with engine={spec.engine.engine}: {size_text(total.bytes)} in both directions at the "
             f"client, {total.depth} messages in sequence, with set-up and preprocessing",
             *self.notes,
+            *(
+                f"state {spec.name} {_sizes(spec.shape)}, {format_text(spec.format)}, kept as shares"
+                for spec in self.state
+            ),
         )
         columns = ("layer", "operator", "numbers", "sent and received online", "messages in sequence")
         return Table(repr(self), columns, tuple(rows), notes)
@@ -464,6 +539,11 @@ def _checked(shapes: Shapes) -> tuple[tuple[int, ...], ...]:
         raise ValueError(f"shapes are one for each input, such as [(1, 28, 28)], not {shapes!r}") from None
 
 
+def _shape_of(value: Any) -> tuple[int, ...]:
+    """Of an input, given as it is or as a shape."""
+    return tuple(value if isinstance(value, tuple) else torch.as_tensor(value).shape)
+
+
 def _sizes(shape: Sequence[int | None]) -> str:
     return f"({', '.join('any' if size is None else str(size) for size in shape)})"
 
@@ -476,7 +556,7 @@ def _fitting(spec: TensorSpec, value: Any) -> tuple[int, ...]:
     """The shape of an input, given as it is or as a shape; InvalidInput for one that does not fit."""
     if isinstance(value, SecretTensor):
         raise InvalidInput(f"input {spec.name!r}: the client computes with it first, so it cannot be secret yet")
-    shape = tuple(value if isinstance(value, tuple) else torch.as_tensor(value).shape)
+    shape = _shape_of(value)
     if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
         text = ", ".join("any" if size is None else str(size) for size in spec.shape)
         raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects ({text})")

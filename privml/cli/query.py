@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,9 +21,9 @@ from privml.cli.ledgers import correlation_line, layer_table, phase_table
 from privml.cli.paths import load_program
 from privml.cli.serving import place_of
 from privml.cli.stores import preprocessing_of, refuse_without_store
-from privml.errors import ConfigError
+from privml.errors import ConfigError, InvalidInput
 from privml.program import INPUT_OWNER, Program
-from privml.service.client import Answer, query
+from privml.service.client import Answer, Client
 from privml.service.options import Retries
 
 # What happens before a query's first layer.
@@ -38,21 +40,35 @@ def run(config: DictConfig) -> None:
     if program.public_inputs and not config.quiet:
         console.err.print(f"this program shows all parties the inputs {', '.join(program.public_inputs)}")
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
-    with preprocessing or contextlib.nullcontext(), console.progress("query", config.quiet, FIRST) as step:
-        answer = query(
-            program,
-            server,
-            value,
-            spec,
-            preprocessing=preprocessing,
-            retries=Retries(config.retries, config.backoff, config.answer_seconds),
-            progress=step,
-        )
-    save(program.decode(answer.outputs), config.out)
+    retries = Retries(config.retries, config.backoff, config.answer_seconds)
+    steps, several = steps_of(program, value)
+    with (
+        preprocessing or contextlib.nullcontext(),
+        console.progress("query", config.quiet, FIRST) as bar,
+        Client(program, server, spec, preprocessing=preprocessing, retries=retries) as client,
+    ):
+        ask = client.session().step if program.state else client.query
+        answers = [ask(each, progress=bar) for each in steps]
+    outputs = tuple(torch.stack(parts) for parts in zip(*(answer.outputs for answer in answers), strict=True))
+    outputs = program.decode(outputs if several else answers[0].outputs)
+    save(outputs, config.out)
     if config.ledger is not None:
-        Path(config.ledger).write_text(json.dumps(answer.ledger.as_dict()))
+        ledgers = [answer.ledger.as_dict() for answer in answers]
+        Path(config.ledger).write_text(json.dumps(ledgers if several else ledgers[0]))
     if not config.quiet:
-        show(program, answer, config.out)
+        show(program, answers, outputs, config.out)
+
+
+def steps_of(program: Program, value: Any) -> tuple[list[list[torch.Tensor]], bool]:
+    """The inputs of each step, and whether there may be several: of a program with state, inputs with one dimension
+    more than it takes. InvalidInput if they are of different numbers of steps."""
+    inputs = [torch.as_tensor(each) for each in program.ordered(value)]
+    stepped = [each.dim() == len(spec.shape) + 1 for each, spec in zip(inputs, program.inputs, strict=True)]
+    if not program.state or not any(stepped):
+        return [inputs], False
+    if not all(stepped) or len({len(each) for each in inputs}) > 1 or not len(inputs[0]):
+        raise InvalidInput("inputs of several steps have as many of them each, along their first dimension")
+    return [list(each) for each in zip(*inputs, strict=True)], True
 
 
 class Waiting:
@@ -84,12 +100,14 @@ def save(outputs: tuple[torch.Tensor | np.ndarray, ...], path: str | None) -> No
         np.save(name, np.asarray(output))
 
 
-def show(program: Program, answer: Answer, out: str | None) -> None:
-    ledger = answer.ledger.as_dict()
-    console.out.print(layer_table("Online cost by layer", ledger, calibrated=program.calibrated_layers))
-    console.out.print(phase_table("Totals of this party", ledger))
-    console.out.print(correlation_line(ledger, answer.source))
-    console.out.print(f"answered in {answer.seconds:.2f} s" + (f"; scores in {out}" if out else ""))
+def show(program: Program, answers: Sequence[Answer], outputs: Sequence[Any], out: str | None) -> None:
+    """Costs are those of the last step."""
+    ledger, last = answers[-1].ledger.as_dict(), f", step {len(answers)}" if len(answers) > 1 else ""
+    console.out.print(layer_table(f"Online cost by layer{last}", ledger, calibrated=program.calibrated_layers))
+    console.out.print(phase_table(f"Totals of this party{last}", ledger))
+    console.out.print(correlation_line(ledger, answers[-1].source))
+    seconds = sum(answer.seconds for answer in answers)
+    console.out.print(f"answered in {seconds:.2f} s" + (f"; scores in {out}" if out else ""))
     if out is None:
-        for output in program.decode(answer.outputs):
+        for output in outputs:
             console.out.print(str(output), markup=False)

@@ -74,6 +74,13 @@ def _token_ids() -> Any:
     return setting("secret", about)
 
 
+def _state() -> Any:
+    about = (
+        "what calls of one session keep as shares: state={NAME: [INPUT, OUTPUT]}, an input and the output (a name, or "
+    )
+    return setting(None, about + "a number from 0 on) that is its next value; null: nothing")
+
+
 def _outputs() -> Any:
     return setting(None, "fields of the model's output class, as outputs=[logits]; null: the first usual one")
 
@@ -127,6 +134,9 @@ class Limits:
     )
     query_rows: int = setting(256, "rows of a query: every size that the program leaves open", least=1)
     query_elements: int = setting(4194304, "elements of all inputs of a query together", least=1)
+    state_bytes: int = setting(
+        1073741824, "bytes of state that sessions keep for one client (by the name in its certificate)", least=0
+    )
     half_open: int = setting(64, "connections that have not sent their first message", least=1)
     hello_seconds: float = setting(10, "seconds within which a connection must send its first message", positive=True)
     drain_seconds: float = setting(
@@ -161,6 +171,7 @@ class Convert(Common):
     tree_structure: str = _tree_structure()
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
+    state: Any = _state()
 
 
 @dataclass
@@ -219,7 +230,11 @@ class Query(Stored, Common):
     GROUPS: ClassVar = {"engine": "auto", "ot": "softspoken", "identity": "default"}
     program: str = _program()
     server: str = setting(MISSING, "host:port of the server")
-    input: Any = setting(MISSING, f"the inputs ({ARRAYS}, .npz with arrays by name), or input.NAME=FILE for each")
+    input: Any = setting(
+        MISSING,
+        f"the inputs ({ARRAYS}, .npz with arrays by name), or input.NAME=FILE for each; for a program with state also "
+        "several steps, along a dimension in front",
+    )
     out: str | None = setting(None, "file of the results (.npy); null: none")
     deadline: float = setting(
         60, "seconds to wait for the server to accept the connection, and for each of its messages", positive=True
@@ -298,6 +313,7 @@ class Run(Common):
     tree_structure: str = _tree_structure()
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
+    state: Any = _state()
     deadline: float = setting(60, "seconds that a read may wait", positive=True)
     threads: int = _threads()
 
@@ -315,6 +331,7 @@ class Cost(Common):
     tree_structure: str = _tree_structure()
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
+    state: Any = _state()
     batch: int = setting(1, "inputs per query", least=1)
     prepared: int = setting(
         0,

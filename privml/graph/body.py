@@ -7,6 +7,8 @@ where outputs are indices of strings ``labels`` (for each output a list of them,
 node has ``name``, ``kind`` (``input``, ``attribute``, ``call``), for attributes ``target`` (a weight's or constant's
 name), for calls ``target`` (an operator's name), ``args`` and ``kwargs``; ``secret``; if it is a tensor ``shape`` (null
 where it varies) and ``dtype``; secrets also ``layer`` and ``format``, possibly ``request``, ``working`` and ``fixed``.
+``state``, if calls of a session keep something for the next one, has for each of the last inputs and outputs ``name``,
+``grows`` (a dimension or null) and ``most`` (the length along it); see ``privml.graph.state``.
 ``client``, if the client computes something by itself first, has ``constants``, ``nodes`` and ``outputs`` too, without
 formats: its outputs are the program's inputs. Within arguments, objects of one key stand for what JSON does not know:
 ``node``, ``dtype``, ``layout``, ``device``, ``memory_format``, ``float`` (inf, -inf).
@@ -29,6 +31,7 @@ from privml.errors import ConfigError, CorruptFile, UnsupportedOperator
 from privml.formats import EXPONENTIALS, FORMATS, Boolean, Float, Format, Integer, Numerics
 from privml.graph.client_part import ClientPart
 from privml.graph.ir import DTYPES, attribute, dtype_of, name_of, shape_of, target_of, tensor_of
+from privml.graph.state import StateSpec, states_of
 
 _LAYOUTS = {"strided": torch.strided}
 _MEMORY = {"contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format}
@@ -60,9 +63,10 @@ def body_of(
     numerics: Numerics,
     labels: Sequence[Sequence[str] | None] = (),
     client: fx.GraphModule | None = None,
+    state: Sequence[Mapping[str, Any]] = (),
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """Body, weights and the client's tables of a graph with formats. ``labels``: of each output the strings that it
-    indexes; ``client``: the graph of what the client computes before."""
+    indexes; ``client``: the graph of what the client computes before; ``state``: see above."""
     part, weights = _encode_graph(module)
     numbers: dict[str, Any] = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
     if numerics.floating is not None:
@@ -72,6 +76,8 @@ def body_of(
     body, tables = {"numerics": numbers, **part}, {}
     if client is not None:
         body["client"], tables = _encode_graph(client)
+    if state:
+        body["state"] = [dict(entry) for entry in state]
     if any(names is not None for names in labels):
         body["labels"] = [None if names is None else list(names) for names in labels]
     return body, weights, tables
@@ -157,7 +163,7 @@ def graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor]
 
 
 def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor], Numerics]:
-    if set(body) - {"labels", "client"} != {"numerics", "constants", "nodes", "outputs"}:
+    if set(body) - {"labels", "client", "state"} != {"numerics", "constants", "nodes", "outputs"}:
         raise CorruptFile(f"a program's body has other parts than {sorted(body)}")
     numerics = _decode_numerics(body["numerics"])
     graph, constants, results = _decode_graph(body, True)
@@ -166,6 +172,21 @@ def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor
     if "labels" in body:
         _check_labels(body["labels"], len(results))
     return graph, constants, numerics
+
+
+def kept_of(body: Mapping[str, Any], graph: fx.Graph) -> tuple[StateSpec, ...]:
+    """What calls of a session keep for the next one; errors as of ``graph_of``."""
+    if "state" not in body:
+        return ()
+    try:
+        entries = body["state"]
+        if not entries or any(set(entry) != {"name", "grows", "most"} for entry in entries):
+            raise CorruptFile("the states of a program have a name, and say how they grow")
+        return states_of(graph, entries)
+    except CorruptFile:
+        raise
+    except _NO_PROGRAM as error:
+        raise CorruptFile(f"not a program of privml: {type(error).__name__}: {error}") from error
 
 
 def client_of(body: Mapping[str, Any]) -> ClientPart | None:
@@ -178,6 +199,7 @@ def client_of(body: Mapping[str, Any]) -> ClientPart | None:
             raise CorruptFile(f"the client's part of a program has other parts than {sorted(part)}")
         graph, constants, results = _decode_graph(part, False)
         entered = [entry for entry in body["nodes"] if entry["kind"] == "input"]
+        entered = entered[: len(entered) - len(body.get("state", ()))]  # a state is no input of the client's
         kinds = [(shape_of(node), str(dtype_of(node)).removeprefix("torch.")) for node in results]
         if kinds != [(tuple(entry["shape"]), entry["dtype"]) for entry in entered]:
             raise CorruptFile("the client's part of a program does not give what the program takes")

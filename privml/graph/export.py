@@ -40,7 +40,7 @@ def export(
     that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput, with file and
     line, when the model cannot be run or traced.
     """
-    example_inputs = tuple(example_inputs)
+    example_inputs = tuple(value.clone() for value in example_inputs)  # one tensor twice would be taken for one input
     with evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exported, notes = trace(module, example_inputs, dynamic_batch)

@@ -164,6 +164,8 @@ class _Client:
         self.copies: dict[fx.Node, fx.Node] = {}
         self.results: dict[fx.Node, fx.Node] = {}  # of inputs of the common graph
         for node in placeholders(module.graph):
+            if node.meta.get("held"):  # a state: no input of the client's
+                continue
             self.copies[node] = self.graph.node_copy(node)
             self.results[node] = self.copies[node]
 
@@ -179,7 +181,7 @@ class _Client:
 
     def _enter(self, node: fx.Node, result: fx.Node, name: str) -> fx.Node:
         """A new input of the common graph, with a result of the client's."""
-        last = placeholders(self.module.graph)[-1]
+        last = next(node for node in reversed(placeholders(self.module.graph)) if not node.meta.get("held"))
         with self.module.graph.inserting_after(last):
             entered = self.module.graph.placeholder(name)
         entered.target = entered.name
@@ -257,15 +259,15 @@ class _Client:
         """The client's graph, once all look-ups are replaced; None if it would hand on the inputs alone."""
         for node in reversed(list(self.module.graph.nodes)):
             unused = not node.users and node.op in ("call_function", "get_attr")
-            if unused or (node.op == "placeholder" and not node.users and len(self.results) > 1):
+            if unused or (node in self.results and not node.users and len(self.results) > 1):
                 self.results.pop(node, None)
                 self.module.graph.erase_node(node)
         handed_on = len(self.results) == len(placeholders(self.graph))
         if handed_on and not any(result.op == "call_function" for result in self.results.values()):
             return None
-        for node in placeholders(self.module.graph):
+        for node in self.results:
             if not all(isinstance(n, int) or str(n).isidentifier() for n in tensor_of(node).shape):
                 raise UnsupportedOperator(f"input {node.name!r}: its size is a function of the batch; fix the batch")
-        self.graph.output(tuple(self.results[node] for node in placeholders(self.module.graph)))
+        self.graph.output(tuple(self.results[node] for node in placeholders(self.module.graph) if node in self.results))
         self.graph.eliminate_dead_code()
         return fx.GraphModule(self.root, self.graph)

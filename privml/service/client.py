@@ -7,13 +7,13 @@ import itertools
 import random
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -29,6 +29,7 @@ from privml.service.events import Progress, report_nodes
 from privml.service.negotiation import Allowance, AnyTerms, NeedsNewSession, Service, request_query, settings_of
 from privml.service.options import DEFAULT_SPEC, NO_RETRIES, Addresses, Retries, addresses_of, refuse_moved
 from privml.service.session_worker import NEXT_QUERY
+from privml.service.steps import Steps
 from privml.session.connections import Link, following, reach
 from privml.session.dealer import dealer_opener
 from privml.session.handshake import DEALER
@@ -41,6 +42,7 @@ from privml.sharing import reveal
 from privml.spec import SessionSpec
 from privml.tables import Table
 
+Result = TypeVar("Result")
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
 # No pause between two attempts is longer.
@@ -104,11 +106,18 @@ class ClientSession:
         self._thread.start()
 
     @property
+    def obstacle(self) -> str:
+        """Why the server takes no further query in this session; empty if it does."""
+        with self._changing:
+            if self._allowance.queries <= 0:
+                return "the server allows no further query in this session"
+            waited, idle = time.monotonic() - self._idle_since, self._allowance.idle
+            return "" if waited < idle else f"the server waits {idle:g} seconds for the next query"
+
+    @property
     def may_continue(self) -> bool:
         """Whether the server takes another query in this session."""
-        with self._changing:
-            waited = time.monotonic() - self._idle_since
-            return self._allowance.queries > 0 and waited < self._allowance.idle
+        return not self.obstacle
 
     def query(self, inputs: Sequence[torch.Tensor], progress: Progress | None = None) -> Answer:
         """One query at a time. An error closes the session. SessionOver if it had ended before, PeerDisconnected if the
@@ -216,7 +225,8 @@ class ClientSession:
         with between_queries(channels[:2] if self._service.settings.backend.dealt else channels[:1]):
             try:
                 channels[0].write(NEXT_QUERY)
-                terms = request_query(channels[0], self._service, query.shapes, self._ahead, held)
+                state = self._service.program.held(session)
+                terms = request_query(channels[0], self._service, query.shapes, self._ahead, held, state)
                 terms.go_on(session, channels)
             except (PeerDisconnected, NeedsNewSession) as error:
                 raise SessionOver(f"the session ended before it took the query: {error}") from None
@@ -273,6 +283,7 @@ class Client:
         self._failures = 0  # actively secure sessions that failed
         self._closed = threading.Event()
         self._session: ClientSession | None = None
+        self._open: set[ClientSession] = set()
 
     def query(self, inputs: Any | Sequence[Any], *, progress: Progress | None = None) -> Answer:
         """The outputs for ``inputs``: an array or tensor, or a tuple or list with one of them per input of the program.
@@ -283,6 +294,10 @@ class Client:
         PeerDisconnected when all attempts have failed; and at once HandshakeMismatch, StoreError (too few correlations
         left), ProtocolError, SecurityAbort.
         """
+        if self.program.state:
+            raise ConfigError(
+                "this program keeps state between its calls: `with client.session() as s: s(x)` says in which session"
+            )
         checked = checked_inputs(self.program, self.program.ordered(inputs))
         with self._one:
             for attempt in itertools.count():
@@ -293,11 +308,13 @@ class Client:
                     self.queries += 1
                     return answer
                 except (ServiceBusy, PeerDisconnected) as error:
-                    if attempt >= self._retries.count or self._closed.is_set():
+                    if not self.wait(attempt, error):
                         raise
-                    pause = self._pause(attempt, error)
-                self._closed.wait(pause)
         raise AssertionError  # the loop has no other end
+
+    def session(self) -> Steps:
+        """A session of its own, for calls one after another: see ``Steps``. Programs that keep state need one."""
+        return Steps(self)
 
     def ready(self, seconds: float) -> bool:
         """Waits until the session has made its next correlations, or has ended, or makes none; False if that takes
@@ -317,22 +334,43 @@ class Client:
             except BaseException:
                 self._forget()
                 raise
-        attempt = partial(self._query_afresh, inputs, progress)
+        self._forget()
+        self._session, answer = self.follow(partial(self.begin, inputs, progress))
+        return answer
+
+    # ---- sessions, for ``Steps`` too
+    def follow(self, attempt: Callable[[str, Mapping[str, Any]], Result]) -> Result:
+        """``attempt(server, away)``, at the address to which the server sends this client if it does."""
         return following(self.server, self._away, attempt, self._admit)
 
-    def _query_afresh(
+    def begin(
         self, inputs: list[torch.Tensor], progress: Progress | None, server: str, away: Mapping[str, Any]
-    ) -> Answer:
-        self._forget()
+    ) -> tuple[ClientSession, Answer]:
+        """A session with ``server`` and the answer to its first query."""
         self._require_trust(server)
-        self._session = fresh = self._connect(server, away)
+        fresh = self._connect(server, away)
+        self._open.add(fresh)
         try:
             if self._closed.is_set():  # just now
                 raise PeerDisconnected("this client was closed")
-            return fresh.query(inputs, progress)
+            return fresh, fresh.query(inputs, progress)
         except BaseException:
-            self._forget()
+            self.end(fresh)
             raise
+
+    def end(self, session: ClientSession) -> None:
+        """Closes a session; raises what went wrong while it was idle, unless it is that the server has disconnected."""
+        session.close()
+        self._open.discard(session)
+        self._failures += session.failed and self._service.settings.backend.actively_secure
+        session.raise_unreported()
+
+    def wait(self, attempt: int, error: Exception) -> bool:
+        """Pauses before another attempt; False if there is to be none."""
+        if attempt >= self._retries.count or self._closed.is_set():
+            return False
+        self._closed.wait(self._pause(attempt, error))
+        return True
 
     def _admit(self, *addresses: str | None) -> None:
         """ConfigError for addresses that this client does not connect to."""
@@ -350,9 +388,7 @@ class Client:
     def _forget(self) -> None:
         kept, self._session = self._session, None
         if kept is not None:
-            kept.close()
-            self._failures += kept.failed and self._service.settings.backend.actively_secure
-            kept.raise_unreported()
+            self.end(kept)
 
     def _require_trust(self, server: str) -> None:
         """See ``privml.service.aborts``: each session is an attempt for a dishonest server as it is for a client."""
@@ -373,10 +409,11 @@ class Client:
         """Ends the session, with a query that another thread may have under way. Idempotent. Raises what went wrong
         while the client was idle (SecurityAbort), unless it is that the server has disconnected."""
         self._closed.set()
-        kept = self._session
-        if kept is not None:
-            kept.close()
-            kept.raise_unreported()
+        sessions = list(self._open)
+        for session in sessions:
+            session.close()
+        for session in sessions:
+            session.raise_unreported()
 
     def __enter__(self) -> Client:
         return self
@@ -421,10 +458,15 @@ def query(
 
     Raises InvalidInput, before anything is sent, for a wrong shape or dtype and for NaN, infinite or too large values;
     then HandshakeMismatch, StoreError (too few correlations left), PeerDisconnected (also when the server is not there
-    within ``spec.deadline``), ServiceBusy (with the seconds to wait), ProtocolError.
+    within ``spec.deadline``), ServiceBusy (with the seconds to wait), ProtocolError. Of a program with state it is the
+    first step of a session that ends with it.
     """
     with Client(program, server, spec, **settings) as client:
-        return client.query(inputs, progress=progress)
+        return (
+            client.session().step(inputs, progress=progress)
+            if program.state
+            else client.query(inputs, progress=progress)
+        )
 
 
 def checked_input(value: object, shape: Sequence[int | None], number: Format, name: str = "input") -> torch.Tensor:

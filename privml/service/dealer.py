@@ -13,10 +13,11 @@ from typing import Any
 import privml._core as _core
 from privml.engines.correlations import Correlations
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, PrivmlError, ProtocolError
+from privml.graph.state import State
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.events import Events, error_fields, one_line, text_lines
 from privml.service.negotiation import Service, Shape, checked_shapes, settings_of
-from privml.service.options import DEFAULT_HOOKS, DEFAULT_SPEC, Capacity, Hooks, QueryLimit, refuse_moved
+from privml.service.options import DEFAULT_HOOKS, DEFAULT_SPEC, STATE_BYTES, Capacity, Hooks, refuse_moved
 from privml.service.server import phases_of
 from privml.service.sessions import SessionServer
 from privml.session.agreement import Fields, agree
@@ -89,7 +90,7 @@ class Dealer(SessionServer[SessionConnections]):
         self, service: Service, listener: _core.TcpListener, events: Events, capacity: Capacity, hooks: Hooks
     ) -> None:
         super().__init__(service.settings, listener, events, capacity, hooks)
-        self._service = service
+        self._service, self._most_state = service, capacity.state_bytes
         tls = service.settings.spec.identity.tls
         self._pending = PendingSessions(
             self.patience, lambda text: self.events.emit("refused", text=text, reason="gone"), tls
@@ -160,7 +161,7 @@ class Dealer(SessionServer[SessionConnections]):
         whose = {"peer": request.peer, "address": request.address}
         self.events.emit("started", name, **whose, waited=start - request.since)
         try:
-            dealt = deal_session(request, self._service)
+            dealt = deal_session(request, self._service, most=self._most_state)
             if self.dispatcher.is_late(request):
                 raise PeerDisconnected(self.too_long)
         except Exception as error:  # whatever the parties do, others are served
@@ -198,39 +199,48 @@ class Dealt:
         )
 
 
-def deal_session(connections: SessionConnections, service: Service, idle: float = LONGEST_IDLE) -> Dealt:
+def deal_session(
+    connections: SessionConnections, service: Service, idle: float = LONGEST_IDLE, most: int = STATE_BYTES
+) -> Dealt:
     """Runs a session on its connections to its end; see ``open_dealer`` for errors. Between two queries it
-    may be ``idle`` for so many seconds."""
+    may be ``idle`` for so many seconds, and keep ``most`` bytes of state."""
     start, queries, received = time.monotonic(), 0, []
     program, settings, limit = Program(service.program.body), service.settings, service.limit
 
-    def check(fields: Fields) -> None:
-        checked_shapes(fields, program, limit)
-        received.append(fields)
+    def check(fields: Fields, state: State | None = None) -> None:
+        bytes = program.state_bytes(checked_shapes(fields, program, limit, state))
+        if bytes > most:
+            raise InvalidInput(
+                f"a state of {bytes} bytes, but the dealer keeps at most {most} (its setting state_bytes)"
+            )
+        if state is None:
+            received.append(fields)
 
     with open_dealer(connections, settings, check) as session:
         while received:
-            shapes = checked_shapes(received[-1], program, limit)
+            shapes = checked_shapes(received[-1], program, limit, program.held(session))[: len(program.inputs)]
             session.reserve(Correlations())  # as the others do: all parties take the same steps
             for output in program.results(session, *shapes):
                 reveal(output, to=INPUT_OWNER)
             session.engine.finish()
             queries, seconds = queries + 1, time.monotonic() - start
-            received = _next(connections, program, limit, idle, settings.spec.deadline)
+            held = program.held(session)
+            check_next = partial(check, state=held) if held else partial(checked_shapes, program=program, limit=limit)
+            received = _next(connections, check_next, idle, settings.spec.deadline)
     return Dealt(shapes, seconds, session.ledger.frozen(), queries)
 
 
 def _next(
-    connections: SessionConnections, program: Program, limit: QueryLimit, idle: float, deadline: float
+    connections: SessionConnections, check: Callable[[Fields], Any], idle: float, deadline: float
 ) -> list[Fields]:
-    """What both parties send about their next query; an empty list if they have none."""
+    """What both parties send about their next query, which ``check`` may refuse; an empty list if they have none."""
     received: list[Fields] = []
     refused: list[InvalidInput] = []
 
     def receive(fields: Fields) -> tuple[None, Fields]:
         if refused:
             raise refused[0]
-        checked_shapes(fields, program, limit)
+        check(fields)
         if received and received[0] != fields:
             raise ProtocolError("the parties 0 and 1 told the dealer different things")
         received.append(fields)

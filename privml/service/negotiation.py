@@ -5,7 +5,7 @@ come from."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from privml.context import Session
 from privml.engines.base import Engine
 from privml.engines.correlations import Correlations, OtChoice
 from privml.errors import ConfigError, InvalidInput, ProtocolError
+from privml.graph.state import State
 from privml.program import Program
 from privml.service.aborts import Aborts
 from privml.service.choose_ot import choice_fields, choice_in, forecasts, reason
@@ -123,7 +124,8 @@ class Terms:
         """Prepares products of further queries of the same shapes; returns what that cost this party."""
         if self.allowance.prepare == 0 or self.program is None:
             return Snapshot()
-        return self.supply.fill(session, self.program, self.shapes, self._direct, self.allowance.prepare)
+        shapes = self.program.following(self.shapes)
+        return self.supply.fill(session, self.program, shapes, self._direct, self.allowance.prepare)
 
     @property
     def _direct(self) -> SessionSpec:
@@ -145,8 +147,9 @@ class Terms:
         """``stock`` of another query of the same shapes, once ``prepare`` has done what it does."""
         if self.allotment is not None or self.program is None:
             return self.stock
-        places = self.supply.places if self.supply.shapes == self.shapes else frozenset()
-        return self.program.correlations(self.shapes, replace(self.spec, prepared=places)).stock
+        shapes = self.program.following(self.shapes)
+        places = self.supply.places if self.supply.shapes == shapes else frozenset()
+        return self.program.correlations(shapes, replace(self.spec, prepared=places)).stock
 
     @property
     def source(self) -> str:
@@ -159,18 +162,20 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class DealtTerms:
-    """``Terms`` of a session with a dealer, which learns the inputs' ``shapes`` too."""
+    """``Terms`` of a session with a dealer, which learns the inputs' ``shapes`` too: it gets what the client has
+    ``asked`` for."""
 
     shapes: tuple[Shape, ...]
     settings: Settings
     allowance: Allowance = Allowance()
+    asked: dict[str, Any] = field(default_factory=dict)
     stock: Correlations = Correlations()
     next_stock: Correlations = Correlations()
     source: str = "dealt by party 2"
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        return engine_opener(self.settings, inputs_of(self.shapes))(channels, rank, test_seed)
+        return engine_opener(self.settings, self.asked)(channels, rank, test_seed)
 
     def prepare(self, session: Session) -> Snapshot:
         """See ``Terms``."""
@@ -178,7 +183,7 @@ class DealtTerms:
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """See ``Terms``."""
-        ask_dealer(channels[1], inputs_of(self.shapes))
+        ask_dealer(channels[1], self.asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +207,7 @@ class ActiveTerms:
 
     @property
     def next_stock(self) -> dict[str, Any]:
-        return demand_of(self.service, self.shapes, further=True)
+        return demand_of(self.service, self.service.program.following(self.shapes), further=True)
 
     @property
     def source(self) -> str:
@@ -235,9 +240,14 @@ def _choosing(settings: Settings, ot: OtChoice) -> Settings:
     return replace(settings, spec=replace(settings.spec, ot=ot))
 
 
-def inputs_of(shapes: Sequence[Shape]) -> dict[str, Any]:
-    """What is sent about the inputs in clear."""
-    return {"inputs": [list(shape) for shape in shapes]}
+def announced(program: Program, shapes: Sequence[Shape], state: State | None) -> dict[str, Any]:
+    """What is sent about a query on inputs of these ``shapes`` (see ``Program.complete``) in clear: theirs, and with
+    state which step of its session it is and the shapes of what it finds."""
+    count = len(program.inputs)
+    fields: dict[str, Any] = {"inputs": [list(shape) for shape in shapes[:count]]}
+    if program.state:
+        fields |= {"step": state.steps if state else 0, "state": [list(shape) for shape in shapes[count:]]}
+    return fields
 
 
 def request_query(
@@ -246,16 +256,19 @@ def request_query(
     shapes: Sequence[Shape],
     ahead: bool = False,
     held: AnyTerms | None = None,
+    state: State | None = None,
 ) -> AnyTerms:
     """Client: announces the shapes, and whether correlations are to be made ``ahead`` of a next query. ``held``: the
-    terms that the session was opened with, None if it is to be opened.
+    terms that the session was opened with, None if it is to be opened; ``state``: what it keeps, if it does.
 
     InvalidInput with the server's reason if it refuses; NeedsNewSession, at both parties, if the store does not suffice
     for a further query.
     """
     store, settings = _store_for(service, held), service.settings
+    shapes = service.program.complete(shapes, 0 if state is None else state.length)
+    asked = announced(service.program, shapes, state)
     with contextlib.nullcontext() if store is None else store.turn:
-        fields = {**inputs_of(shapes), "ahead": ahead, **({} if store is None else store.request())}
+        fields = {**asked, "ahead": ahead, **({} if store is None else store.request())}
         _, verdict = agree(channel, fields, lambda theirs: (None, {}), "the server refuses the query")
         agreed = _agreed(service, held, verdict)
         allotment, start = None, verdict.get("start")
@@ -267,22 +280,29 @@ def request_query(
     if held is None and allotment is None and not settings.backend.dealt and not settings.spec.ot.decided:
         choice = choice_in(verdict, settings.spec)
     agreed = _supplied(agreed, held, shapes)
-    return _terms(service, agreed, shapes, allowance, held, allotment, choice)
+    return _terms(service, agreed, asked, (shapes, allowance, allotment, choice), held)
 
 
 def grant_query(
-    channel: _core.Channel, service: Service, allowance: Allowance = Allowance(), held: AnyTerms | None = None
+    channel: _core.Channel,
+    service: Service,
+    allowance: Allowance = Allowance(),
+    held: AnyTerms | None = None,
+    state: State | None = None,
+    hold: Callable[[int], None] = lambda bytes: None,
 ) -> AnyTerms:
     """Server: checks the client's shapes and answers with the ``allowance``. InvalidInput, which the client gets too,
-    if they do not fit; IdentityError for a client whose sessions have failed too often. ``held``: see
-    ``request_query``."""
+    if they do not fit; IdentityError for a client whose sessions have failed too often. ``held``, ``state``: see
+    ``request_query``; ``hold`` gets the bytes that the session keeps after the query, and raises InvalidInput if these
+    are too many."""
     store, settings = _store_for(service, held), service.settings
     agreed = _agreed(service, held)
 
     def check(theirs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         if service.settings.backend.actively_secure:
             service.aborts.require_trust(channel.peer_name, service.settings.spec.engine.ring)
-        shapes = checked_shapes(theirs, service.program, service.limit)
+        shapes = checked_shapes(theirs, service.program, service.limit, state)
+        hold(service.program.state_bytes(shapes))
         if store is not None:
             _expect_weights(service.program, store)  # they may have been replaced since the server began
         allotment = None if store is None else store.allot(theirs, _stored(service, agreed, shapes))
@@ -309,7 +329,8 @@ def grant_query(
     _refuse_shortage(service, agreed, shapes, further[0], store)
     if further[0] is not None:
         expect_confirmation(channel, "the client gives up")  # its half may be on a full disk
-    return _terms(service, agreed, shapes, given, held, *further)
+    asked = announced(service.program, shapes, state)
+    return _terms(service, agreed, asked, (shapes, given, *further), held)
 
 
 def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:
@@ -378,7 +399,7 @@ def _drawing(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> 
     of its own shapes alone."""
     store = service.preprocessing
     assert store is not None
-    whole = tuple(shapes) == service.program.shapes(store.store.header.batch)
+    whole = tuple(shapes) == service.program.complete(service.program.shapes(store.store.header.batch))
     prepared = store.prepared if whole else frozenset()
     return replace(agreed, ot=store.ot, link=store.link or agreed.link, prepared=prepared)
 
@@ -403,16 +424,16 @@ def _refuse_shortage(
 def _terms(
     service: Service,
     agreed: SessionSpec,
-    shapes: tuple[Shape, ...],
-    allowance: Allowance,
+    asked: dict[str, Any],
+    settled: tuple[Any, ...],
     held: AnyTerms | None,
-    allotment: Allotment | None = None,
-    choice: tuple[OtChoice, str] | None = None,
 ) -> AnyTerms:
-    """``choice``: the transfers that ot=auto has chosen, if they were to be chosen."""
+    """``asked``: what was announced; ``settled``: the shapes, the allowance, the allotment, and the transfers that
+    ot=auto has chosen, if they were to be chosen."""
+    shapes, allowance, allotment, choice = (*settled, None)[:4]
     settings, store = service.settings, service.preprocessing
     if settings.backend.dealt:
-        return DealtTerms(shapes, settings, allowance)
+        return DealtTerms(shapes, settings, allowance, asked)
     ot, why = settings.spec.ot, ""
     if choice is not None:
         ot, why = replace(choice[0], refill=ot.refill), choice[1]
@@ -430,16 +451,24 @@ def _terms(
     return Terms(shapes, spec, drawn, allotment, half, why, allowance, supply, service.program)
 
 
-def checked_shapes(fields: dict[str, Any], program: Program, limit: QueryLimit) -> tuple[Shape, ...]:
-    """The inputs' shapes that the other party announces; InvalidInput for those that the program does not take, and for
-    more than ``limit`` allows."""
-    announced, specs = fields.get("inputs"), program.inputs
-    if not isinstance(announced, list) or len(announced) != len(specs):
+def checked_shapes(
+    fields: dict[str, Any], program: Program, limit: QueryLimit, state: State | None = None
+) -> tuple[Shape, ...]:
+    """The shapes that the other party announces, complete; InvalidInput for those that the program does not take, for
+    more than ``limit`` allows, and for another step than that which finds the ``state``."""
+    shapes, specs = fields.get("inputs"), program.inputs
+    if not isinstance(shapes, list) or len(shapes) != len(specs):
         raise InvalidInput(f"the program takes {len(specs)} input(s)")
-    for spec, shape in zip(specs, announced, strict=True):
+    for spec, shape in zip(specs, shapes, strict=True):
         if not isinstance(shape, list) or not all(type(n) is int and n > 0 for n in shape):
             raise InvalidInput(f"input {spec.name!r}: no shape that this party accepts")
         if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
             raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects {list(spec.shape)}")
-    limit.check(specs, announced)
-    return tuple(tuple(shape) for shape in announced)
+    limit.check(specs, shapes)
+    complete = program.complete(shapes, state.length if state else 0)
+    if program.state:
+        steps = state.steps if state else 0
+        if fields.get("step") != steps or fields.get("state") != [list(shape) for shape in complete[len(specs) :]]:
+            raise InvalidInput(f"the session is at step {steps + 1}, and another step was asked for")
+        (state or State(program.state, None)).check(program.open_size(complete))
+    return complete

@@ -22,6 +22,8 @@ DEFAULT_SPEC = SessionSpec()
 
 # The largest query that a party accepts: the client chooses the shapes, and with them how much the server computes.
 ROWS, ELEMENTS = 256, 1 << 22
+# The most state that is kept for one client.
+STATE_BYTES = 1 << 30
 # Queries of a session whose products are prepared together: the client holds its halves in memory, too.
 MOST_PREPARED = MOST_QUERIES
 # No setting allows more.
@@ -95,7 +97,9 @@ class Capacity:
     limit); ``queue`` more that wait, each for at most ``queue_seconds``; and, of all these, ``sessions_per_name`` with
     peers that have proved one name (0: no limit). ``half_open`` connections may not have sent their first message, and
     each has ``hello_seconds`` for it. A query has at most ``query_rows`` rows and ``query_elements`` elements
-    (``QueryLimit``). When the service ends, sessions under way have ``drain_seconds``. Raises ConfigError."""
+    (``QueryLimit``). The state that the sessions with one name keep takes at most ``state_bytes`` (32 for each number;
+    of peers without a name each session's own). When the service ends, sessions under way have ``drain_seconds``.
+    Raises ConfigError."""
 
     workers: int = 4
     queue: int = 16
@@ -107,9 +111,11 @@ class Capacity:
     sessions_per_name: int = 0
     query_rows: int = ROWS
     query_elements: int = ELEMENTS
+    state_bytes: int = STATE_BYTES
 
     def __post_init__(self) -> None:
-        for name, least in (("workers", 1), ("queue", 0), ("half_open", 1), ("sessions_per_name", 0)):
+        whole = {"workers": 1, "queue": 0, "half_open": 1, "sessions_per_name": 0, "state_bytes": 0}
+        for name, least in whole.items():
             if type(getattr(self, name)) is not int or getattr(self, name) < least:
                 raise ConfigError(f"{name}={getattr(self, name)} must be a whole number, at least {least}")
         for name in ("queue_seconds", "hello_seconds", "drain_seconds", "session_seconds"):

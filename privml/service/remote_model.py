@@ -57,6 +57,8 @@ class RemoteModel(torch.nn.Module):
         if type(max_batch) is not int or max_batch < 1 or not 0 <= max_wait < float("inf"):
             raise ConfigError(f"max_batch={max_batch} must be at least 1 and max_wait={max_wait} some seconds")
         client = Client(program, server, spec, **settings)
+        if client.program.state:
+            raise ConfigError("this program keeps state between its calls: use Client(...).session(), step by step")
         if max_batch > 1 and not _free_rows(client.program):
             raise ConfigError("max_batch > 1 needs a program whose inputs and outputs have a free first dimension")
         self.client = client

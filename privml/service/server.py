@@ -21,7 +21,7 @@ from typing import Any
 
 import privml._core as _core
 from privml.context import Session
-from privml.errors import ConfigError, PrivmlError, ProtocolError
+from privml.errors import ConfigError, InvalidInput, PrivmlError, ProtocolError
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.aborts import Aborts, default_aborts_file
 from privml.service.events import Events, error_fields, one_line, text_lines
@@ -178,6 +178,7 @@ class Server(SessionServer[ClientRequest]):
         self._numbers = itertools.count(1)
         self._idle: dict[ClientRequest, None] = {}  # the longest idle first
         self._making: set[ClientRequest] = set()  # correlations of a next query, between two queries
+        self._holding: dict[ClientRequest, int] = {}  # bytes of state
         self._leaving: set[ClientRequest] = set()  # their sessions were ended here and still run
 
     @property
@@ -187,7 +188,13 @@ class Server(SessionServer[ClientRequest]):
     @property
     def spare(self) -> int:
         with self._lock:
-            return len(self._idle) + len(self._leaving) + (len(self._making) if self.closing else 0)
+            idle = len(self._idle) if self.closing or self._gives_way else 0
+            return idle + len(self._leaving) + (len(self._making) if self.closing else 0)
+
+    @property
+    def _gives_way(self) -> bool:
+        """Whether a session that is idle ends in favour of others: not one that holds its client's state."""
+        return not self._service.program.state
 
     def receive(self, channel: _core.Channel) -> Callable[[], None]:
         magic = channel.read(len(MAGIC))
@@ -209,12 +216,12 @@ class Server(SessionServer[ClientRequest]):
 
     def close_idle(self, name: str) -> None:
         with self._lock:
-            self._end_idle([request for request in self._idle if request.peer == name][:1])
+            self._end_idle([request for request in self._idle if self._gives_way and request.peer == name][:1])
 
     def poll(self) -> None:
         super().poll()
         with self._lock:
-            wanted = max(self.waiting - len(self._leaving), 0)
+            wanted = max(self.waiting - len(self._leaving), 0) if self._gives_way else 0
             self._end_idle([*self._idle, *self._making] if self.closing else list(self._idle)[:wanted])
 
     def _end_idle(self, requests: list[ClientRequest]) -> None:
@@ -255,6 +262,7 @@ class Server(SessionServer[ClientRequest]):
             with self._lock:
                 self._mark_busy(request)
                 self._leaving.discard(request)
+                self._holding.pop(request, None)
 
     def _open(self, request: ClientRequest, opened: list[Session], **options: Any) -> Session:
         deadline = self.settings.spec.deadline
@@ -269,7 +277,7 @@ class Server(SessionServer[ClientRequest]):
         with self._lock:
             if request in self._leaving:
                 raise SessionClosing(GAVE_WAY)
-            if granted > 1 and self.dispatcher.is_past_half(request):
+            if granted > 1 and self._gives_way and self.dispatcher.is_past_half(request):
                 raise SessionClosing(PAST_HALF)
             self._mark_busy(request)
             more = self._limits.session_queries
@@ -294,6 +302,22 @@ class Server(SessionServer[ClientRequest]):
             if request not in self._leaving:
                 self._idle[request] = None
         return self._limits.idle
+
+    def hold(self, request: ClientRequest, bytes: int) -> None:
+        """A session is about to keep so much state. InvalidInput if that is more than the sessions of its client may
+        keep together."""
+        most, name = self._limits.capacity.state_bytes, request.peer
+        with self._lock:
+            mine = [each for each in self._holding if name and each.peer == name and each is not request]
+            total = bytes + sum(self._holding[each] for each in mine)
+            if total > most:
+                states = ", ".join(spec.name for spec in self._service.program.state)
+                raise InvalidInput(
+                    f"state {states}: {total} bytes in {len(mine) + 1} session(s), but this party keeps at most "
+                    f"{most} for a client (its setting state_bytes)"
+                )
+            if bytes:
+                self._holding[request] = bytes
 
     def is_leaving(self, request: ClientRequest) -> bool:
         with self._lock:
@@ -357,6 +381,9 @@ class _SessionLimits:
 
     def begin_ahead(self) -> None:
         self._server.begin_ahead(self._request)
+
+    def hold(self, bytes: int) -> None:
+        self._server.hold(self._request, bytes)
 
     def allowance(self, granted: int) -> Allowance:
         return self._server.begin_query(self._request, granted)

@@ -73,6 +73,10 @@ class SessionLimits:
         """Called once a query is answered, if the correlations of the next one are made then, until ``idle`` is
         read."""
 
+    def hold(self, bytes: int) -> None:
+        """Called with what the session keeps once a query is answered that is being negotiated; InvalidInput if that is
+        too much."""
+
     def allowance(self, granted: int) -> Allowance:
         """What the client may do once ``granted`` queries, with the one being negotiated, are granted."""
         return Allowance(max(self.queries - granted, 0), self.idle, self.ahead, self.prepare)
@@ -103,7 +107,7 @@ def answer_queries(
     channel = link.channels[0]
 
     def agree(channel: _core.Channel) -> EngineOpener:
-        agreed.append(grant_query(channel, service, limits.allowance(1)))
+        agreed.append(grant_query(channel, service, limits.allowance(1), hold=limits.hold))
         return agreed[0].open
 
     counted = service.aborts.counted(channel) if service.settings.backend.actively_secure else nullcontext()
@@ -112,7 +116,8 @@ def answer_queries(
         while True:
             _run(session, service, terms, progress)
             done = time.monotonic()
-            on_answer(Answered(terms.shapes, done - start, session.ledger.frozen(), terms.source, turn))
+            shapes = terms.shapes[: len(service.program.inputs)]
+            on_answer(Answered(shapes, done - start, session.ledger.frozen(), terms.source, turn))
             if terms.allowance.queries == 0:
                 _wait_for_end(channel)
                 return "it had all its queries"
@@ -135,7 +140,8 @@ def answer_queries(
                 start, turn = time.monotonic(), turn + 1
                 channel.set_deadline(service.settings.spec.deadline)
                 try:
-                    terms = grant_query(channel, service, limits.allowance(turn), agreed[0])
+                    state = service.program.held(session)
+                    terms = grant_query(channel, service, limits.allowance(turn), agreed[0], state, limits.hold)
                 except SessionClosing as why:
                     return str(why)
                 except NeedsNewSession:
@@ -147,7 +153,7 @@ def answer_queries(
 def _run(session: Session, service: Service, terms: AnyTerms, progress: Progress | None) -> None:
     report_nodes(session, service.program, terms.shapes, progress)
     session.reserve(terms.stock)
-    for output in service.program.results(session, *terms.shapes):
+    for output in service.program.results(session, *terms.shapes[: len(service.program.inputs)]):
         reveal(output, to=INPUT_OWNER)
 
 

@@ -29,7 +29,7 @@ def local(
 ) -> Session:
     """A session in which this process plays all parties: ``with privml.local("plain") as session: ...``.
 
-    ``with privml.local(program, engine=name): program(x)`` opens one with the formats of a converted program. The
+    ``with privml.local(program, engine=name) as p: p(x)`` opens one with the formats of a converted program. The
     name of the engine, "plain" by default, may stand in its place. Without a program ``bits`` (64), ``scale`` (16) and
     ``floating`` (a format or one of the names of ``privml.formats.FLOATS``) say what numbers there are: see Numerics.
     ``settings``: Numerics' others, ``weight_bits``, ``weight_scale``, ``dot`` and ``exp``; those of
@@ -59,6 +59,7 @@ def local(
     except (TypeError, ValueError) as error:
         raise ConfigError(f"engine {engine!r}: {error}") from None
     session = Session(made, numerics, ledger, getattr(made, "close", None))
+    session.program = program
     if ledger is None:
         engines = session.engines
         counts = hasattr(made, "counters")

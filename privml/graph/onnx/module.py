@@ -41,7 +41,16 @@ from privml.graph.onnx.values import TORCH_TYPES, Value, to_tensor
 # What of decision trees is known to all: their shape and the features they look at, or depth and number alone.
 TREE_STRUCTURES = ("public", "hidden")
 # Names that neither a parameter nor an input of a model can have.
-_ATTRIBUTES = {"compute", "input_names", "labels", "onnx_names", "operators", "output_names", "public_constants"}
+_ATTRIBUTES = {
+    "compute",
+    "input_names",
+    "input_shapes",
+    "labels",
+    "onnx_names",
+    "operators",
+    "output_names",
+    "public_constants",
+}
 
 
 class Operator(nn.Module):
@@ -125,6 +134,7 @@ class OnnxModule(nn.Module):
         fixed = fixed or {}
         plan = make_plan(load(source, fixed, shapes or {}), {*public, *fixed}, tree_structure, examples)
         self.input_names = [name for name, _ in plan.inputs]
+        self.input_shapes = [value.shape for _, value in plan.inputs]
         self.output_names, self.labels = plan.output_names, plan.labels
         self.onnx_names: dict[str, str] = {}
         self.public_constants = plan.public

@@ -15,6 +15,7 @@ from privml.formats import Numerics
 from privml.graph.ir import dtype_of, placeholders, shape_of
 from privml.graph.lanes import Plans, over_lanes
 from privml.graph.run import run_graph, share_attributes, share_inputs
+from privml.graph.state import StateSpec, begun, next_state
 from privml.session.ledger import Ledger, NodeCallback, Snapshot
 from privml.sharing import reveal
 
@@ -23,7 +24,8 @@ class SessionMeter:
     """Counts query after query as one session runs them: the weights are shared once, and what is left of one
     reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
     the end of what was counted before; ``on_counted`` is called with its shapes and itself. ``weights``: by name, where
-    a meter that computes on values wants them; zeros if None."""
+    a meter that computes on values wants them; zeros if None. ``states``: what calls keep; every query begins with
+    states of the shapes that it names."""
 
     def __init__(
         self,
@@ -34,9 +36,10 @@ class SessionMeter:
         plans: Plans | None = None,
         enter: Callable[[Any], Any] | None = None,
         weights: Mapping[str, torch.Tensor] | None = None,
+        states: Sequence[StateSpec] = (),
     ) -> None:
         """``enter``: the shapes of the graph's inputs of those of a query's."""
-        self._enter = enter
+        self._enter, self._states = enter, tuple(states)
         self._graph, self._constants, self._plans = graph, constants, plans
         self._weights = weights or {}
         self._session, self.meter = Session(meter, numerics), meter
@@ -57,13 +60,18 @@ class SessionMeter:
         if on_node is not None:
             ledger.on_node.append(on_node)
         nodes = placeholders(graph)
-        inputs = [self._nothing(shape, dtype_of(node)) for node, shape in zip(nodes, shapes, strict=True)]
-        shared = share_inputs(graph, session, inputs)  # as a run does, before the weights
+        entered = len(nodes) - len(self._states)
+        inputs = [self._nothing(shape, dtype_of(node)) for node, shape in zip(nodes, shapes[:entered], strict=False)]
+        states = [begun(spec, shape, session) for spec, shape in zip(self._states, shapes[entered:], strict=True)]
+        shared = share_inputs(graph, session, [*inputs, *states])  # as a run does, before the weights
         if self._attributes is None:
             self._attributes = share_attributes(graph, session, self._values())
         results = run_graph(graph, shared, self._attributes, session, over_lanes(self._plans), 0)
+        shown = len(results) - len(states)
+        for spec, old, result in zip(self._states, states, results[shown:], strict=True):
+            next_state(spec, old, result, session)
         with ledger.node("reveal", "reveal"):
-            for result in results:
+            for result in results[:shown]:
                 reveal(result, to=reveal_to)
         self._before = self._now()
         self.on_counted(asked, ledger)

@@ -58,7 +58,18 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
 
     scheduler = partial(in_order, observe=observe)
     outputs = [run_graph(module.graph, part, attributes, scheduler=scheduler) for part in chunks(inputs, data)]
+    _hold(module.graph, ranges)
     return ranges, [torch.cat(parts) for parts in zip(*outputs, strict=True)]
+
+
+def _hold(graph: fx.Graph, ranges: dict[fx.Node, Range]) -> None:
+    """A state takes what its output gives: both reach as far, and its numbers are exact multiples of nothing."""
+    held = [node for node in placeholders(graph) if node.meta.get("held") and tensor_of(node).dtype.is_floating_point]
+    (results,) = graph.output_node().args
+    for node, result in zip(held, results[len(results) - len(held) :], strict=True):
+        known, made = ranges.setdefault(node, Range()), ranges.get(result, Range())
+        known.largest = max(known.largest, made.largest)
+        known.negative, known.grain = True, None
 
 
 def _hides(node: fx.Node, hiding: set[fx.Node], value: torch.Tensor) -> bool:

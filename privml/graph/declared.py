@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user declares as a model's state, brought into the form that ``privml.graph.state`` describes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from privml.errors import ConfigError, InvalidInput
+from privml.graph.batches import Batch
+from privml.graph.ir import dtype_of, placeholders, shape_of
+
+# Steps of the clear model whose states join the calibration data.
+ROLLED = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A state ``name``: an input of the model and one of its outputs, by name or number; ``grows``: the dimension along
+    which the output is longer than the input by what was added (None: of the same shape)."""
+
+    name: str
+    input: str
+    output: str | int
+    grows: int | None = None
+
+
+def declared_of(given: Mapping[str, Any] | None) -> tuple[Declared, ...]:
+    """``{name: (input, output)}`` or ``{name: (input, output, dimension)}``; ConfigError for anything else."""
+    result = []
+    for name, pair in (given or {}).items():
+        parts = list(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else []
+        kinds = [isinstance(part, kind) for part, kind in zip(parts, (str, (str, int), int), strict=False)]
+        if len(parts) not in (2, 3) or not all(kinds) or not isinstance(name, str) or not name:
+            raise ConfigError(
+                f"state {name!r}: {pair!r} is not (INPUT, OUTPUT), the names of an input and of an output or its "
+                "number, with the dimension along which it grows as a third"
+            )
+        result.append(Declared(name, *parts))
+    for part in ("input", "output"):
+        used = [getattr(each, part) for each in result]
+        if len(set(used)) < len(used):
+            raise ConfigError(f"two states have the {part} {max(used, key=used.count)!r}")
+    return tuple(result)
+
+
+def completed(batch: Batch, names: Sequence[str], shapes: Sequence[Any], declared: Sequence[Declared]) -> Batch:
+    """A batch with zeros for states that it does not have. ``names``, ``shapes``: those of all inputs of the model,
+    None for a size that varies and where nothing is known."""
+    states = {each.input for each in declared}
+    others = [name for name in names if name not in states]
+    given = dict(
+        zip(batch.names or (names if len(batch.tensors) == len(names) else others), batch.tensors, strict=False)
+    )
+    first = next(iter(given.values()), None)
+    if first is None or not first.dim() or set(given) & states == states:
+        return batch
+    for name, shape in zip(names, shapes, strict=True):
+        if name in states and name not in given and shape is not None:
+            given[name] = torch.zeros([first.shape[0] if n is None else n for n in shape])
+    return Batch(tuple(given.values()), tuple(given))
+
+
+def state_last(
+    module: fx.GraphModule, declared: Sequence[Declared], inputs: Sequence[str] | None, outputs: Sequence[str] | None
+) -> list[int]:
+    """Puts the inputs and outputs of states behind all others, in the order in which they are declared; changes
+    ``module`` and returns the order of the inputs. ``inputs``, ``outputs``: their names in the model, if these are
+    known.
+
+    ConfigError for names that there are not, InvalidInput for a state whose output differs in shape or dtype.
+    """
+    graph = module.graph
+    nodes, out = placeholders(graph), graph.output_node()
+    (results,) = out.args
+    names = list(inputs or (node.name for node in nodes))
+    chosen, taken = [], []
+    for each in declared:
+        if each.input not in names:
+            raise ConfigError(
+                f"state {each.name!r}: the model has no input {each.input!r}; there are {', '.join(names)}"
+            )
+        node, place = nodes[names.index(each.input)], _place(each, results, outputs)
+        _check(each, node, results[place])
+        node.meta["held"] = True
+        chosen.append(node)
+        taken.append(place)
+    if len(chosen) == len(nodes) or len(taken) == len(results):
+        raise ConfigError("a model with state needs an input and an output beside it")
+    ordered = [node for node in nodes if node not in chosen] + chosen
+    for before, node in zip(ordered, ordered[1:], strict=False):
+        before.append(node)
+    out.args = (tuple(r for i, r in enumerate(results) if i not in taken) + tuple(results[i] for i in taken),)
+    graph.lint()
+    module.recompile()
+    return [nodes.index(node) for node in ordered]
+
+
+def _place(each: Declared, results: Sequence[fx.Node], names: Sequence[str] | None) -> int:
+    if isinstance(each.output, int):
+        if not 0 <= each.output < len(results):
+            raise ConfigError(
+                f"state {each.name!r}: the model has {len(results)} output(s), not one of number {each.output}"
+            )
+        return each.output
+    if names is None or each.output not in names:
+        known = "its outputs have no names, give a number" if names is None else f"there are {', '.join(names)}"
+        raise ConfigError(f"state {each.name!r}: the model has no output {each.output!r}; {known}")
+    return list(names).index(each.output)
+
+
+def _check(each: Declared, node: fx.Node, result: fx.Node) -> None:
+    if each.grows is not None:
+        return
+    wanted, made = (shape_of(node), dtype_of(node)), (shape_of(result), dtype_of(result))
+    if wanted != made:
+        raise InvalidInput(
+            f"state {each.name!r}: input {each.input!r} is {_text(*wanted)}, but output {each.output!r} is "
+            f"{_text(*made)}"
+        )
+
+
+def _text(shape: Sequence[int | None], dtype: torch.dtype) -> str:
+    sizes = ", ".join("any" if n is None else str(n) for n in shape)
+    return f"{str(dtype).removeprefix('torch.')} of shape ({sizes})"
+
+
+@torch.no_grad()
+def rolled(module: fx.GraphModule, data: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
+    """``data`` with the states that the clear model comes to in some steps, so that formats have room for them: the
+    rows of the other inputs are given again, each time with the state that rows before them have left. ``count``: of
+    the states."""
+    shapes = [shape_of(node) for node in placeholders(module.graph)]
+    places = [next((dim for dim, n in enumerate(shape) if n is None), None) for shape in shapes]
+    if None in places and len({shape[:1] for shape in shapes}) == 1:  # a batch that is fixed
+        places = [0] * len(shapes)
+        data = [value[: shape[0]] for value, shape in zip(data, shapes, strict=True)]
+    visible, state, batches = list(data[: len(data) - count]), list(data[len(data) - count :]), []
+    for step in range(ROLLED):
+        shifted = [x if place is None else x.roll(step, place) for x, place in zip(visible, places, strict=False)]
+        batches.append(shifted + state)
+        results = module(*batches[-1])
+        state = list(results[len(results) - count :])
+    if None in places:
+        return batches[-1]
+    return [torch.cat(parts, place) for parts, place in zip(zip(*batches, strict=True), places, strict=True)]
