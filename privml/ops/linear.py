@@ -98,9 +98,17 @@ def add_public(a: SecretTensor, b: torch.Tensor | Number, dtype: torch.dtype) ->
         hidden = None if hidden is None else hidden & ~carried
     if hidden is not None:  # these become the constant, whatever they were
         share = tuple(torch.where(hidden, 0, c) for c in share)
+        value = torch.where(hidden, value.clamp(min=-_lowest(fmt)), value)
     fmt = _sum_format(fmt, value, hidden)
     result = finish(engine, engine.add_public(share, value, fmt.bits), fmt, a.placement, a.session, dtype)
     return masked(result, carried, hidden)
+
+
+def _lowest(fmt: RingFormat) -> int:
+    """The size of what stands for minus infinity at the scale of ``fmt``; the ring that the node asks for has it."""
+    output = current_node().output
+    room = output.bits - 3 - output.scale + fmt.scale if isinstance(output, FixedPoint) else fmt.bits
+    return 1 << max(min(room, 62), 0)
 
 
 @implements(aten.sub.Tensor, aten.sub.Scalar)

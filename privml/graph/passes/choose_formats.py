@@ -18,6 +18,7 @@ from privml.errors import OverflowDetected, PrecisionLost, PrivmlError
 from privml.formats import float_format
 from privml.graph.ir import attribute, placeholders, shape_of, tensor_of
 from privml.graph.passes.float_layers import all_floats, inner_floats, named_floats
+from privml.graph.passes.input_masks import widen
 from privml.graph.passes.losses import difference, losses
 from privml.graph.passes.precision import FIRST_BITS, WIDEST_BITS, Choice, Headroom, Precision
 from privml.graph.passes.ranges import Range, calibrate, chunks
@@ -89,7 +90,7 @@ def choose_formats(
         error = _measure(module, rows.judges, expected, precision)
         _require_tolerance(_Search(module, precision, rows, expected, ranges), _Found(precision, error))
         return module, Choice(precision, error, (), rows.held_out, unseen)
-    search = _Search(module, precision, rows, expected, ranges)
+    search = _Search(module, precision, rows, expected, widen(module, rows.seen, ranges))
     best = _in_fixed_point(search, precision)
     floats: tuple[str, ...] = ()
     if best is not None and not best.good and precision.rescue is not None:
@@ -101,7 +102,7 @@ def choose_formats(
         raise _cause(search)
     _require_tolerance(search, best)
     rings, plan = _write(search, best.precision)
-    report = headroom_report(rings, plan, ranges, best.precision.margin)
+    report = headroom_report(rings, plan, search.ranges, best.precision.margin)
     return module, Choice(best.precision, best.error, report, rows.held_out, unseen, tuple(sorted(floats)))
 
 

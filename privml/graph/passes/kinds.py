@@ -56,13 +56,13 @@ STRUCTURAL = {
     aten.max_pool2d_with_indices.default, aten.adaptive_max_pool2d.default, aten.tril.default, aten.triu.default,
     aten.sort.default, aten.sort.stable, aten.topk.default, ONE_HOT_ROWS, ARITHMETIC["getitem"],
 }  # fmt: skip
-_COMPARISONS = {
+COMPARISONS = {
     aten.argmax.default, aten.argmin.default, aten.lt.Tensor, aten.lt.Scalar, aten.le.Tensor, aten.le.Scalar,
     aten.gt.Tensor, aten.gt.Scalar, aten.ge.Tensor, aten.ge.Scalar, aten.eq.Tensor, aten.eq.Scalar,
     aten.ne.Tensor, aten.ne.Scalar,
 }  # fmt: skip
 # These compare values with each other: the difference needs one bit more than the values.
-DIFFERENCES = _COMPARISONS | {
+DIFFERENCES = COMPARISONS | {
     aten.max_pool1d.default, aten.max_pool2d.default, aten.max_pool3d.default, aten.maximum.default,
     aten.minimum.default, aten.amax.default, aten.amin.default, aten.max_pool2d_with_indices.default,
     aten.adaptive_max_pool2d.default, aten.sort.default, aten.sort.stable, aten.topk.default,
@@ -110,7 +110,7 @@ def is_secret(value: Any) -> bool:
 def kind_of(node: fx.Node, module: fx.GraphModule) -> Kind:
     """The kind of a call on secrets."""
     target = node.target
-    if target in _COMPARISONS:
+    if target in COMPARISONS:
         return Kind.COMPARISON
     if not is_float(node):
         return Kind.OTHER

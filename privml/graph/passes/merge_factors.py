@@ -11,6 +11,7 @@ import torch
 from torch import fx
 
 from privml.graph.ir import calls
+from privml.graph.passes.input_masks import MARK
 from privml.graph.passes.kinds import is_float, is_secret
 from privml.graph.passes.rewriting import tidy
 
@@ -38,6 +39,8 @@ def merge_factors(module: fx.GraphModule) -> fx.GraphModule:
 def _factor_before(value: fx.Node, user: fx.Node) -> fx.Node | None:
     """The product with a number behind an operand, looking through views, that nothing else uses."""
     while list(value.users) == [user] and value.op == "call_function" and is_secret(value) and is_float(value):
+        if value.meta.get(MARK):
+            return None
         if value.target in _BY_NUMBER and isinstance(value.args[1], (int, float)):
             return value
         if value.target not in _VIEWS:

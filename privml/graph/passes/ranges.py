@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,19 +19,24 @@ from privml.graph.run import in_order, run_graph
 # Fractional bits up to which inputs count as exact fixed-point numbers (such as pixels / 256).
 FINEST = 12
 _CHUNK = 32
-# A public mask adds or writes at most this value to exclude a place.
+# A mask adds or writes at most this value to exclude a place.
 NEVER = -1e9
+# What stands for infinity while it is measured how much of a mask's number is left in later values; and what is left
+# of it at least.
+FAR, _LEFT = 1e30, 1e20
 
 
 @dataclass(slots=True)
 class Range:
     """``largest``: max |x| seen; ``negative``: some value was below zero; ``grain``: smallest k for which all values
-    are multiples of 2^-k, or None; ``hides``: a public mask has put minus infinity in places, which do not count."""
+    are multiples of 2^-k, or None; ``hides``: a mask has put infinity in places, which do not count; ``far``: the
+    least that is left of ``FAR`` there."""
 
     largest: float = 0.0
     negative: bool = False
     grain: int | None = 0
     hides: bool = False
+    far: float = math.inf
 
 
 def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dict[fx.Node, Range], list[torch.Tensor]]:
@@ -41,28 +47,39 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
     inputs = placeholders(module.graph)
     check_shapes(inputs, data)
     attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
-    ranges: dict[fx.Node, Range] = {}
-    hiding: set[fx.Node] = set()
+    observer = Observer({})
+    scheduler = partial(in_order, observe=observer)
+    outputs = [run_graph(module.graph, part, attributes, scheduler=scheduler) for part in chunks(inputs, data)]
+    hold(module.graph, observer.ranges)
+    return observer.ranges, [torch.cat(parts) for parts in zip(*outputs, strict=True)]
 
-    def observe(node: fx.Node, value: Any) -> None:
+
+class Observer:
+    """Widens ``ranges`` by every float value that it is called with. ``strict``: NaN and infinity are refused;
+    otherwise they are left out, as rows in which a mask hides everything have them."""
+
+    def __init__(self, ranges: dict[fx.Node, Range], strict: bool = True) -> None:
+        self.ranges, self.strict = ranges, strict
+        self._hiding = {node for node, known in ranges.items() if known.hides}
+
+    def __call__(self, node: fx.Node, value: Any) -> None:
         if isinstance(value, (tuple, list)):
             value = value[0]
         if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.numel():
-            known = ranges.setdefault(node, Range())
-            if _hides(node, hiding, value):
-                hiding.add(node)
+            known = self.ranges.setdefault(node, Range())
+            if _hides(node, self._hiding, value):
+                self._hiding.add(node)
                 known.hides = True
-                value = value[value > NEVER] if node.meta.get("secret") else value
+                far = value.abs()[value.abs() >= _LEFT]
+                known.far = min(known.far, float(far.min()) if far.numel() else math.inf)
+                value = value[value.abs() < -NEVER] if node.meta.get("secret") else value
+            if not self.strict:
+                value = value[torch.isfinite(value)]
             if value.numel():
                 _widen(known, node, value)
 
-    scheduler = partial(in_order, observe=observe)
-    outputs = [run_graph(module.graph, part, attributes, scheduler=scheduler) for part in chunks(inputs, data)]
-    _hold(module.graph, ranges)
-    return ranges, [torch.cat(parts) for parts in zip(*outputs, strict=True)]
 
-
-def _hold(graph: fx.Graph, ranges: dict[fx.Node, Range]) -> None:
+def hold(graph: fx.Graph, ranges: dict[fx.Node, Range]) -> None:
     """A state takes what its output gives: both reach as far, and its numbers are exact multiples of nothing."""
     held = [node for node in placeholders(graph) if node.meta.get("held") and tensor_of(node).dtype.is_floating_point]
     (results,) = graph.output_node().args
@@ -73,12 +90,12 @@ def _hold(graph: fx.Graph, ranges: dict[fx.Node, Range]) -> None:
 
 
 def _hides(node: fx.Node, hiding: set[fx.Node], value: torch.Tensor) -> bool:
-    """Whether a node's value holds minus infinities (or their substitutes) from a public mask."""
-    if not bool((value <= NEVER).any()):
+    """Whether a node's value holds infinities (or their substitutes) from a mask."""
+    if not bool((value.abs() >= -NEVER).any()):
         return False
     numbers = [a for a in node.args if isinstance(a, (int, float)) and not isinstance(a, bool)]
     secret = bool(node.meta.get("secret"))
-    return not secret or any(a <= NEVER for a in numbers) or any(a in hiding for a in node.all_input_nodes)
+    return not secret or any(abs(a) >= -NEVER for a in numbers) or any(a in hiding for a in node.all_input_nodes)
 
 
 def chunks(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> list[list[torch.Tensor]]:
