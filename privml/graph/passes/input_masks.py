@@ -18,7 +18,7 @@ from torch import fx
 from privml.errors import UnsupportedOperator
 from privml.graph.ir import attribute, calls, dtype_of, placeholders, source_line, tensor_of
 from privml.graph.passes.kinds import is_float, is_secret
-from privml.graph.passes.ranges import NEVER, Observer, Range, chunks
+from privml.graph.passes.ranges import NEVER, Observer, Range, chunks, hold
 from privml.graph.run import Run, run_graph
 
 aten = torch.ops.aten
@@ -75,6 +75,7 @@ def widen(module: fx.GraphModule, data: Sequence[torch.Tensor], ranges: dict[fx.
     for part in chunks(placeholders(module.graph), data)[:_BATCHES]:
         for case in _CASES:
             run_graph(module.graph, part, attributes, scheduler=_Supposing(masks, case, observer))
+    hold(module.graph, observer.ranges)
     return observer.ranges
 
 
