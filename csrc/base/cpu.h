@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How wide the instructions may be that the kernels of oblivious transfers use: a limit below the
+// How wide the instructions may be that kernels use which are chosen at run time: a limit below the
 // processor's own, for tests and measurements. What base/multiversion.h compiles ignores it.
 #pragma once
 

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/backend.h"
 #include "base/error.h"
 
 namespace privml {
@@ -25,6 +26,13 @@ TEST(CpuLimit, IsThatOfTheEnvironment) {
   EXPECT_EQ(cpu_limit(), limit);
   EXPECT_TRUE(cpu_allows(CpuLevel::portable));
   EXPECT_EQ(cpu_allows(CpuLevel::avx2), limit >= CpuLevel::avx2);
+}
+
+TEST(CpuLimit, HoldsForTheLoopsOfProducts) {
+  EXPECT_TRUE(backend_supported(Backend::portable));
+  EXPECT_TRUE(backend_supported(best_backend()));
+  EXPECT_TRUE(cpu_allows(CpuLevel::avx512) || best_backend() != Backend::avx512);
+  EXPECT_TRUE(cpu_allows(CpuLevel::avx2) || best_backend() == Backend::portable);
 }
 
 }  // namespace

@@ -108,8 +108,7 @@ PreparedProduct prepare(TwoPartySession& session, ProductHalves& halves, const W
   const auto [columns, inner] = halves.product.shape;
   const OwnedWeights own = owned(session, weights, format, inner, columns, digest);
   check_use(session, halves, own, rows);
-  PreparedProduct prepared{
-      halves.product.owner, {rows, inner, columns}, ring_bits(halves.product), {}, {}, {}};
+  PreparedProduct prepared{halves.product.owner, {rows, inner, columns}, ring_bits(halves.product)};
   // A meter's half tells its size alone.
   if (session.metering() && session.rank() != halves.product.owner)
     prepared.row_seeds.resize(static_cast<std::size_t>(rows));
@@ -277,7 +276,9 @@ void define_lattice_products(py::module_& m) {
           "Bytes of ciphertexts up and down of a full batch, without dropping the noise.")
       .def_property_readonly(
           "beginning_bytes", [](const ProductHalves& h) { return beginning_bytes(h.product); },
-          "The same of what the first batch takes besides.");
+          "The same of what the first batch takes besides.")
+      .def_property_readonly("rows_left", &rows_left,
+                             "Rows in full batches until new halves are made.");
   m.def("lattice_halves", &halves, "session"_a, "weights"_a, "weights_format"_a, "sizes"_a, "ell"_a,
         "label"_a = py::bytes(), "noise"_a = "tail", "digest"_a = py::none(),
         "For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the "

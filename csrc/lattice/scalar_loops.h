@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels over compiler vectors of L doubles. Everything stands in an unnamed namespace: each file
 // that includes this compiles its own copy for its own instructions. Whether multiplications and
-// additions are fused does not matter, since all sums are exact.
+// additions are fused (Arithmetic::multiply_add) does not matter to sums, which are all exact.
 #pragma once
 
 #include <utility>
@@ -12,7 +12,7 @@
 namespace privml::lattice {
 namespace {
 
-template <int L, int vectors>
+template <int L, int vectors, class Arithmetic>
 struct ScalarLoops {
   using Reals = typename Lanes<L>::Reals;
   using Numbers = typename Lanes<L>::Numbers;
@@ -42,7 +42,8 @@ struct ScalarLoops {
       for (int r = 0; r < rows; ++r) {
         const Reals x = Reals{} + weights[r];
 #pragma GCC unroll 8
-        for (int v = 0; v < vectors; ++v) tile[r][v] += x * y[v];
+        for (int v = 0; v < vectors; ++v)
+          tile[r][v] = Arithmetic::multiply_add(x, y[v], tile[r][v]);
       }
     }
 #pragma GCC unroll 16

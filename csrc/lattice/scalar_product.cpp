@@ -14,6 +14,11 @@ constexpr i64 kInnerBlock = 128;  // rows of a panel: two digits' fill a first c
 constexpr i64 kLeastBlock = 32;   // what is worth a sum of its own
 constexpr int kExact = 53;        // bits of integers that doubles hold
 
+struct Unfused {
+  using Reals = Lanes<2>::Reals;
+  static Reals multiply_add(Reals x, Reals y, Reals z) { return x * y + z; }
+};
+
 const ScalarKernels& kernels_of(Backend backend) {
   expect(backend_supported(backend), "this processor does not support the backend");
 #if defined(__x86_64__)
@@ -77,7 +82,7 @@ void add_panel(const ScalarKernels& kernels, const Digits& digits, const double*
 
 const ScalarKernels& portable_scalars() {
   static constexpr ScalarKernels kernels =
-      ScalarLoops<2, 4>::kernels(std::make_integer_sequence<int, 2>{});
+      ScalarLoops<2, 4, Unfused>::kernels(std::make_integer_sequence<int, 2>{});
   return kernels;
 }
 

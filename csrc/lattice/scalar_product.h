@@ -7,7 +7,7 @@
 // Leakage        none: time and memory access depend on shapes and on the bound of the weights.
 #pragma once
 
-#include "lattice/backend.h"
+#include "base/backend.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {

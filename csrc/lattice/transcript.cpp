@@ -69,6 +69,11 @@ Block tag_of(const Digest& digest, i64 batch, i64 columns) {
                   {static_cast<u64>(batch), static_cast<u64>(columns)});
 }
 
+Block tag_of_rows(const Digest& digest, i64 batch, i64 first, i64 rows) {
+  return block_of("privml lattice rows", digest,
+                  {static_cast<u64>(batch), static_cast<u64>(first), static_cast<u64>(rows)});
+}
+
 Block public_seed(const Digest& digest, PublicPart part, i64 index) {
   return block_of("privml lattice public half", digest,
                   {static_cast<u64>(part), static_cast<u64>(index)});

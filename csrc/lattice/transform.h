@@ -15,7 +15,7 @@
 
 #include <array>
 
-#include "lattice/backend.h"
+#include "base/backend.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {

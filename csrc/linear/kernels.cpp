@@ -15,22 +15,6 @@ Kernels<u64> portable_kernels() {
   return vector_kernels<u64, 16, 2>(std::make_integer_sequence<int, 4>{});
 }
 
-bool backend_supported(Backend backend) {
-#if defined(__x86_64__)
-  if (backend == Backend::avx2) return __builtin_cpu_supports("avx2");
-  if (backend == Backend::avx512)
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-#endif
-  return backend == Backend::portable;
-}
-
-Backend best_backend() {
-  static const Backend best = backend_supported(Backend::avx512) ? Backend::avx512
-                              : backend_supported(Backend::avx2) ? Backend::avx2
-                                                                 : Backend::portable;
-  return best;
-}
-
 template <class Word>
 Kernels<Word> kernels_of(Backend backend) {
   expect(backend_supported(backend), "this processor does not support the backend");

@@ -8,6 +8,7 @@
 
 #include <array>
 
+#include "base/backend.h"
 #include "base/types.h"
 
 namespace privml::linear {
@@ -21,11 +22,6 @@ struct Kernels {
   i64 columns = 0;                          // of every kernel
   std::array<Function, kMaxRows + 1> of{};  // of[r] for 1 <= r <= rows
 };
-
-enum class Backend { portable, avx2, avx512 };
-
-bool backend_supported(Backend backend);
-Backend best_backend();  // of this processor
 
 template <class Word>
 Kernels<Word> portable_kernels();

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/parallel.h"
 #include "threepc/fill.h"
@@ -58,8 +59,10 @@ bool kernel_backend_supported(KernelBackend backend) {
 
 KernelBackend best_kernel_backend() {
   static const KernelBackend best = [] {
-    for (KernelBackend b : {KernelBackend::avx512, KernelBackend::avx2})
-      if (kernel_backend_supported(b)) return b;
+    if (cpu_allows(CpuLevel::avx512) && kernel_backend_supported(KernelBackend::avx512))
+      return KernelBackend::avx512;
+    if (cpu_allows(CpuLevel::avx2) && kernel_backend_supported(KernelBackend::avx2))
+      return KernelBackend::avx2;
     return KernelBackend::portable;
   }();
   return best;

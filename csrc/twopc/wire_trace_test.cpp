@@ -13,6 +13,7 @@
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
 #include "twopc/product/lattice_matmul.h"
+#include "twopc/product/packed_matmul.h"
 #include "twopc/product/word_product.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
@@ -137,7 +138,19 @@ TEST(WireTrace, LatticeProducts) {
               prepared_matmul(p, prepare_matmul(p, halves, weights, 10), {kShared, kWidth}, x,
                               weights, out);
             }),
-            "11b81d92d0844fc5");
+            "11b81d9219bec3f5");
+}
+
+TEST(WireTrace, PackedProducts) {
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+              const Words w(p.rank == 0 ? 30 : 0, 5);
+              PackingKeys keys{0, lattice::kSwitchingSets[0]};
+              Words out(30);
+              for (int i = 0; i < 2; ++i)
+                packed_matmul(p, keys, {kShared, kWidth}, x, {0, 8, true}, w, {10, 10, 3}, kWidth,
+                              out);
+            }),
+            "98f73508b25db8a3");
 }
 
 }  // namespace

@@ -128,6 +128,11 @@ class ProductHalves:
     @property
     def owner(self) -> int: ...
     @property
+    def rows_left(self) -> int:
+        """
+        Rows in full batches until new halves are made.
+        """
+    @property
     def stored_bytes(self) -> int:
         """
         Of memory that it takes at the client since the first batch.

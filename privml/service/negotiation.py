@@ -60,6 +60,12 @@ def settings_of(program: Program, spec: SessionSpec = DEFAULT_SPEC, preprocessin
             )
         if preprocessing.prepared and getattr(spec.engine, "linear", None) == "ot":
             raise ConfigError(f"engine.linear=ot uses no prepared products, which {preprocessing.store} holds")
+        made, wanted = preprocessing.store.header.noise, getattr(spec.engine, "noise", "")
+        if preprocessing.prepared and made != wanted:
+            raise ConfigError(
+                f"engine.noise={wanted}, but the products of {preprocessing.store} were prepared with "
+                f"engine.noise={made}"
+            )
         _expect_weights(program, preprocessing)
     return Settings.of(replace(spec, numerics=program.numerics), program, preprocessing)
 

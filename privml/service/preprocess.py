@@ -102,9 +102,10 @@ class Order:
         kinds = self.backend.store_kinds(self.program, shapes, self.spec, rank, prepared)
         link = self.spec.expected_link
         named = (link.delay_ms, link.bandwidth_mbps) if self.backend.reckons_with_link(self.spec) else ()
+        noise = getattr(self.spec.engine, "noise", "") if prepared else ""
         return Header(
             store, "0" * 32, "0", rank, ot.provider, ot.k, ot.security, self.program.hash, *size, kinds,
-            self.backend.name, self.ring, link=named,
+            self.backend.name, self.ring, link=named, noise=noise,
         )  # fmt: skip
 
     def prepared(self) -> tuple[Any, ...]:

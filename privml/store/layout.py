@@ -17,7 +17,7 @@ from typing import Any
 from privml.engines.interface import Kind
 from privml.errors import CorruptFile
 
-FORMAT = 3
+FORMAT = 4
 MAGIC = b"privml store\x00\x01\r\n"
 BLOCK_BYTES = 16
 # Correlations of 16 bytes in the largest chunk: 4 MiB.
@@ -34,7 +34,8 @@ class Header:
     for; ``batch``: inputs per query; ``queries``: how many; ``kinds``: of what, of the same names and counts at both
     parties; ``engine``: which one draws it; ``ring``: of the engine ``active``, else 0; ``weights``: a keyed hash of
     the weights that it was made for, at the party that has them and if it depends on them, else ""; ``link``: what the
-    session that made it reckoned with, as (delay in ms, Mbit/s), or ()."""
+    session that made it reckoned with, as (delay in ms, Mbit/s), or (); ``noise``: what bounds the noise of prepared
+    products, or ""."""
 
     store: str
     salt: str
@@ -51,11 +52,13 @@ class Header:
     ring: int = 0
     weights: str = ""
     link: tuple[float, ...] = ()
+    noise: str = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
         hexadecimal = re.compile(r"[0-9a-f]+")
-        texts = (self.provider, self.security, self.program, self.engine, *(kind.name for kind in self.kinds))
+        names = (kind.name for kind in self.kinds)
+        texts = (self.provider, self.security, self.program, self.engine, self.noise, *names)
         fits = all(isinstance(x, str) and len(x) <= 128 for x in texts)
         fits = fits and all(isinstance(x, str) and hexadecimal.fullmatch(x) for x in (self.store, self.salt, self.key))
         fits = fits and len(self.store) == len(self.salt) == 32

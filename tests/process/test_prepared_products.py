@@ -142,6 +142,22 @@ def test_settings_that_contradict_the_store_are_refused(program, stores):
         serve(program, "127.0.0.1:0", preprocessing=ours, linear="ot")
 
 
+@pytest.mark.parametrize("made_with, wanted", [("tail", "proved"), ("proved", "tail")])
+def test_products_with_another_bound_on_noise_are_refused(program, tmp_path, made_with, wanted):
+    filled(program, tmp_path, count=1, noise=made_with, **LATTICE)
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        assert ours.store.header.noise == theirs.store.header.noise == made_with
+        for refused in (
+            lambda: serve(program, "127.0.0.1:0", preprocessing=ours, noise=wanted, **LATTICE),
+            lambda: query(program, "127.0.0.1:1", INPUT, preprocessing=theirs, noise=wanted, **LATTICE),
+        ):
+            with pytest.raises(ConfigError, match=f"engine.noise={wanted}.*prepared with engine.noise={made_with}"):
+                refused()
+        _, got = answer(program, ours, theirs, noise=made_with, **LATTICE)
+        assert_right(got.outputs)
+        assert got.ledger.snapshot().products == {PREPARED: 2}
+
+
 def test_an_altered_product_ends_the_query_and_not_the_server(program, stores):
     altered(stores / "1", 2, 30)
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:

@@ -184,12 +184,9 @@ PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedW
   const int ell = ring_bits(halves.product);
   const bool owns = party.rank == halves.product.owner;
   expect(rows >= 1, "lattice: an empty product");
-  PreparedProduct prepared{halves.product.owner,
-                           {rows, inner, columns},
-                           ell,
-                           owns ? weights.digest : Digest{},
-                           {},
-                           WipedVector<u64>(rows * columns)};
+  PreparedProduct prepared{
+      halves.product.owner, {rows, inner, columns}, ell, owns ? weights.digest : Digest{}};
+  prepared.share.resize(rows * columns);
   const std::vector<u64> turned = turned_weights(party, halves, weights);
   if (!owns) {
     prepared.row_seeds.resize(rows);
@@ -210,6 +207,8 @@ PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedW
       std::ranges::copy(transposed(part, columns, count), prepared.share.begin() + first * columns);
     });
   });
+  prepared.digest = halves.digest;
+  prepared.batch = halves.batches;
   return prepared;
 }
 
@@ -237,6 +236,7 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
   const std::vector<u64> elements = ring_elements(x, held_format(x_format), ell);
   std::vector<u8> wire(packed_bytes(rows * inner, ell));
   std::ranges::copy(prepared.share, out.begin());
+  const Block tag = tag_of(prepared);
   if (!owns) {
     WipedVector<u64> masked(rows * inner);
     for (i64 i = 0; i < rows; ++i) {
@@ -245,11 +245,16 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
       for (i64 k = 0; k < inner; ++k) row[k] = elements[i * inner + k] - row[k];
     }
     pack(masked.data(), rows * inner, ell, wire.data());
+    party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
     party.channel.write(wire);
     return;
   }
   expect(weights.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
+  Block theirs;
+  party.channel.read({reinterpret_cast<u8*>(&theirs), sizeof theirs});
+  if (!(theirs == tag))
+    throw ProtocolError("lattice: the peer's half was prepared with another one than this party's");
   party.channel.read(wire);
   std::vector<u64> sum(rows * inner);
   unpack(wire.data(), rows * inner, ell, sum.data());
@@ -259,7 +264,7 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
 }
 
 void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell) {
-  meter.message(1 - owner, packed_bytes(rows * inner, ell));
+  meter.message(1 - owner, static_cast<i64>(sizeof(Block)) + packed_bytes(rows * inner, ell));
 }
 
 }  // namespace privml

@@ -2,21 +2,18 @@
 // Matrix products with weights that one party knows, by lattice-based encryption.
 //
 // Functionality  out = x * y mod 2^ell as additive shares, as matmul.h, one operand being owned by
-// a
-//                party: the weights; the other one is shared, or owned by the other party.
+//                a party: the weights; the other one is shared, or owned by the other party.
 //   lattice_matmul   with nothing prepared
 //   prepare_matmul   shares of r * weights for random r that the client knows, before x is there
 //   prepared_matmul  uses up rows of what was prepared: the client sends x - r, so that the owner
-//   of
-//                    the weights computes (x - r) * weights and the client nothing
+//                    of the weights computes (x - r) * weights and the client nothing
 //                The first two take halves (matmul_halves) that serve further products of the same
 //                weights, which cost less.
 // Leakage        none beyond shapes, formats and label. Assumption: ciphertext_product.h. A row of
 //                r masks one row of x and is gone before the message is written.
 // Cost           lattice_matmul and prepare_matmul: ciphertext_product.h for each block of n rows
-// of
-//                the operand that is not the weights (n = 4096). prepared_matmul: rows * inner
-//                numbers of ell bits in one message.
+//                of the operand that is not the weights (n = 4096). prepared_matmul: 16 bytes and
+//                rows * inner numbers of ell bits in one message.
 // Source         Mishra et al., Delphi (USENIX Security 2020), for correlations of fixed weights.
 #pragma once
 
@@ -61,6 +58,7 @@ void cost_prepare_matmul(CostMeter& meter, const CiphertextProduct& product, i64
 
 // Uses up all of `prepared`, a party's half, before it sends anything. x: its rows x inner, shared
 // or owned by the client; weights as at the preparation (InvalidArgument where they differ).
+// ProtocolError where the peer's half is of other rows, before anything is computed.
 void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
                      std::span<const u64> x, const OwnedWeights& weights, std::span<u64> out);
 void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell);

@@ -354,6 +354,36 @@ TEST(PreparedProduct, HalvesSurviveAStore) {
   EXPECT_EQ(reconstruct(out, 33), expected_product(x, {kShared, 33}, w, fw, {4, 5, 3}, 33));
 }
 
+// Halves of two preparations, of other rows of one, and of fewer rows: the owner of the weights
+// computes nothing.
+TEST(PreparedProduct, HalvesThatDoNotBelongTogetherAreRefused) {
+  const Operand fw{0, 8, true};
+  const MatrixShape shape{2, 3, 2};
+  enum Wrong { none, other_preparation, other_rows, other_batch };
+  for (const Wrong wrong : {none, other_preparation, other_rows, other_batch}) {
+    int refused = 0;
+    try {
+      run_parties({}, [&](Party& party) {
+        const bool owns = party.rank == 0;
+        const Words w(owns ? 6 : 0), x(6);
+        const OwnedWeights weights = owned(fw, w, shape);
+        ProductHalves halves = matmul_halves(weights, 3, 2, 32);
+        PreparedProduct first = prepare_matmul(party, halves, weights, 4);
+        PreparedProduct second = prepare_matmul(party, halves, weights, 4);
+        if (!owns && wrong == other_preparation) first = std::move(second);
+        if (!owns && wrong == other_rows) take_rows(first, 2);
+        if (!owns && wrong == other_batch) ++first.batch;
+        Words out(4);
+        prepared_matmul(party, take_rows(first, 2), {kShared, 32}, x, weights, out);
+      });
+    } catch (const ProtocolError&) {
+      ++refused;
+    } catch (const PeerDisconnected&) {
+    }
+    EXPECT_EQ(refused, wrong != none) << wrong;
+  }
+}
+
 TEST(PreparedProduct, FingerprintsTellWeightsApart) {
   const Words w{1, 2, 3, 4, 5, 6}, other{1, 2, 3, 4, 5, 7};
   const auto print = fingerprint({0, 8, true}, w, 2, 3);

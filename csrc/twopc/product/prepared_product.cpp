@@ -15,24 +15,33 @@ namespace {
 // In front of a stored half.
 struct Header {
   std::array<u8, 8> magic;
-  i64 owner, rows, inner, columns, ell, seeds;
-  lattice::Digest weights;
+  i64 owner, rows, inner, columns, ell, seeds, batch, first;
+  lattice::Digest weights, digest;
 };
 
-constexpr std::array<u8, 8> kMagic{'p', 'r', 'o', 'd', 'u', 'c', 't', '1'};
+constexpr std::array<u8, 8> kMagic{'p', 'r', 'o', 'd', 'u', 'c', 't', '2'};
 constexpr i64 kMost = i64{1} << 40;  // of numbers in a half
 
 Header header_of(const PreparedProduct& half) {
   const auto& [rows, inner, columns] = half.shape;
-  return {kMagic,      half.owner, rows, inner, columns, half.ell, std::ssize(half.row_seeds),
-          half.weights};
+  return {kMagic,
+          half.owner,
+          rows,
+          inner,
+          columns,
+          half.ell,
+          std::ssize(half.row_seeds),
+          half.batch,
+          half.first,
+          half.weights,
+          half.digest};
 }
 
 bool is_valid(const Header& header) {
   const auto below = [](i64 x, i64 limit) { return x >= 0 && x <= limit; };
   return header.magic == kMagic && below(header.owner, 1) && header.ell >= 1 &&
          below(header.ell, 64) && below(header.rows, kMost) && below(header.inner, kMost) &&
-         below(header.columns, kMost) &&
+         below(header.columns, kMost) && below(header.batch, kMost) && below(header.first, kMost) &&
          (header.columns == 0 || header.rows <= kMost / header.columns) &&
          (header.seeds == 0 || header.seeds == header.rows);
 }
@@ -56,12 +65,17 @@ WipedVector<T> split(WipedVector<T>& all, i64 count) {
 
 PreparedProduct take_rows(PreparedProduct& from, i64 rows) {
   expect(rows >= 0 && rows <= from.shape.rows, "lattice: fewer rows are prepared than asked for");
-  PreparedProduct taken{from.owner, from.shape, from.ell, from.weights, {}, {}};
+  PreparedProduct taken{from.owner, from.shape, from.ell, from.weights, from.digest, from.batch};
+  taken.first = from.first + from.shape.rows - rows;
   taken.shape.rows = rows;
   taken.share = split(from.share, rows * from.shape.columns);
   taken.row_seeds = split(from.row_seeds, rows);
   from.shape.rows -= rows;
   return taken;
+}
+
+Block tag_of(const PreparedProduct& half) {
+  return lattice::tag_of_rows(half.digest, half.batch, half.first, half.shape.rows);
 }
 
 i64 stored_bytes(const PreparedProduct& half) { return bytes_of(header_of(half)); }
@@ -82,10 +96,15 @@ std::optional<PreparedProduct> from_bytes(Bytes bytes) {
   if (bytes.size() < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (!is_valid(header) || bytes_of(header) != std::ssize(bytes)) return std::nullopt;
-  PreparedProduct half{
-      static_cast<int>(header.owner),   {header.rows, header.inner, header.columns},
-      static_cast<int>(header.ell),     header.weights,
-      WipedVector<Block>(header.seeds), WipedVector<u64>(header.rows * header.columns)};
+  PreparedProduct half{static_cast<int>(header.owner),
+                       {header.rows, header.inner, header.columns},
+                       static_cast<int>(header.ell),
+                       header.weights,
+                       header.digest,
+                       header.batch,
+                       header.first,
+                       WipedVector<Block>(header.seeds),
+                       WipedVector<u64>(header.rows * header.columns)};
   const u8* rest = bytes.data() + sizeof header;
   const std::size_t seeds = half.row_seeds.size() * sizeof(Block);
   if (seeds != 0) std::memcpy(half.row_seeds.data(), rest, seeds);

@@ -3,9 +3,9 @@
 // for random rows r that the client knows.
 //
 // Security       each row of r has a seed of its own, so that what is left tells nothing of what
-// was
-//                used. Rows are used once: take_rows() moves them out, and whoever stores halves
-//                gives each of them to one product.
+//                was used. Rows are used once: take_rows() moves them out, and whoever stores
+//                halves gives each of them to one product. Both halves know the preparation that
+//                both parties' nonces name, and which of its rows they are.
 #pragma once
 
 #include <optional>
@@ -29,13 +29,19 @@ struct PreparedProduct {
   int owner = 0;      // of the weights
   MatrixShape shape;  // of what is left
   int ell = 0;
-  lattice::Digest weights{};     // of the weights, at their owner; else zero
-  WipedVector<Block> row_seeds;  // of r, at the client
-  WipedVector<u64> share;        // rows x columns
+  lattice::Digest weights{};          // of the weights, at their owner; else zero
+  lattice::Digest digest{};           // that the preparation's public halves came from,
+  i64 batch = 0;                      // the number of the batch after it,
+  i64 first = 0;                      // and of the first row that is left: alike at both parties
+  WipedVector<Block> row_seeds = {};  // of r, at the client
+  WipedVector<u64> share = {};        // rows x columns
 };
 
 // The last `rows` rows, which `from` no longer has. Throws InvalidArgument where there are fewer.
 PreparedProduct take_rows(PreparedProduct& from, i64 rows);
+
+// What both halves of the same rows have in common, and those of no others.
+Block tag_of(const PreparedProduct& half);
 
 // As bytes, for a store; as many for every half of that shape and side. Nothing where the bytes are
 // no half.

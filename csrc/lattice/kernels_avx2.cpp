@@ -2,12 +2,14 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "lattice/scalar_loops.h"
 #include "lattice/transform_loops.h"
 
 namespace privml::lattice {
 namespace {
 
 struct Fused256 {
+  static __m256d multiply_add(__m256d x, __m256d y, __m256d z) { return _mm256_fmadd_pd(x, y, z); }
   static __m256d rounded_product(__m256d x, __m256d y) {
     const __m256d round = _mm256_set1_pd(kRound);
     return _mm256_sub_pd(_mm256_fmadd_pd(x, y, round), round);
@@ -21,6 +23,12 @@ struct Fused256 {
 }  // namespace
 
 const TransformKernels& avx2_transform() { return Loops<4, Fused256>::kernels; }
+
+const ScalarKernels& avx2_scalars() {
+  static constexpr ScalarKernels kernels =
+      ScalarLoops<4, 2, Fused256>::kernels(std::make_integer_sequence<int, 6>{});
+  return kernels;
+}
 
 }  // namespace privml::lattice
 #endif
