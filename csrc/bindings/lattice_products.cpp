@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of matrix products by lattice-based encryption, and of what is prepared for them. A
 // half of a prepared product never becomes a Python object: it leaves the core sealed.
-#include <tuple>
-
 #include "bindings/bytes.h"
-#include "bindings/elementwise.h"
+#include "bindings/operands.h"
 #include "crypto/seal.h"
 #include "twopc/product/lattice_matmul.h"
 #include "twopc/product/packed_matmul.h"
@@ -12,27 +10,11 @@
 namespace privml::bindings {
 namespace {
 
-using Format = std::tuple<int, int, bool>;
-using Words = std::optional<py::array>;
 using lattice::Noise;
-
-Operand operand(const Format& format) {
-  const auto [owner, bits, is_signed] = format;
-  return {owner, bits, is_signed};
-}
 
 Noise noise_of(const std::string& name) {
   expect(name == "tail" || name == "proved", "noise must be \"tail\" or \"proved\"");
   return name == "tail" ? Noise::tail : Noise::proved;
-}
-
-// Lengths are checked against the public shape here, since a meter has no values to check.
-void check_length(std::span<const u64> words, const Operand& format, int rank, i64 expected,
-                  const char* name) {
-  if (size(words) != (holds(rank, format) ? expected : 0))
-    throw InvalidArgument(std::string(name) + ": " + std::to_string(words.size()) +
-                          " values, the shape needs " +
-                          std::to_string(holds(rank, format) ? expected : 0));
 }
 
 py::object choice(i64 inner, int weight_bits, bool weight_signed, int ell,

@@ -114,6 +114,11 @@ void KeyOwner::encrypt(i64 index, int ring_bits, std::span<const u64> message, M
 }
 
 void KeyOwner::encrypt_words(Block seed, WordsView message, i64 columns, MutableBytes out) {
+  const Words c0 = encrypted(seed, message);
+  write_words(c0.view().part(0, columns), set_.low_bits(), out);
+}
+
+Words KeyOwner::encrypted(Block seed, WordsView message) {
   const int low_bits = set_.low_bits();
   Words a(set_.n), c0(set_.n);
   Prg uniform(seed);
@@ -124,19 +129,24 @@ void KeyOwner::encrypt_words(Block seed, WordsView message, i64 columns, Mutable
   sample_error(prg_, error);
   add_small(error, low_bits, c0.output());
   ring_.add_product(ring_.transform(a.view()), negative_, c0.output());
-  write_words(c0.view().part(0, columns), low_bits, out);
+  return c0;
 }
 
 void KeyOwner::decrypt(int answer_bits, Bytes c0, Bytes c1, std::span<u64> share) const {
-  const i64 columns = std::ssize(share);
-  Words half(set_.n), sum(set_.n);
-  clear(half.output());
-  clear(sum.output());
-  read_numbers(c1, answer_bits, half.output().high);
-  read_numbers(c0, answer_bits, sum.output().high.first(columns));
-  answers_.add_product(answers_.transform(half.view()), secret_, sum.output());
+  const WipedVector<u64> sum = times_key(answer_bits, c1);
+  read_numbers(c0, answer_bits, share);
   const u64 mask = low_mask(answer_bits);
-  for (i64 i = 0; i < columns; ++i) share[i] = sum.high[i] & mask;
+  for (i64 i = 0; i < std::ssize(share); ++i) share[i] = (share[i] + sum[i]) & mask;
+}
+
+WipedVector<u64> KeyOwner::times_key(int answer_bits, Bytes c1) const {
+  Words half(set_.n), product(set_.n);
+  clear(half.output());
+  clear(product.output());
+  read_numbers(c1, answer_bits, half.output().high);
+  answers_.add_product(answers_.transform(half.view()), secret_, product.output());
+  for (u64& word : product.high) word &= low_mask(answer_bits);
+  return std::move(product.high);
 }
 
 void write_masked(const ColumnChoice& choice, WordsView c0, Prg& prg, MutableBytes out,

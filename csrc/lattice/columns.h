@@ -60,12 +60,16 @@ class KeyOwner {
   // message + e - a s, of which the first `columns` coefficients are written; a is that of a public
   // seed that serves once under this key.
   void encrypt_words(Block seed, WordsView message, i64 columns, MutableBytes out);
+  // All coefficients of it.
+  Words encrypted(Block seed, WordsView message);
   const Small& secret() const { return small_; }
   // Row `index` of the message, of at most n ring elements of `ring_bits` bits; each once.
   void encrypt(i64 index, int ring_bits, std::span<const u64> message, MutableBytes out);
   // This party's shares of an answer with the halves `c0` and `c1`. Throws ProtocolError where the
   // bytes are none.
   void decrypt(int answer_bits, Bytes c0, Bytes c1, std::span<u64> share) const;
+  // The half `c1` times the key, modulo 2^answer_bits.
+  WipedVector<u64> times_key(int answer_bits, Bytes c1) const;
 
  private:
   RingSet set_;

@@ -126,15 +126,18 @@ void packed(i64 rows, i64 inner, i64 outputs, int ring_bits, const SwitchingSet&
   for (u64& w : weights) w = static_cast<u64>(to_signed(w, 9));
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, prg);
-  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, rows, inner));
+  const PackedShape shape = matrix_product(rows, inner, outputs, largest);
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shape));
   write_switching_keys(key, digest, set, keys);
-  write_packed(key, digest, choice, 0, message, rows, upload);
+  write_packed(key, digest, choice, shape, {}, message, upload);
   const SwitchingKeys switching(digest, set, keys);
-  const i64 groups = ceil_div(outputs, choice.gap());
-  std::vector<u8> answers(groups * packed_answer_bytes(choice, rows));
-  std::vector<u64> share(groups * rows * choice.gap());
+  const i64 gap = choice.gap(), groups = outputs / gap, rest = outputs % gap;
+  i64 bytes = groups * packed_answer_bytes(choice, shape, gap);
+  if (rest != 0) bytes += packed_answer_bytes(choice, shape, rest);
+  std::vector<u8> answers(bytes);
+  std::vector<u64> share(outputs * rows);
   const double took = microseconds(1, [&] {
-    const PackedEvaluator evaluator(switching, choice, 0, rows, inner, upload, prg);
+    const PackedEvaluator evaluator(switching, choice, shape, {}, upload, prg);
     evaluator.answer({weights, 0, outputs, largest}, answers, share);
   });
   const i64 switched = switched_digits(set, levels, outputs);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "base/error.h"
 #include "base/multiversion.h"
@@ -119,10 +120,57 @@ int unused_bits(const SwitchingSet& set) { return 64 - set.digits * set.digit_bi
 // Of a key's ciphertext: all products' are apart.
 i64 upload_index(i64 product, i64 index) { return product << 32 | index; }
 
-i64 used(const PackedChoice& choice, i64 rows) { return rows * choice.gap(); }
+void expect_fits(const PackedChoice& choice, const PackedShape& shape) {
+  expect(shape.positions >= 1 && shape.positions * choice.gap() <= kN,
+         "lattice: the positions do not fit the polynomials");
+}
 
-void expect_fits(const PackedChoice& choice, i64 rows) {
-  expect(rows >= 1 && used(choice, rows) <= kN, "lattice: the rows do not fit the polynomials");
+// Work of a transform's butterflies and products, and of its end, in products of words.
+constexpr i64 kTransformWork = 160'000, kMultipleWork = 30'000;
+// log2 of the sum of squares of weights, times uniform words of 72 bits, that stays below 2^92.9
+// but with probability 2^-300 (Hoeffding).
+constexpr double kMostSquares = 35;
+
+i64 polynomials(const PackedChoice& choice, i64 rows) { return ceil_div(rows, choice.gap()); }
+
+// Polynomials that may be summed up before the sum is reduced; 0 where one has too many weights.
+i64 exact_sum(const PackedChoice& choice, const PackedShape& shape) {
+  std::vector<i64> terms(shape.rows / shape.groups);
+  for (const Term& term : shape.terms) ++terms[term.row];
+  const i64 most = std::ranges::max(terms) * std::min(choice.gap(), std::ssize(terms));
+  const double squares = 2 * std::log2(static_cast<double>(shape.largest)) +
+                         std::log2(static_cast<double>(std::max(most, i64{1})));
+  return squares > kMostSquares ? 0 : static_cast<i64>(std::exp2(kMostSquares - squares));
+}
+
+i64 transformed_work(const PackedChoice& choice, const PackedShape& shape, i64 messages) {
+  // A group's first and last polynomials may be shared with others.
+  const i64 each = std::min(polynomials(choice, shape.rows / shape.groups) + (shape.groups > 1),
+                            polynomials(choice, shape.rows));
+  return each * (kTransformWork + messages * kMultipleWork) + messages * kTransformWork;
+}
+
+i64 multiplied_work(const PackedShape& shape, i64 messages) {
+  return messages * shape.inner() * kN;
+}
+
+bool by_transforms(const PackedChoice& choice, const PackedShape& shape, i64 messages) {
+  return exact_sum(choice, shape) > 0 &&
+         transformed_work(choice, shape, messages) < multiplied_work(shape, messages);
+}
+
+// Those of a group's outputs among some, and a call for each group.
+template <class Each>
+void in_groups(const PackedShape& shape, const WeightRows& weights, Each&& each) {
+  const i64 outputs = shape.outputs / shape.groups, inner = shape.inner();
+  for (i64 row = 0; row < weights.rows;) {
+    const i64 output = weights.first + row, group = output / outputs;
+    const i64 count = std::min(weights.rows - row, (group + 1) * outputs - output);
+    each(group, row,
+         WeightRows{weights.words.subspan(row * inner, count * inner), output, count,
+                    weights.largest});
+    row += count;
+  }
 }
 
 }  // namespace
@@ -131,13 +179,25 @@ i64 switching_bytes(const SwitchingSet& set) {
   return (1 + set.digits_in_all()) * key_bytes(kPackedSet);
 }
 
-i64 packed_upload_bytes(const PackedChoice& choice, i64 rows, i64 inner) {
-  return ceil_div(inner, choice.gap()) * words_bytes(used(choice, rows), kLowBits);
+PackedShape matrix_product(i64 rows, i64 inner, i64 outputs, u64 largest) {
+  PackedShape shape{inner, rows, outputs, 1, largest, {}, {}};
+  for (i64 k = 0; k < inner; ++k) shape.terms.push_back({k, 0});
+  for (i64 p = 0; p < rows; ++p) shape.places.push_back(p);
+  return shape;
 }
 
-i64 packed_answer_bytes(const PackedChoice& choice, i64 rows) {
+i64 packed_upload_bytes(const PackedShape& shape) {
+  return words_bytes(shape.rows * shape.positions, kLowBits);
+}
+
+i64 packed_answer_bytes(const PackedChoice& choice, const PackedShape& shape, i64 outputs) {
   const int bits = choice.columns.answer_bits;
-  return packed_bytes(used(choice, rows), bits) + packed_bytes(kN, bits);
+  return packed_bytes(outputs * shape.count(), bits) + packed_bytes(kN, bits);
+}
+
+i64 c1_work(const PackedChoice& choice, const PackedShape& shape, i64 messages) {
+  return by_transforms(choice, shape, messages) ? transformed_work(choice, shape, messages)
+                                                : multiplied_work(shape, messages);
 }
 
 i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs) {
@@ -174,32 +234,50 @@ void write_switching_keys(KeyOwner& key, const Digest& digest, const SwitchingSe
   }
 }
 
-void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choice, i64 product,
-                  std::span<const u64> message, i64 rows, MutableBytes out) {
-  expect_fits(choice, rows);
-  const i64 inner = std::ssize(message) / rows, gap = choice.gap();
-  const i64 each = words_bytes(used(choice, rows), kLowBits);
-  expect(std::ssize(out) == packed_upload_bytes(choice, rows, inner), "lattice: wrong buffer");
-  const int shift = 64 - (choice.columns.answer_bits - choice.columns.dropped) - choice.levels;
-  const u64 mask = low_mask(choice.columns.answer_bits - choice.columns.dropped);
-  for (i64 block = 0; block * gap < inner; ++block) {
-    Words words(kN);
+void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choice,
+                  const PackedShape& shape, MessageNumber number, std::span<const u64> message,
+                  MutableBytes out) {
+  expect_fits(choice, shape);
+  const auto& [product, index] = number;
+  const i64 gap = choice.gap(), positions = shape.positions;
+  const i64 blocks = polynomials(choice, shape.rows);
+  expect(std::ssize(message) == shape.rows * positions, "lattice: the message has another shape");
+  const int ring_bits = choice.columns.answer_bits - choice.columns.dropped;
+  const int shift = 64 - ring_bits - choice.levels;
+  const u64 mask = low_mask(ring_bits);
+  Words words(kN), used(shape.rows * positions);
+  for (i64 block = 0; block < blocks; ++block) {
     clear(words.output());
-    for (i64 m = 0; m < rows; ++m)
-      for (i64 k = 0; k < std::min(gap, inner - block * gap); ++k)
-        words.high[m * gap + k] = (message[m * inner + block * gap + k] & mask) << shift;
-    key.encrypt_words(public_seed(digest, PublicPart::upload, upload_index(product, block)),
-                      words.view(), used(choice, rows), out.subspan(block * each, each));
+    const i64 first = block * gap, count = std::min(gap, shape.rows - first);
+    for (i64 k = 0; k < count; ++k)
+      for (i64 p = 0; p < positions; ++p)
+        words.high[p * gap + k] = (message[(first + k) * positions + p] & mask) << shift;
+    const Words c0 = key.encrypted(
+        public_seed(digest, PublicPart::upload, upload_index(product, index * blocks + block)),
+        words.view());
+    for (i64 k = 0; k < count; ++k)
+      for (i64 p = 0; p < positions; ++p) {
+        used.high[(first + k) * positions + p] = c0.high[p * gap + k];
+        used.low[(first + k) * positions + p] = c0.low[p * gap + k];
+      }
   }
+  write_words(used.view(), kLowBits, out);
 }
 
-void read_packed(const KeyOwner& key, const PackedChoice& choice, i64 rows, Bytes answer,
-                 std::span<u64> share) {
+void read_packed(const KeyOwner& key, const PackedChoice& choice, const PackedShape& shape,
+                 Bytes answer, std::span<u64> share) {
   const int bits = choice.columns.answer_bits;
-  if (std::ssize(answer) != packed_answer_bytes(choice, rows))
+  const i64 count = shape.count(), outputs = std::ssize(share) / count;
+  if (std::ssize(answer) != packed_answer_bytes(choice, shape, outputs))
     throw ProtocolError("lattice: an answer has the wrong length");
-  const i64 first = packed_bytes(used(choice, rows), bits);
-  key.decrypt(bits, answer.first(first), answer.subspan(first), share);
+  const i64 first = packed_bytes(outputs * count, bits);
+  read_numbers(answer.first(first), bits, share);
+  const WipedVector<u64> sum = key.times_key(bits, answer.subspan(first));
+  for (i64 o = 0; o < outputs; ++o)
+    for (i64 i = 0; i < count; ++i) {
+      u64& number = share[o * count + i];
+      number = (number + sum[shape.places[i] * choice.gap() + o]) & low_mask(bits);
+    }
 }
 
 SwitchingKeys::SwitchingKeys(const Digest& digest, const SwitchingSet& set, Bytes keys)
@@ -256,65 +334,149 @@ void SwitchingKeys::add_switched(int level, WordsView a0, WordsView a1, WordsOut
   ring_.add_products(of_level(c1_), digits, c1);
 }
 
-PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, i64 product,
-                                 i64 rows, i64 inner, Bytes upload, Prg& prg)
+PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice,
+                                 const PackedShape& shape, MessageNumber first, Bytes uploads,
+                                 Prg& prg)
     : keys_(keys),
       choice_(choice),
-      rows_(rows),
-      inner_(inner),
+      shape_(shape),
+      messages_(std::ssize(uploads) / packed_upload_bytes(shape)),
       prg_(prg),
-      c0_(inner * rows),
-      c1_(inner * kN) {
-  expect_fits(choice, rows);
-  if (std::ssize(upload) != packed_upload_bytes(choice, rows, inner))
+      c0_(messages_ * shape.rows * shape.positions) {
+  expect_fits(choice, shape);
+  const i64 each = packed_upload_bytes(shape), rows = shape.rows * shape.positions;
+  if (messages_ < 1 || std::ssize(uploads) != messages_ * each)
     throw ProtocolError("lattice: an upload has the wrong length");
-  const i64 gap = choice.gap(), each = words_bytes(used(choice, rows), kLowBits);
-  Words c0(used(choice, rows));
-  for (i64 block = 0; block * gap < inner; ++block) {
-    read_words(upload.subspan(block * each, each), kLowBits, c0.output());
-    const Words a =
-        expanded(public_seed(keys.digest(), PublicPart::upload, upload_index(product, block)));
-    for (i64 k = 0; k < std::min(gap, inner - block * gap); ++k) {
-      const i64 row = block * gap + k;
-      // X^-k times the ciphertext; of c0 what lies at multiples of the gap.
-      for (i64 m = 0; m < rows; ++m) {
-        c0_.high[row * rows + m] = c0.high[m * gap + k];
-        c0_.low[row * rows + m] = c0.low[m * gap + k];
+  const i64 blocks = polynomials(choice, shape.rows);
+  const bool transforms = by_transforms(choice, shape, messages_);
+  for (i64 i = 0; i < messages_; ++i) {
+    read_words(uploads.subspan(i * each, each), kLowBits, c0_.output().part(i * rows, rows));
+    for (i64 block = 0; block < blocks; ++block) {
+      const i64 index = upload_index(first.product, (first.message + i) * blocks + block);
+      Words a = expanded(public_seed(keys.digest(), PublicPart::upload, index));
+      if (transforms) {
+        transformed_.push_back(keys.ring().transform(a.view()));
+      } else {
+        c1_.push_back(std::move(a));
       }
-      shifted(a.view(), (2 * kN - k) % (2 * kN), c1_.output().part(row * kN, kN));
     }
   }
 }
 
 void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
                              std::span<u64> share) const {
-  const i64 gap = choice_.gap(), count = weights.rows, groups = ceil_div(count, gap);
-  const i64 bytes = packed_answer_bytes(choice_, rows_), each = used(choice_, rows_);
-  expect(std::ssize(weights.words) == count * inner_ && std::ssize(out) == groups * bytes &&
-             std::ssize(share) == groups * each,
+  const i64 gap = choice_.gap(), count = shape_.count();
+  expect(weights.first % gap == 0 && std::ssize(weights.words) == weights.rows * shape_.inner() &&
+             std::ssize(share) == messages_ * weights.rows * count,
          "lattice: the answers' shapes do not fit");
-  Words c0(count * rows_), c1(count * kN);
-  multiply_scalars(weights.words, count, inner_, weights.largest, c0_.view(), rows_, kLowBits,
-                   c0.output());
-  multiply_scalars(weights.words, count, inner_, weights.largest, c1_.view(), kN, kLowBits,
-                   c1.output());
-  for (i64 group = 0; group < groups; ++group) {
-    std::vector<Ciphertext> outputs;
-    for (i64 i = group * gap; i < std::min(count, (group + 1) * gap); ++i) {
-      Ciphertext& one = outputs.emplace_back(Words(kN), Words(kN));
-      clear(one.c0.output());
-      for (i64 m = 0; m < rows_; ++m) {
-        one.c0.high[m * gap] = c0.high[i * rows_ + m];
-        one.c0.low[m * gap] = c0.low[i * rows_ + m];
-      }
-      copy(c1.view().part(i * kN, kN), one.c1.output());
-    }
-    finish(pack(outputs, 0, 1), out.subspan(group * bytes, bytes),
-           share.subspan(group * each, each));
+  std::vector<Words> c0, c1;
+  for (i64 i = 0; i < messages_; ++i) {
+    sum_at_places(weights, i, c0.emplace_back(weights.rows * count).output());
+    clear(c1.emplace_back(weights.rows * kN).output());
   }
+  if (transformed_.empty()) {
+    for (i64 i = 0; i < messages_; ++i) multiply_publics(weights, i, c1[i].output());
+  } else {
+    add_transformed(weights, c1);
+  }
+  for (i64 first = 0; first < weights.rows; first += gap) {
+    const i64 outputs = std::min(gap, weights.rows - first);
+    const i64 bytes = packed_answer_bytes(choice_, shape_, outputs);
+    for (i64 i = 0; i < messages_; ++i) {
+      std::vector<Ciphertext> parts;
+      for (i64 o = first; o < first + outputs; ++o) {
+        Ciphertext& one = parts.emplace_back(Words(kN), Words(kN));
+        clear(one.c0.output());
+        for (i64 p = 0; p < count; ++p) {
+          one.c0.high[shape_.places[p] * gap] = c0[i].high[o * count + p];
+          one.c0.low[shape_.places[p] * gap] = c0[i].low[o * count + p];
+        }
+        copy(c1[i].view().part(o * kN, kN), one.c1.output());
+      }
+      finish(pack(parts, 0, 1), outputs, out.first(bytes), share.first(outputs * count));
+      out = out.subspan(bytes);
+      share = share.subspan(outputs * count);
+    }
+  }
+  expect(out.empty(), "lattice: the answers' shapes do not fit");
 }
 
-void PackedEvaluator::finish(Ciphertext packed, MutableBytes out, std::span<u64> share) const {
+// c0 of outputs, at their places.
+void PackedEvaluator::sum_at_places(const WeightRows& weights, i64 message, WordsOutput c0) const {
+  const i64 count = shape_.count(), inner = shape_.inner(), positions = shape_.positions;
+  const i64 rows = shape_.rows / shape_.groups;
+  Words met(inner * count);
+  in_groups(shape_, weights, [&](i64 group, i64 row, const WeightRows& part) {
+    for (i64 t = 0; t < inner; ++t) {
+      const auto [from, shift] = shape_.terms[t];
+      const i64 start = (message * shape_.rows + group * rows + from) * positions + shift;
+      for (i64 p = 0; p < count; ++p) {
+        met.high[t * count + p] = c0_.high[start + shape_.places[p]];
+        met.low[t * count + p] = c0_.low[start + shape_.places[p]];
+      }
+    }
+    multiply_scalars(part.words, part.rows, inner, part.largest, met.view(), count, kLowBits,
+                     c0.part(row * count, part.rows * count));
+  });
+}
+
+// c1 of outputs.
+void PackedEvaluator::add_transformed(const WeightRows& weights, std::span<Words> c1) const {
+  const NegacyclicRing& ring = keys_.ring();
+  const i64 gap = choice_.gap(), blocks = polynomials(choice_, shape_.rows);
+  const i64 rows = shape_.rows / shape_.groups, inner = shape_.inner();
+  const i64 most = exact_sum(choice_, shape_);
+  std::vector<Transformed> sums(messages_);
+  in_groups(shape_, weights, [&](i64 group, i64 row, const WeightRows& part) {
+    const i64 first = group * rows / gap, last = ceil_div((group + 1) * rows, gap);
+    std::vector<WipedVector<double>> polynomial(last - first);
+    for (auto& one : polynomial) one.resize(kN);
+    for (i64 o = 0; o < part.rows; ++o) {
+      for (auto& one : polynomial) std::ranges::fill(one, 0.0);
+      for (i64 t = 0; t < inner; ++t) {
+        const i64 from = group * rows + shape_.terms[t].row;
+        const i64 by = from % gap + shape_.terms[t].shift * gap;  // X^-by
+        const double weight = static_cast<double>(static_cast<i64>(part.words[o * inner + t]));
+        polynomial[from / gap - first][by == 0 ? 0 : kN - by] += by == 0 ? weight : -weight;
+      }
+      const auto finish_sums = [&] {
+        for (i64 i = 0; i < messages_; ++i)
+          ring.add(sums[i], c1[i].output().part((row + o) * kN, kN));
+      };
+      for (i64 block = first; block < last; ++block) {
+        const Transformed factor =
+            ring.transform(std::span<const double>(polynomial[block - first]));
+        for (i64 i = 0; i < messages_; ++i)
+          ring.multiply_add(transformed_[i * blocks + block], factor, sums[i]);
+        if ((block + 1 - first) % most == 0 && block + 1 < last) finish_sums();
+      }
+      finish_sums();
+    }
+  });
+}
+
+void PackedEvaluator::multiply_publics(const WeightRows& weights, i64 message,
+                                       WordsOutput c1) const {
+  const i64 gap = choice_.gap(), blocks = polynomials(choice_, shape_.rows);
+  const i64 rows = shape_.rows / shape_.groups, inner = shape_.inner();
+  Words moved(inner * kN);
+  i64 written = -1;
+  in_groups(shape_, weights, [&](i64 group, i64 row, const WeightRows& part) {
+    if (group != written)
+      for (i64 t = 0; t < inner; ++t) {
+        const i64 from = group * rows + shape_.terms[t].row;
+        const i64 by = from % gap + shape_.terms[t].shift * gap;
+        shifted(c1_[message * blocks + from / gap].view(), (2 * kN - by) % (2 * kN),
+                moved.output().part(t * kN, kN));
+      }
+    written = group;
+    multiply_scalars(part.words, part.rows, inner, part.largest, moved.view(), kN, kLowBits,
+                     c1.part(row * kN, part.rows * kN));
+  });
+}
+
+void PackedEvaluator::finish(Ciphertext packed, i64 outputs, MutableBytes out,
+                             std::span<u64> share) const {
   Small u(kN), error(kN);
   sample_ternary(prg_, u);
   sample_error(prg_, error);
@@ -322,9 +484,15 @@ void PackedEvaluator::finish(Ciphertext packed, MutableBytes out, std::span<u64>
   keys_.ring().add_product(keys_.p0(), blinding, packed.c0.output());
   keys_.ring().add_product(keys_.p1(), blinding, packed.c1.output());
   add_small(error, kLowBits, packed.c1.output());
-  const i64 first = packed_bytes(std::ssize(share), choice_.columns.answer_bits);
-  write_masked(choice_.columns, packed.c0.view().part(0, std::ssize(share)), prg_, out.first(first),
-               share);
+  const i64 count = shape_.count(), gap = choice_.gap();
+  Words wanted(outputs * count);
+  for (i64 o = 0; o < outputs; ++o)
+    for (i64 p = 0; p < count; ++p) {
+      wanted.high[o * count + p] = packed.c0.high[shape_.places[p] * gap + o];
+      wanted.low[o * count + p] = packed.c0.low[shape_.places[p] * gap + o];
+    }
+  const i64 first = packed_bytes(outputs * count, choice_.columns.answer_bits);
+  write_masked(choice_.columns, wanted.view(), prg_, out.first(first), share);
   write_rounded(choice_.columns, packed.c1.view(), out.subspan(first));
 }
 

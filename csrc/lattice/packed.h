@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products as those of columns.h whose answers are packed, for messages of few rows.
+// Products as those of columns.h whose answers are packed, for messages of few positions.
 //
-// Functionality  as columns.h, with a message of rows x inner. 2^levels (the gap) entries of a row
-//                stand side by side in one polynomial, and so do 2^levels outputs in an answer: for
-//                rows * gap <= n.
-// Method         an output is a sum of shifted ciphertexts times scalars: coefficient m * gap of
-// X^-k
-//                times the ciphertext is entry k of row m. Of two such outputs that are valid at
-//                multiples of 2h, E + X^h O + tau(E - X^h O), tau: X -> X^(n/h + 1), is valid at
-//                multiples of h and twice as large; so 2^levels outputs become one ciphertext.
-//                tau's image is under another key, and is switched back by encryptions of tau(s)
-//                times powers of two, with which the digits of c1 are multiplied. Keys of some
-//                levels suffice: tau of level l - 1 is that of level l, taken twice. Since messages
-//                stand `levels` bits lower, no inverse of two is needed. Answers are re-randomised
-//                and masked after all of that.
+// Functionality  as columns.h, with a message of rows x positions. Output o has at place p the sum
+//                over terms t of weight (o, t) times what stands `shift` after p in the term's row:
+//                a matrix product has one term a row, without shifts; a convolution has its taps.
+// Method         2^levels (the gap) rows stand side by side in one polynomial, and so do 2^levels
+//                outputs in an answer, for positions * gap <= n: coefficient p * gap of X^-k times
+//                the ciphertext is entry p of row k, and X^-(k + shift * gap) times it the one that
+//                stands `shift` after it. An output is a sum of ciphertexts times polynomials of
+//                weights; c0, of which few coefficients matter, is computed with matrix products of
+//                these, and c1 by number-theoretic transforms where a polynomial has many weights.
+//                Of two such outputs that are valid at multiples of 2h, E + X^h O + tau(E - X^h O),
+//                tau: X -> X^(n/h + 1), is valid at multiples of h and twice as large; so 2^levels
+//                outputs become one ciphertext. tau's image is under another key, and is switched
+//                back by encryptions of tau(s) times powers of two, with which the digits of c1 are
+//                multiplied. Keys of some levels suffice: tau of level l - 1 is that of level l,
+//                taken twice. Since messages stand `levels` bits lower, no inverse of two is
+//                needed. Answers are re-randomised and masked after all of that.
 // Leakage        as columns.h; one key serves many products, up to kMostPackedProducts, each with
 //                public halves of its own, and U is fresh for each answer.
 // Assumption     as columns.h; and that the key's own images may be encrypted under it (circular
 //                security).
-// Cost           switching_bytes() up once for each key; for each product packed_upload_bytes() up
+// Cost           switching_bytes() up once for each key; for each message packed_upload_bytes() up
 //                and packed_answer_bytes() for each 2^levels outputs down.
 // Source         Chen, Dai, Kim, Song, Efficient homomorphic conversion between (ring) LWE
-//                ciphertexts (ACNS 2021), for packing; Huang, Lu, Hong, Ding, Cheetah, and Lu et
-//                al., BumbleBee (NDSS 2025), for interleaved outputs.
+//                ciphertexts (ACNS 2021), for packing; Huang, Lu, Hong, Ding, Cheetah, for taps as
+//                shifts, and Lu et al., BumbleBee (NDSS 2025), for interleaved outputs.
 #pragma once
 
 #include "lattice/columns.h"
@@ -31,23 +34,48 @@ namespace privml::lattice {
 
 inline constexpr i64 kMostPackedProducts = i64{1} << 12;
 
-// Of the key and of what switches keys; of the used coefficients of all ciphertexts of a message;
-// of an answer.
+// What an output has of a row of the message, for each of its weights.
+struct Term {
+  i64 row = 0, shift = 0;
+};
+
+// What is public about products of messages, each of `rows` x `positions`, with the same weights.
+struct PackedShape {
+  i64 rows = 0, positions = 0;
+  i64 outputs = 0, groups = 1;  // each of them has its own share of rows and of outputs
+  u64 largest = 0;              // weight, in absolute value
+  std::vector<Term> terms;      // of the first group; the rows of others follow
+  std::vector<i64> places;      // positions at which outputs are asked for
+  i64 inner() const { return std::ssize(terms); }
+  i64 count() const { return std::ssize(places); }
+};
+// Of rows x inner times inner x outputs: row p of the factor is position p.
+PackedShape matrix_product(i64 rows, i64 inner, i64 outputs, u64 largest);
+
+// Of the key and of what switches keys; of a message; of an answer with so many outputs.
 i64 switching_bytes(const SwitchingSet& set);
-i64 packed_upload_bytes(const PackedChoice& choice, i64 rows, i64 inner);
-i64 packed_answer_bytes(const PackedChoice& choice, i64 rows);
+i64 packed_upload_bytes(const PackedShape& shape);
+i64 packed_answer_bytes(const PackedChoice& choice, const PackedShape& shape, i64 outputs);
 // Digits of numbers that an owner multiplies with keys to pack so many outputs.
 i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs);
+// The evaluator's work for c1 of one output of `messages` messages, in products of words: by
+// transforms, if they take less and are exact, or as a matrix product.
+i64 c1_work(const PackedChoice& choice, const PackedShape& shape, i64 messages);
 
 // The client's side: what key() lacks.
 void write_switching_keys(KeyOwner& key, const Digest& digest, const SwitchingSet& set,
                           MutableBytes out);
-// Message of rows x inner, as product number `product` of that key; of each number once.
-void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choice, i64 product,
-                  std::span<const u64> message, i64 rows, MutableBytes out);
-// This party's shares of an answer: rows x gap.
-void read_packed(const KeyOwner& key, const PackedChoice& choice, i64 rows, Bytes answer,
-                 std::span<u64> share);
+// Which messages a product has; each number of a product serves once under a key.
+struct MessageNumber {
+  i64 product = 0, message = 0;
+};
+// A message, rows x positions.
+void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choice,
+                  const PackedShape& shape, MessageNumber number, std::span<const u64> message,
+                  MutableBytes out);
+// This party's shares of an answer: outputs x places.
+void read_packed(const KeyOwner& key, const PackedChoice& choice, const PackedShape& shape,
+                 Bytes answer, std::span<u64> share);
 
 // What the owner of the weights keeps of a key.
 class SwitchingKeys {
@@ -72,28 +100,36 @@ class SwitchingKeys {
   std::vector<Transformed> c0_, c1_;  // set_.digits for each kept level
 };
 
-// One product at the owner of the weights.
+// Some messages of one product at the owner of the weights.
 class PackedEvaluator {
  public:
-  // `upload` as write_packed() wrote it, else ProtocolError; keys and prg must outlive the object.
-  PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, i64 product, i64 rows,
-                  i64 inner, Bytes upload, Prg& prg);
-  // The answers to some rows of weights (outputs), 2^levels in each, and this party's shares: rows
-  // x gap for each answer.
+  // `uploads` as write_packed() wrote them for messages `first` and those after it, else
+  // ProtocolError; all references must outlive the object.
+  PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, const PackedShape& shape,
+                  MessageNumber first, Bytes uploads, Prg& prg);
+  i64 messages() const { return messages_; }
+  // The answers to some outputs, 2^levels in each, of every message, and this party's shares:
+  // outputs x places for each answer. The first output is a multiple of 2^levels.
   void answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const;
 
  private:
   struct Ciphertext {
     Words c0, c1;
   };
-  void finish(Ciphertext packed, MutableBytes out, std::span<u64> share) const;
+  void sum_at_places(const WeightRows& weights, i64 message, WordsOutput c0) const;
+  void add_transformed(const WeightRows& weights, std::span<Words> c1) const;
+  void multiply_publics(const WeightRows& weights, i64 message, WordsOutput c1) const;
+  void finish(Ciphertext packed, i64 outputs, MutableBytes out, std::span<u64> share) const;
   Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride) const;
 
   const SwitchingKeys& keys_;
-  PackedChoice choice_;
-  i64 rows_, inner_;
+  const PackedChoice& choice_;
+  const PackedShape& shape_;
+  i64 messages_;
   Prg& prg_;
-  Words c0_, c1_;  // inner x rows, the multiples of the gap; inner x n
+  Words c0_;                              // messages x rows x positions
+  std::vector<Words> c1_;                 // of all ciphertexts of a message, for each message,
+  std::vector<Transformed> transformed_;  // or their transforms
 };
 
 }  // namespace privml::lattice

@@ -36,28 +36,32 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
   Prg client({seed, 1}), owner({seed, 2});
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, client);
-  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, rows, inner));
+  const PackedShape shape = matrix_product(rows, inner, outputs, largest);
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shape));
   write_switching_keys(key, digest, set, keys);
   const SwitchingKeys switching(digest, set, keys);
+  std::vector<u64> lying(message.size());
+  for (i64 m = 0; m < rows; ++m)
+    for (i64 k = 0; k < inner; ++k) lying[k * rows + m] = message[m * inner + k];
   Outcome outcome;
   for (const i64 product : {0, 1}) {
-    write_packed(key, digest, choice, product, message, rows, upload);
-    const PackedEvaluator evaluator(switching, choice, product, rows, inner, upload, owner);
+    write_packed(key, digest, choice, shape, {product, 0}, lying, upload);
+    const PackedEvaluator evaluator(switching, choice, shape, {product, 0}, upload, owner);
     const i64 gap = choice.gap();
-    std::vector<u8> answer(packed_answer_bytes(choice, rows));
-    std::vector<u64> mine(rows * gap), theirs(rows * gap);
     for (i64 first = 0; first < outputs; first += gap) {
       const i64 count = std::min(gap, outputs - first);
+      std::vector<u8> answer(packed_answer_bytes(choice, shape, count));
+      std::vector<u64> mine(count * rows), theirs(count * rows);
       evaluator.answer(
           {std::span(weights).subspan(first * inner, count * inner), first, count, largest}, answer,
           theirs);
-      read_packed(key, choice, rows, answer, mine);
+      read_packed(key, choice, shape, answer, mine);
       for (i64 m = 0; m < rows; ++m)
         for (i64 i = 0; i < count; ++i) {
           u64 expected = 0;
           for (i64 k = 0; k < inner; ++k)
             expected += weights[(first + i) * inner + k] * message[m * inner + k];
-          const u64 sum = (mine[m * gap + i] + theirs[m * gap + i]) & low_mask(bits);
+          const u64 sum = (mine[i * rows + m] + theirs[i * rows + m]) & low_mask(bits);
           const u64 half = u64{1} << (dropped - 1);
           const i64 noise = to_signed(sum - (expected << dropped) - half, bits);
           outcome.noise = std::max(outcome.noise, std::abs(noise));
@@ -164,15 +168,19 @@ TEST(Packed, MalformedMessagesAreRefused) {
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, prg);
   const SwitchingSet& set = size.set;
-  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, 2, 3));
+  const PackedShape shape = matrix_product(2, 3, 2, 128);
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shape));
   write_switching_keys(key, digest, set, keys);
   EXPECT_THROW(SwitchingKeys(digest, kSwitchingSets[2], keys), ProtocolError);
   const SwitchingKeys switching(digest, set, keys);
-  EXPECT_THROW(PackedEvaluator(switching, choice, 0, 2, 3, Bytes(upload).first(1), prg),
+  EXPECT_THROW(PackedEvaluator(switching, choice, shape, {}, Bytes(upload).first(1), prg),
                ProtocolError);
-  EXPECT_THROW(PackedEvaluator(switching, choice, 0, 2000, 3, upload, prg), InvalidArgument);
-  std::vector<u64> share(8);
-  EXPECT_THROW(read_packed(key, choice, 2, upload, share), ProtocolError);
+  upload.push_back(0);
+  EXPECT_THROW(PackedEvaluator(switching, choice, shape, {}, upload, prg), ProtocolError);
+  EXPECT_THROW(PackedEvaluator(switching, choice, matrix_product(2000, 3, 2, 128), {}, upload, prg),
+               InvalidArgument);
+  std::vector<u64> share(4);
+  EXPECT_THROW(read_packed(key, choice, shape, upload, share), ProtocolError);
 }
 
 }  // namespace

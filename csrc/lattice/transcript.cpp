@@ -64,6 +64,15 @@ Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
   return out;
 }
 
+Digest digest_of(const Digest& weights, Bytes use) {
+  Digest out;
+  Hash hash("privml lattice weights in use", out.size());
+  hash.add(weights);
+  hash.add(use);
+  hash.finish(out);
+  return out;
+}
+
 Block tag_of(const Digest& digest, i64 batch, i64 columns) {
   return block_of("privml lattice tag", digest,
                   {static_cast<u64>(batch), static_cast<u64>(columns)});

@@ -34,6 +34,8 @@ struct Transcript {
 Digest digest_of(const Transcript& transcript);
 Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
                  const Digest& client_nonce);
+// Of weights with these words' digest and how they are used.
+Digest digest_of(const Digest& weights, Bytes use);
 // Stands at the beginning of a batch of so many columns, which therefore serves as no other one.
 Block tag_of(const Digest& digest, i64 batch, i64 columns);
 // Of rows that were prepared from batches before `batch`, the first of which has number `first`.

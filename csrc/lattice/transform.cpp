@@ -164,6 +164,10 @@ Transformed NegacyclicRing::transform_small(std::span<const Number> small) const
   return out;
 }
 
+Transformed NegacyclicRing::transform(std::span<const double> integers) const {
+  return transform_small(integers);
+}
+
 void NegacyclicRing::add_product(const Transformed& a, const Transformed& b,
                                  WordsOutput out) const {
   add_products({&a, 1}, {&b, 1}, out);
@@ -173,17 +177,26 @@ void NegacyclicRing::add_products(std::span<const Transformed> a, std::span<cons
                                   WordsOutput out) const {
   expect(out.size() == n_, "lattice: a polynomial has n coefficients");
   expect(!a.empty() && a.size() == b.size(), "lattice: products have two factors");
-  std::array<WipedVector<double>, kPrimes> residues;
+  Transformed sum;
+  for (size_t i = 0; i < a.size(); ++i) multiply_add(a[i], b[i], sum);
+  add(sum, out);
+}
+
+void NegacyclicRing::multiply_add(const Transformed& a, const Transformed& b,
+                                  Transformed& sum) const {
   for (int i = 0; i < kPrimes; ++i) {
-    residues[i].resize(n_);
-    double* sum = residues[i].data();
-    kernels_->multiply(roots_[i], n_, a[0][i].data(), b[0][i].data(), sum);
-    for (size_t j = 1; j < a.size(); ++j)
-      kernels_->add_multiple(roots_[i], n_, a[j][i].data(), b[j][i].data(), sum);
-    kernels_->backward(roots_[i], n_, sum);
+    const bool begins = sum[i].empty();
+    if (begins) sum[i].resize(n_);
+    const auto multiply = begins ? kernels_->multiply : kernels_->add_multiple;
+    multiply(roots_[i], n_, a[i].data(), b[i].data(), sum[i].data());
   }
-  kernels_->add_combined(roots_[1], low_bits_, n_, residues[0].data(), residues[1].data(),
-                         out.high.data(), out.low.data());
+}
+
+void NegacyclicRing::add(Transformed& sum, WordsOutput out) const {
+  for (int i = 0; i < kPrimes; ++i) kernels_->backward(roots_[i], n_, sum[i].data());
+  kernels_->add_combined(roots_[1], low_bits_, n_, sum[0].data(), sum[1].data(), out.high.data(),
+                         out.low.data());
+  sum = {};
 }
 
 }  // namespace privml::lattice

@@ -56,6 +56,8 @@ class NegacyclicRing {
   Transformed transform(WordsView words) const;
   Transformed transform(std::span<const signed char> small) const;
   Transformed transform(std::span<const std::int16_t> small) const;
+  // Of integers below 2^40 in absolute value.
+  Transformed transform(std::span<const double> integers) const;
   // out += a * b modulo X^n + 1 and 2^(64 + low_bits), of words and of small coefficients, which
   // are at most 2^13 / n in absolute value; in either order. out has n coefficients.
   void add_product(const Transformed& a, const Transformed& b, WordsOutput out) const;
@@ -64,6 +66,11 @@ class NegacyclicRing {
   // and five times numbers of 11 bits, but with probability 2^-400.
   void add_products(std::span<const Transformed> a, std::span<const Transformed> b,
                     WordsOutput out) const;
+
+  // sum += a * b, where a sum begins without coefficients; and out += that sum, which is used up.
+  // The bound on true coefficients is that of add_products().
+  void multiply_add(const Transformed& a, const Transformed& b, Transformed& sum) const;
+  void add(Transformed& sum, WordsOutput out) const;
 
  private:
   template <class Number>

@@ -11,6 +11,7 @@ import privml._core
 import typing
 
 __all__: list[str] = [
+    "Convolution",
     "PackingKeys",
     "PreparedProduct",
     "ProductHalves",
@@ -27,14 +28,17 @@ __all__: list[str] = [
     "extend_bounded",
     "extend_nonnegative",
     "lattice_choice",
+    "lattice_convolve",
     "lattice_fingerprint",
     "lattice_halves",
     "lattice_matmul",
     "lattice_multiply",
     "lattice_online",
+    "lattice_online_convolution",
     "lattice_packed",
     "lattice_packed_choice",
     "lattice_prepare",
+    "lattice_prepare_convolution",
     "lookup",
     "matmul",
     "maximum",
@@ -153,6 +157,43 @@ class PackingKeys:
     @property
     def products(self) -> int: ...
 
+class Convolution:
+    """
+    What both parties know of a convolution of x [n, c, h, w] with a kernel [o, c / groups, kh, kw] that one of them owns.
+    """
+    def __init__(
+        self,
+        x_shape: collections.abc.Sequence[int],
+        w_shape: collections.abc.Sequence[int],
+        stride: collections.abc.Sequence[int],
+        padding: collections.abc.Sequence[int],
+        dilation: collections.abc.Sequence[int],
+        groups: int,
+        kernel_format: tuple[int, int, bool],
+        ell: int,
+    ) -> None:
+        """
+        padding is (top, bottom, left, right)
+        """
+    def choice(self, keys: PackingKeys) -> typing.Any:
+        """
+        How such keys make it: bytes up and down besides the keys, what the owner computes; None where no parameters serve.
+        """
+    def fingerprint(self, kernel: numpy.ndarray) -> bytes:
+        """
+        32 bytes by which prepared convolutions know their kernel.
+        """
+    def of(self, images: int) -> Convolution:
+        """
+        The same convolution of so many images.
+        """
+    def over(self, nanoseconds: int) -> Convolution:
+        """
+        The same convolution over a link on which a byte takes so long (else 8): what its layout weighs work against.
+        """
+    @property
+    def images(self) -> int: ...
+
 def addition_formula(
     session: privml._core.TwoPartySession,
     x: numpy.ndarray,
@@ -243,6 +284,18 @@ def lattice_choice(inner: int, weight_bits: int, weight_signed: bool, ell: int, 
     The parameters of such products; None where no set serves.
     """
 
+def lattice_convolve(
+    session: privml._core.TwoPartySession,
+    keys: PackingKeys,
+    convolution: Convolution,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    kernel: numpy.ndarray | None,
+) -> numpy.ndarray:
+    """
+    The convolution, with nothing prepared but the keys.
+    """
+
 def lattice_fingerprint(
     weights: numpy.ndarray, weights_format: tuple[int, int, bool], inner: int, columns: int
 ) -> bytes: ...
@@ -304,6 +357,19 @@ def lattice_online(
     x @ weights with the last rows of what was prepared.
     """
 
+def lattice_online_convolution(
+    session: privml._core.TwoPartySession,
+    prepared: PreparedProduct,
+    convolution: Convolution,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    kernel: numpy.ndarray | None,
+    digest: bytes | None = None,
+) -> numpy.ndarray:
+    """
+    The convolution with the last images of what was prepared.
+    """
+
 def lattice_packed(
     session: privml._core.TwoPartySession,
     keys: PackingKeys,
@@ -335,6 +401,17 @@ def lattice_prepare(
 ) -> PreparedProduct:
     """
     Rows of x @ weights before x is there.
+    """
+
+def lattice_prepare_convolution(
+    session: privml._core.TwoPartySession,
+    keys: PackingKeys,
+    convolution: Convolution,
+    kernel: numpy.ndarray | None,
+    digest: bytes | None = None,
+) -> PreparedProduct:
+    """
+    What its images need beside x: the rows of a prepared product.
     """
 
 def lookup(

@@ -2,12 +2,12 @@
 #include "twopc/product/lattice_matmul.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/error.h"
 #include "base/pack.h"
 #include "lattice/scalar_product.h"
 #include "twopc/product/dense.h"
+#include "twopc/product/preprocessing.h"
 
 namespace privml {
 namespace {
@@ -61,34 +61,6 @@ std::vector<u64> turned_weights(const Party& party, const ProductHalves& halves,
   expect(weights.digest == halves.weights, "lattice: the weights have changed");
   expect(largest(weights.format) == halves.product.largest, "lattice: the weights' format differs");
   return transposed(scalars(weights.words, weights.format), inner, columns);
-}
-
-// Books what `body` does under Phase::preprocess, besides what it books there itself.
-template <class Body>
-void in_preprocessing(Party& party, Body&& body) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
-  const Traffic before = party.channel.traffic();
-  const PhaseCount booked = book;
-  body();
-  party.channel.flush();
-  const Traffic after = party.channel.traffic();
-  book.sent = booked.sent + after.sent - before.sent;
-  book.received = booked.received + after.received - before.received;
-  book.depth = booked.depth + after.depth - before.depth;
-  book.seconds = booked.seconds + std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-template <class Body>
-void meter_preprocessing(CostMeter& meter, Body&& body) {
-  const auto bytes = meter.bytes, depth = meter.depth;
-  const auto booked_bytes = meter.preprocess_bytes, booked_depth = meter.preprocess_depth;
-  body();
-  for (const int r : {0, 1}) {
-    meter.preprocess_bytes[r] = booked_bytes[r] + meter.bytes[r] - bytes[r];
-    meter.preprocess_depth[r] = booked_depth[r] + meter.depth[r] - depth[r];
-  }
 }
 
 }  // namespace

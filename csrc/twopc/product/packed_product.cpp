@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/packed_product.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+#include "twopc/product/agreement.h"
+#include "twopc/width/truncation.h"
+
+namespace privml {
+namespace {
+
+using lattice::Digest;
+using lattice::SwitchingSet;
+
+constexpr i64 kOutputsAtOnce = 96;  // leave while others are computed
+// Ciphertexts and messages that are held together.
+constexpr i64 kCiphertextsAtOnce = 1024, kMessagesAtOnce = 16;
+
+i64 rows_of(const PackedProduct& product) { return product.shape.rows * product.shape.positions; }
+i64 results_of(const PackedProduct& product) {
+  return product.shape.outputs * product.shape.count();
+}
+
+// Bytes of the answers to so many outputs of one message.
+i64 answers_bytes(const PackedProduct& product, i64 outputs) {
+  const i64 gap = product.choice.gap(), rest = outputs % gap;
+  const auto each = [&](i64 count) {
+    return lattice::packed_answer_bytes(product.choice, product.shape, count);
+  };
+  return outputs / gap * each(gap) + (rest == 0 ? 0 : each(rest));
+}
+
+// Whether a product needs new keys.
+bool begins(i64 products) { return products % lattice::kMostPackedProducts == 0; }
+
+// Public halves that both parties' nonces decide, and the client's keys at the owner.
+void make_keys(Party& party, PackingKeys& keys) {
+  const SwitchingSet& set = keys.set;
+  const std::array<u8, 4> label{static_cast<u8>(set.levels), static_cast<u8>(set.kept),
+                                static_cast<u8>(set.digit_bits), static_cast<u8>(set.digits)};
+  keys.digest = agree(party, {keys.owner, {lattice::kPackedSet}, {}, label});
+  keys.prg = std::make_unique<Prg>(party.prg.next_block());
+  std::vector<u8> wire(lattice::switching_bytes(set));
+  if (party.rank == keys.owner) {
+    party.channel.read(wire);
+    keys.switching = std::make_unique<lattice::SwitchingKeys>(keys.digest, set, wire);
+  } else {
+    keys.key = std::make_unique<lattice::KeyOwner>(lattice::kPackedSet, keys.digest, *keys.prg);
+    lattice::write_switching_keys(*keys.key, keys.digest, set, wire);
+    party.channel.write(wire);
+  }
+}
+
+Block tag_of(const PackingKeys& keys, const PackedProduct& product, i64 number) {
+  const auto& [choice, shape, messages] = product;
+  std::vector<i64> label{choice.levels, shape.rows, shape.groups, messages,
+                         static_cast<i64>(shape.largest)};
+  for (const auto& [row, shift] : shape.terms) label.insert(label.end(), {row, shift});
+  label.insert(label.end(), shape.places.begin(), shape.places.end());
+  const Bytes bytes{reinterpret_cast<const u8*>(label.data()), label.size() * sizeof(i64)};
+  const Digest digest = lattice::digest_of(
+      {keys.owner, choice.columns, {shape.outputs, shape.inner()}, bytes}, keys.digest, {});
+  return lattice::tag_of(digest, number, shape.positions);
+}
+
+// Calls part(first, count) for the messages that the owner evaluates together.
+template <class Part>
+void in_parts(const PackedProduct& product, Part&& part) {
+  const i64 polynomials = ceil_div(product.shape.rows, product.choice.gap());
+  const i64 most = std::clamp(kCiphertextsAtOnce / polynomials, i64{1}, kMessagesAtOnce);
+  for (i64 first = 0; first < product.messages; first += most)
+    part(first, std::min(most, product.messages - first));
+}
+
+// Calls answer(message, first, outputs) for some messages' answers in the order in which they are
+// sent.
+template <class Answer>
+void in_answers(const PackedProduct& product, i64 first_message, i64 messages, Answer&& answer) {
+  const i64 gap = product.choice.gap(), outputs = product.shape.outputs;
+  for (i64 first = 0; first < outputs; first += gap)
+    for (i64 i = first_message; i < first_message + messages; ++i)
+      answer(i, first, std::min(gap, outputs - first));
+}
+
+void compute_as_client(Party& party, PackingKeys& keys, const PackedProduct& product,
+                       std::span<const u64> messages, std::span<u64> share) {
+  const auto& [choice, shape, count] = product;
+  // Used up before anything is sent: after a failure the same public halves would serve another
+  // message under the same key.
+  const i64 number = keys.products++;
+  const Block tag = tag_of(keys, product, number);
+  party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
+  std::vector<u8> wire(lattice::packed_upload_bytes(shape));
+  const i64 rows = rows_of(product), results = results_of(product), places = shape.count();
+  for (i64 i = 0; i < count; ++i) {
+    lattice::write_packed(*keys.key, keys.digest, choice, shape, {number, i},
+                          messages.subspan(i * rows, rows), wire);
+    party.channel.write(wire);
+  }
+  in_parts(product, [&](i64 first_message, i64 of_part) {
+    in_answers(product, first_message, of_part, [&](i64 message, i64 first, i64 outputs) {
+      wire.resize(lattice::packed_answer_bytes(choice, shape, outputs));
+      party.channel.read(wire);
+      lattice::read_packed(*keys.key, choice, shape, wire,
+                           share.subspan(message * results + first * places, outputs * places));
+    });
+  });
+}
+
+void compute_as_owner(Party& party, PackingKeys& keys, const PackedProduct& product,
+                      std::span<const u64> weights, std::span<u64> share) {
+  const auto& [choice, shape, messages] = product;
+  const i64 number = keys.products++;
+  Block tag;
+  party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
+  if (!(tag == tag_of(keys, product, number)))
+    throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
+  // All of them before the first answer, for the client sends all before it reads.
+  const i64 each = lattice::packed_upload_bytes(shape);
+  std::vector<u8> uploads(messages * each), wire;
+  party.channel.read(uploads);
+  const i64 gap = choice.gap(), inner = shape.inner(), places = shape.count();
+  const i64 results = results_of(product);
+  const i64 at_once = std::max(kOutputsAtOnce / gap, i64{1}) * gap;
+  WipedVector<u64> mine;
+  in_parts(product, [&](i64 first_message, i64 of_part) {
+    const lattice::PackedEvaluator evaluator(
+        *keys.switching, choice, shape, {number, first_message},
+        Bytes(uploads).subspan(first_message * each, of_part * each), *keys.prg);
+    for (i64 first = 0; first < shape.outputs; first += at_once) {
+      const i64 count = std::min(at_once, shape.outputs - first);
+      wire.resize(of_part * answers_bytes(product, count));
+      mine.resize(of_part * count * places);
+      evaluator.answer({weights.subspan(first * inner, count * inner), first, count, shape.largest},
+                       wire, mine);
+      party.channel.write(wire);
+      party.channel.flush();
+      auto next = mine.begin();
+      for (i64 of = first; of < first + count; of += gap)
+        for (i64 i = first_message; i < first_message + of_part; ++i) {
+          const i64 size = std::min(gap, first + count - of) * places;
+          std::copy_n(next, size, share.begin() + i * results + of * places);
+          next += size;
+        }
+    }
+  });
+}
+
+}  // namespace
+
+void packed_product(Party& party, PackingKeys& keys, const PackedProduct& product,
+                    std::span<const u64> weights, std::span<const u64> messages,
+                    std::span<u64> out) {
+  const auto& [choice, shape, count] = product;
+  const bool owns = party.rank == keys.owner;
+  expect(keys.set.levels >= choice.levels, "lattice: the keys have too few levels");
+  expect(std::ssize(weights) == (owns ? shape.outputs * shape.inner() : 0) &&
+             std::ssize(messages) == (owns ? 0 : count * rows_of(product)) &&
+             std::ssize(out) == count * results_of(product),
+         "lattice: an operand does not match the shape");
+  if (begins(keys.products)) make_keys(party, keys);
+  WipedVector<u64> share(out.size());
+  if (owns) {
+    compute_as_owner(party, keys, product, weights, share);
+  } else {
+    compute_as_client(party, keys, product, messages, share);
+  }
+  truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
+}
+
+void cost_packed_product(CostMeter& meter, const KeysCost& keys, const PackedProduct& product) {
+  const auto [up, down] = packed_bytes_of(product);
+  i64 first = 0;
+  if (begins(keys.products)) {
+    meter.exchange(kAgreementBytes, kAgreementBytes);
+    first = lattice::switching_bytes(keys.set);
+  }
+  meter.message(1 - keys.owner, first + static_cast<i64>(sizeof(Block)) + up);
+  meter.message(keys.owner, down);
+  const lattice::ColumnChoice& columns = product.choice.columns;
+  cost_truncate_reduce(meter, product.messages * results_of(product), columns.answer_bits,
+                       columns.dropped);
+}
+
+std::array<i64, 2> packed_bytes_of(const PackedProduct& product) {
+  return {product.messages * lattice::packed_upload_bytes(product.shape),
+          product.messages * answers_bytes(product, product.shape.outputs)};
+}
+
+}  // namespace privml
