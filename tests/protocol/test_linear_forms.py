@@ -3,6 +3,7 @@
 cost, and with a report of which form it was."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
 from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
+from privml.engines.twopc.convolutions import CONVOLVED, convolution_of
+from privml.engines.twopc.convolutions import form_of as convolution_form
 from privml.engines.twopc.linear import (
     LATTICE,
     PACKED,
+    PREPARED,
     TRANSFERS,
     ByTransfers,
     Kept,
@@ -102,7 +106,60 @@ def test_convolutions_are_exact(engine, rng, case, owners):
     got, made = notes(engine, lambda: engine.conv2d(a, b, window, 44))
     want = PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0]
     assert torch.equal(engine.reveal(got, 44), want)
-    assert made == ({LATTICE: 1} if owners[0] != 0 else {}), "an image that party 0 knows is not the weights"
+    assert made == ({CONVOLVED: 1} if owners[0] != 0 else {}), "an image that party 0 knows is not the weights"
+
+
+@pytest.fixture(scope="module")
+def proved():
+    made = twopc.create(OtChoice("ideal"), deadline=60.0, linear=Linear("lattice", "proved"))
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda c: f"{c[0]}x{c[1]}")
+def test_convolutions_whose_noise_is_proved_are_products_of_patches(proved, rng, case):
+    x_shape, w_shape, window = case
+    x, w = random_ring(rng, x_shape, 32), random_ring(rng, w_shape, 12)
+    a, b = operand(proved, rng, x, 32, None), operand(proved, rng, w, 12, 0)
+    got, made = notes(proved, lambda: proved.conv2d(a, b, window, 44))
+    assert torch.equal(proved.reveal(got, 44), PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0])
+    assert made == {LATTICE: 1}
+
+
+def test_a_convolution_is_predicted_as_its_meter_counts(rng):
+    """In bytes; a further one with the keys of the first sends less."""
+    ot, linear = OtChoice("ideal"), Linear("lattice")
+    made, meters = twopc.create(ot, deadline=60.0, linear=linear), [twopc.meter(r, ot, linear=linear) for r in (0, 1)]
+    window, sent = Window((1, 1), (1, 1), (1, 1), 1), []
+    try:
+        for channels in (3, 4):
+            x, w = random_ring(rng, (1, channels, 8, 8), 32), random_ring(rng, (40, channels, 3, 3), 12)
+            out = made.conv2d(operand(made, rng, x, 32, None), operand(made, rng, w, 12, 0), window, 32)
+            assert torch.equal(wrap(sum(out), 32), PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 32)[0])
+            for meter in meters:
+                meter.conv2d(Operand((torch.zeros_like(x),), 32), Operand((torch.zeros_like(w),), 12, 0), window, 32)
+            sent.append(meters[1].counters()["online"]["sent"])
+            for engine, meter in zip(made.engines, meters, strict=True):
+                got, want = engine.counters(), meter.counters()
+                assert {**got["online"], "seconds": 0} == {**want["online"], "seconds": 0}
+                assert got["products"] == want["products"] == {CONVOLVED: len(sent)}
+    finally:
+        made.close()
+    assert sent[0] > 2 * (sent[1] - sent[0])
+
+
+def test_transfers_make_convolutions_where_they_are_predicted_to_be_faster():
+    window = Window((1, 1), (0, 0), (1, 1), 1)
+    for shape, form in (((1, 1, 3, 3), TRANSFERS), ((1, 64, 32, 32), CONVOLVED)):
+        x, w = torch.zeros(shape, dtype=torch.int64), torch.zeros((shape[1], shape[1], 3, 3), dtype=torch.int64)
+        image, kernel = Operand((x,), 32), Operand((w,), 12, 0)
+        convolution = convolution_of(image, kernel, window, 32)
+        otherwise = ByTransfers("conv2d", (shape, (-1, 32, True)), (tuple(w.shape), (0, 12, True)),
+                                (shape, tuple(w.shape), (1, 1), (0, 0, 0, 0), (1, 1), 1, 32))  # fmt: skip
+        for link in (LAN, LOOPBACK):
+            assert convolution_form(convolution, "a 0", SOFTSPOKEN, link, otherwise).name == form
+            prepared = replace(link, prepared=frozenset({"a 0"}))
+            assert convolution_form(convolution, "a 0", SOFTSPOKEN, prepared, otherwise).name == PREPARED
 
 
 def test_a_width_without_parameters_stays_with_transfers_and_is_told(engine, rng):
@@ -113,13 +170,14 @@ def test_a_width_without_parameters_stays_with_transfers_and_is_told(engine, rng
     assert list(made) == ["ot (no lattice parameters fit 16-bit weights and 64 bits)"]
 
 
-def test_many_groups_and_batches_stay_with_transfers_and_are_told(engine, rng):
+def test_many_groups_of_patches_and_batches_stay_with_transfers_and_are_told(engine, proved, rng):
     x, w = random_ring(rng, (1, 9, 4, 4), 32), random_ring(rng, (9, 1, 2, 2), 12)
-    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0)
     window = Window((1, 1), (0, 0), (1, 1), 9)
-    got, made = notes(engine, lambda: engine.conv2d(a, b, window, 44))
-    assert torch.equal(engine.reveal(got, 44), PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0])
-    assert list(made) == ["ot (more than 8 groups)"]
+    for made_by, how in ((engine, CONVOLVED), (proved, "ot (more than 8 groups)")):
+        a, b = operand(made_by, rng, x, 32, None), operand(made_by, rng, w, 12, 0)
+        got, made = notes(made_by, lambda: made_by.conv2d(a, b, window, 44))  # noqa: B023
+        want = PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0]
+        assert torch.equal(made_by.reveal(got, 44), want) and list(made) == [how]
     x, w = random_ring(rng, (2, 3, 4), 32), random_ring(rng, (2, 4, 2), 12)
     a, b = operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0)
     got, made = notes(engine, lambda: engine.matmul(a, b, 44))

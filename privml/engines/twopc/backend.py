@@ -189,9 +189,11 @@ class TwoParty(Backend):
     def preparation_costs(
         self, products: Sequence[Wanted], spec: SessionSpec, queries: int, rank: int
     ) -> tuple[tuple[str, Any], ...]:
-        costs = []
+        costs, lanes = [], None
         for each in products:
             engine = self.meter(replace(spec, threads=1), rank)
+            # Keys that pack answers serve all products of a session.
+            lanes = engine.record.of_lanes = lanes or engine.record.of_lanes
             for _ in pieces(engine, each, queries, b""):
                 pass
             costs.append((each.layer, engine.counters()))

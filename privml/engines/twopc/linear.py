@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ import privml._core as _core
 from privml.engines.correlations import OtChoice, making_seconds
 from privml.errors import ConfigError
 from privml.formats import Node, current_node
+
+if TYPE_CHECKING:
+    from privml.engines.twopc.convolutions import Convolution
 
 MODES = ("auto", "ot", "lattice")
 NOISES = ("tail", "proved")
@@ -33,7 +36,7 @@ TRANSFERS, LATTICE, PACKED, PREPARED = "ot", "lattice", "packed", "prepared"
 # multiply a word of a ciphertext by a weight and add it up; to encrypt, re-randomise or decrypt a polynomial; to switch
 # a digit of a packed polynomial. The own time of a process with both parties, over products of 128 x 768 x 768,
 # 1 x 2048 x 1000 and smaller ones, on a two-core x86-64 server (AVX-512).
-_BYTE, _WORD_PRODUCT, _POLYNOMIAL, _DIGIT = 0.45e-9, 0.08e-9, 4.5e-5, 2e-5
+_BYTE, WORD_PRODUCT, POLYNOMIAL, DIGIT = 0.45e-9, 0.08e-9, 4.5e-5, 2e-5
 # Kinds of keys that pack answers, see csrc/lattice/parameters.h.
 _KINDS_OF_KEYS = range(_core.twopc.switching_sets)
 # Correlations whose bytes are spread over each of them.
@@ -207,18 +210,18 @@ def by_transfers(call: ByTransfers, ot: tuple[str, int, str], linear: Linear) ->
     meter = _core.TwoPartySession.meter(0, "ideal", 0, "semi_honest", 1, False, True)
     factors = [part for shape, form in (call.left, call.right) for part in (_zeros(shape, form), form)]
     getattr(_core.twopc, call.name)(meter, *factors, *call.settings)
-    return _predicted(meter, ot, linear, 0.0)
+    return predicted(meter, ot, linear, 0.0)
 
 
 @lru_cache(maxsize=4096)
 def by_lattice(product: Product, ot: tuple[str, int, str], linear: Linear, begun: bool = False) -> Predicted:
     """What both parties predict of ciphertexts that are made at once; ``begun``: of a further product with weights of
     which both have kept their halves."""
-    meter, halves = _meter(), halves_of(_meter(), product, None, b"", linear.noise)
+    meter, halves = new_meter(), halves_of(new_meter(), product, None, b"", linear.noise)
     if begun:
-        multiply(_meter(), halves, product, _zeros_of_x(product), None)
+        multiply(new_meter(), halves, product, _zeros_of_x(product), None)
     multiply(meter, halves, product, _zeros_of_x(product), None)
-    return _predicted(meter, ot, linear, _of_polynomials(product, linear.noise, begun))
+    return predicted(meter, ot, linear, _of_polynomials(product, linear.noise, begun))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -229,18 +232,18 @@ def by_packing(product: Product, kind: int, ot: tuple[str, int, str], linear: Li
     choice = _core.twopc.lattice_packed_choice(sizes, product.weight_bits, product.weight_signed, product.bits, kind)
     if choice is None:
         return None
-    meter, keys = _meter(), _core.twopc.PackingKeys(product.owner, kind)
+    meter, keys = new_meter(), _core.twopc.PackingKeys(product.owner, kind)
     if begun:
-        pack(_meter(), keys, product, _zeros_of_x(product), None)
+        pack(new_meter(), keys, product, _zeros_of_x(product), None)
     pack(meter, keys, product, _zeros_of_x(product), None)
     gap, n = choice["gap"], choice["n"]
     polynomials = -(-product.inner // gap) + 2 * -(-product.columns // gap)
     words = product.inner * product.columns * (product.rows + n)
-    computing = words * _WORD_PRODUCT + polynomials * _POLYNOMIAL + choice["digits"] * _DIGIT
-    return _predicted(meter, ot, linear, computing)
+    computing = words * WORD_PRODUCT + polynomials * POLYNOMIAL + choice["digits"] * DIGIT
+    return predicted(meter, ot, linear, computing)
 
 
-def _meter() -> _core.TwoPartySession:
+def new_meter() -> _core.TwoPartySession:
     """Party 0's, whose transfers cost nothing."""
     return _core.TwoPartySession.meter(0, "ideal", 0, "semi_honest", 1, False, True)
 
@@ -248,12 +251,12 @@ def _meter() -> _core.TwoPartySession:
 @lru_cache(maxsize=4096)
 def by_preparation(product: Product, queries: int, ot: tuple[str, int, str], linear: Linear) -> Predicted:
     """What both parties predict of one query's product out of ``queries`` that are prepared together."""
-    together, meter = replace(product, rows=queries * product.rows), _meter()
+    together, meter = replace(product, rows=queries * product.rows), new_meter()
     prepared = prepare(meter, halves_of(meter, product, None, b"", linear.noise), product, None, together.rows)
-    ahead = _predicted(meter, ot, linear, _of_polynomials(together, linear.noise, False))
-    meter = _meter()
+    ahead = predicted(meter, ot, linear, _of_polynomials(together, linear.noise, False))
+    meter = new_meter()
     multiply(meter, prepared, product, _zeros_of_x(product), None)
-    online = _predicted(meter, ot, linear, product.rows * product.inner * product.columns * _WORD_PRODUCT)
+    online = predicted(meter, ot, linear, product.rows * product.inner * product.columns * WORD_PRODUCT)
     return Predicted(ahead.seconds / queries + online.seconds, ahead.bytes / queries + online.bytes)
 
 
@@ -320,7 +323,7 @@ def _zeros_of_x(product: Product) -> np.ndarray | None:
     return _zeros((product.rows, product.inner), product.x_format)
 
 
-def _predicted(meter: _core.TwoPartySession, ot: tuple[str, int, str], linear: Linear, computing: float) -> Predicted:
+def predicted(meter: _core.TwoPartySession, ot: tuple[str, int, str], linear: Linear, computing: float) -> Predicted:
     """Of what a meter without transfers of its own has booked; ``computing``: seconds on ciphertexts."""
     counters = meter.counters()
     online, drawn = counters["online"], counters["cots_as_sender"] + counters["cots_as_receiver"]
@@ -338,7 +341,7 @@ def _of_polynomials(product: Product, noise: str, begun: bool) -> float:
     # Of a row of weights: the first halves, as far as they are in use, and once the second ones.
     words = product.rows + (0 if begun else n)
     polynomials = -(-product.rows // n) * (product.inner + 2 * product.columns)
-    return words * product.inner * product.columns * _WORD_PRODUCT + polynomials * _POLYNOMIAL
+    return words * product.inner * product.columns * WORD_PRODUCT + polynomials * POLYNOMIAL
 
 
 @lru_cache(maxsize=64)
@@ -424,12 +427,12 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A product with weights of party 0 in a query: where it is made (see ``Places``), in which layer, how transfers
-    would make it and the others of one convolution together (``parts``), and the weights [inner, columns] at party
-    0."""
+    would make it and the others of one convolution together (``parts``), and the weights [inner, columns] at party 0;
+    or a whole convolution (see ``convolutions``), with its kernel."""
 
     place: str
     layer: str
-    product: Product
+    product: Product | Convolution
     otherwise: ByTransfers
     parts: int = 1
     weights: np.ndarray | None = field(default=None, repr=False, compare=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import privml._core as _core
 from privml.engines.interface import Kind
+from privml.engines.twopc.convolutions import Convolution, pieces_of, saves
 from privml.engines.twopc.linear import (
     Linear,
     Product,
@@ -57,7 +58,9 @@ def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str],
     start = 0  # of the products of one convolution, which are prepared together or not at all
     while start < len(wanted):
         each = wanted[start]
-        if fits(each.product, linear.noise):
+        if isinstance(each.product, Convolution):
+            saved[start] = saves(each.product, each.otherwise, queries, ot, linear)
+        elif fits(each.product, linear.noise):
             other = at_once(each.product, each.parts, ot, linear, each.otherwise)[1]
             saved[start] = other.seconds - each.parts * by_preparation(each.product, queries, ot, linear).seconds
         start += each.parts
@@ -69,7 +72,7 @@ def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str],
     return [wanted[index] for index in sorted(kept)]
 
 
-def batches(product: Product, queries: int) -> list[int]:
+def batches(product: Product | Convolution, queries: int) -> list[int]:
     """How many queries are prepared at a time: as many as memory holds, or as fill polynomials well."""
     most = max(min(_ROWS, _WORDS // (product.inner + product.columns)) // max(product.rows, 1), 1)
     calls = -(-queries // most)
@@ -79,6 +82,9 @@ def batches(product: Product, queries: int) -> list[int]:
 def pieces(engine: TwoPartyEngine, wanted: Wanted, queries: int, label: bytes) -> Iterator[Any]:
     """A ``PreparedProduct`` for each query, one after the other; both parties ask alike. Only party 0 has weights."""
     product, linear = wanted.product, engine.linear
+    if isinstance(product, Convolution):
+        yield from pieces_of(engine, wanted, batches(product, queries))
+        return
     halves = halves_of(engine.session, product, wanted.weights, label, linear.noise)
     for count in batches(product, queries):
         made = prepare(engine.session, halves, product, wanted.weights, count * product.rows)

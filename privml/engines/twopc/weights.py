@@ -19,6 +19,7 @@ import privml._core as _core
 from privml.engines.base import Operand
 from privml.engines.shape_tensor import ShapeTensor
 from privml.engines.shares import Share, Window
+from privml.engines.twopc import convolutions
 from privml.engines.twopc.linear import (
     LARGEST_KEPT,
     PACKED,
@@ -27,6 +28,7 @@ from privml.engines.twopc.linear import (
     ByTransfers,
     Form,
     Kept,
+    Linear,
     Product,
     Wanted,
     fits,
@@ -72,11 +74,13 @@ def _left_are_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: 
 def convolved(
     engine: TwoPartyEngine, x: Operand, w: Operand, window: Window, out_bits: int, otherwise: ByTransfers
 ) -> Share | None:
-    """x [n, c, h, w] with w [o, c / groups, kh, kw] that one party knows, zero padding, group by group; None where
-    transfers make it, as ``otherwise`` says."""
+    """x [n, c, h, w] with w [o, c / groups, kh, kw] that one party knows, zero padding: whole, or group by group as
+    products of patches where that does not serve; None where transfers make it, as ``otherwise`` says."""
     groups = window.groups
     if x.owner == WEIGHTS_OWNER:  # the kernel is the other party's
         return None
+    if convolutions.serves(convolutions.convolution_of(x, w, window, out_bits), engine.linear):
+        return convolutions.convolved(engine, x, w, window, out_bits, otherwise)
     if groups > MOST_GROUPS:
         if engine.linear.mode != "ot":
             engine.note(Form(TRANSFERS, f"more than {MOST_GROUPS} groups"))
@@ -168,8 +172,10 @@ def _shape(product: Product, rank: int, noise: str) -> Any:
     return prepare(meter, halves_of(meter, product, None, b"", noise), product, None, product.rows)
 
 
-def stored_bytes(product: Product, rank: int, noise: str) -> int:
+def stored_bytes(product: Product | convolutions.Convolution, rank: int, noise: str) -> int:
     """What party ``rank`` keeps of a prepared product, sealed."""
+    if isinstance(product, convolutions.Convolution):
+        return convolutions.size_of(product, rank, Linear("lattice", noise)).sealed_bytes
     return _shape(product, rank, noise).sealed_bytes
 
 
