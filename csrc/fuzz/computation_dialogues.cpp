@@ -26,6 +26,7 @@
 #include "twopc/compare/millionaires.h"
 #include "twopc/compare/relu.h"
 #include "twopc/lookup/lookup.h"
+#include "twopc/product/lattice_convolution.h"
 #include "twopc/product/lattice_matmul.h"
 #include "twopc/product/matmul.h"
 #include "twopc/product/multiplication.h"
@@ -139,6 +140,17 @@ std::span<const Dialogue> lattice_products() {
                  const Words w(p.rank == 0 ? 9 : 0, 3);
                  PackingKeys keys{0, 1};
                  packed_matmul(p, keys, {kShared, 44}, x, {0, 12, true}, w, {3, 3, 3}, 44, r);
+               }),
+      on_words(32,
+               [](Party& p, const Words& x, Words& r) {
+                 const ConvolutionTask task{{1, 1, 3, 3, 1, 2, 2}, {0, 8, true}, 32};
+                 const Words w(p.rank == 0 ? 4 : 0, 3);
+                 const KernelUse use{task, w, {}};
+                 PackingKeys keys{0, lattice::kSwitchingSets[3]};
+                 const auto out = std::span(r).first(4);
+                 lattice_convolution(p, keys, {kShared, 32}, x, use, out);
+                 prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, 32}, x, use,
+                                      out);
                }),
   };
   return made;

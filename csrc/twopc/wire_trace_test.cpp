@@ -12,6 +12,7 @@
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
+#include "twopc/product/lattice_convolution.h"
 #include "twopc/product/lattice_matmul.h"
 #include "twopc/product/packed_matmul.h"
 #include "twopc/product/word_product.h"
@@ -151,6 +152,20 @@ TEST(WireTrace, PackedProducts) {
                               out);
             }),
             "98f73508b25db8a3");
+}
+
+TEST(WireTrace, LatticeConvolutions) {
+  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+              const ConvolutionTask task{{1, 2, 5, 10, 4, 3, 3}, {0, 8, true}, kWidth};
+              const Words w(p.rank == 0 ? 72 : 0, 5);
+              const KernelUse use{task, w, {}};
+              Words out(task.shape.out_count());
+              PackingKeys keys{0, lattice::kSwitchingSets[3]};
+              lattice_convolution(p, keys, {kShared, kWidth}, x, use, out);
+              prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, kWidth}, x, use,
+                                   out);
+            }),
+            "9e93d81f2c7a563f");
 }
 
 }  // namespace
