@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Python names of matrix products by lattice-based encryption, and of what is prepared for them. A
 // half of a prepared product never becomes a Python object: it leaves the core sealed.
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
 #include "bindings/bytes.h"
 #include "bindings/operands.h"
 #include "crypto/seal.h"
@@ -116,10 +121,25 @@ py::array online(TwoPartySession& session, PreparedProduct& prepared, const Word
   expect(session.metering() || own.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
   PreparedProduct taken = take_rows(prepared, rows);
+  // Every lane has rows of its own.
+  const std::vector<LaneRange> ranges =
+      divide_over_lanes(rows, session.lanes(), ceil_div(kLaneElements, std::max(inner, i64{1})));
+  std::map<i64, PreparedProduct> parts;  // by their first rows
+  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range)
+    parts.emplace(range->begin, take_rows(taken, range->count));
   Result<u64> out(session, {rows, columns});
-  session.run(
-      [&](Party& party) { prepared_matmul(party, std::move(taken), fx, given, own, out.span); },
-      [&](CostMeter& meter) { cost_prepared_matmul(meter, taken.owner, rows, inner, taken.ell); });
+  session.run_parts(
+      ranges,
+      [&](Party& party, LaneRange range) {
+        const auto of_range = [&](auto all, i64 width) {
+          return all.empty() ? all : all.subspan(range.begin * width, range.count * width);
+        };
+        prepared_matmul(party, std::move(parts.at(range.begin)), fx, of_range(given, inner), own,
+                        of_range(out.span, columns));
+      },
+      [&](CostMeter& meter, LaneRange range) {
+        cost_prepared_matmul(meter, taken.owner, range.count, inner, taken.ell);
+      });
   return out.array;
 }
 

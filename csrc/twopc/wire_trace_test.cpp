@@ -151,7 +151,7 @@ TEST(WireTrace, PackedProducts) {
                 packed_matmul(p, keys, {kShared, kWidth}, x, {0, 8, true}, w, {10, 10, 3}, kWidth,
                               out);
             }),
-            "98f73508b25db8a3");
+            "f15845a208d1cd6f");
 }
 
 TEST(WireTrace, LatticeConvolutions) {
@@ -165,7 +165,7 @@ TEST(WireTrace, LatticeConvolutions) {
               prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, kWidth}, x, use,
                                    out);
             }),
-            "9e93d81f2c7a563f");
+            "9e93d81ff9460aa5");
 }
 
 }  // namespace

@@ -78,7 +78,7 @@ def test_prepared_images_are_sealed_kept_and_used_once():
                 assert T.PreparedProduct.open(seal, sealed[:-1], CONTEXT) is None
                 prepared = T.PreparedProduct.open(seal, sealed, CONTEXT)
             out = T.lattice_online_convolution(one, prepared, task(), shares[rank], (-1, ELL, True), mine)
-            assert one.counters()["online"]["sent"] - before == (0 if rank == owner else 2 * 90 * ELL // 8)
+            assert one.counters()["online"]["sent"] - before == (0 if rank == owner else 16 + 2 * 90 * ELL // 8)
             if one is session:
                 result = out.view(np.uint64)
                 with pytest.raises(ValueError, match="fewer rows"):

@@ -187,3 +187,31 @@ def test_choice_tells_parameters_and_where_none_serve():
     meter = _core.TwoPartySession.meter(0)
     with pytest.raises(ValueError, match="no parameters"):
         T.lattice_matmul(meter, np.zeros(4, np.int64), (-1, 60, True), np.zeros(4, np.int64), (0, 8, True), 2, 2, 2, 60)
+
+
+def test_prepared_products_are_made_on_all_lanes():
+    """Each lane sends rows of its own, and the meter says how many bytes."""
+    rng, rows, inner, columns = np.random.default_rng(7), 300, 64, 5
+    w = rng.integers(-(1 << 11), 1 << 11, (inner, columns))
+    x = rng.integers(0, 1 << ELL, (rows, inner), dtype=np.uint64)
+    mask = rng.integers(0, 1 << ELL, (rows, inner), dtype=np.uint64)
+    shares = mask.view(np.int64), ((x - mask) & MASK).view(np.int64)
+    fx, fw = (-1, ELL, True), (0, 12, True)
+    further = [_core.memory_pair() for _ in range(2)]
+
+    def party(rank, channel):
+        lanes = [pair[rank] for pair in further]
+        session = _core.TwoPartySession(channel, rank, "ideal", 0, "semi_honest", 5, lanes, [])
+        meter = _core.TwoPartySession.meter(rank, "ideal", 0, "semi_honest", 3, False, False)
+        mine, results = w if rank == 0 else None, []
+        for one in (session, meter):
+            prepared = T.lattice_prepare(one, T.lattice_halves(one, mine, fw, (inner, columns), ELL), mine, fw, rows)
+            before = [one.lane(i).counters()["online"]["sent"] for i in range(3)]
+            results.append(T.lattice_online(one, prepared, shares[rank], fx, mine, fw, rows).view(np.uint64))
+            sent = [one.lane(i).counters()["online"]["sent"] - before[i] for i in range(3)]
+            assert all(sent) == (rank == 1) and sum(sent) == (rank == 1) * (3 * 16 + rows * inner * ELL // 8)
+        assert online_bytes(session.counters()) == online_bytes(meter.counters())
+        return results[0]
+
+    first, second = succeed(run_both(party))
+    assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/pack.h"
+#include "twopc/product/agreement.h"
 #include "twopc/product/dense.h"
 #include "twopc/product/preprocessing.h"
 
@@ -91,9 +92,8 @@ PreparedProduct prepare_convolution(Party& party, PackingKeys& keys, const Kerne
   expect_kernel(party, use);
   const bool owns = party.rank == keys.owner;
   const MatrixShape images = images_of(use.task.shape);
-  PreparedProduct prepared{keys.owner,   images,
-                           use.task.ell, owns ? use.digest : Digest{},
-                           {},           WipedVector<u64>(use.task.shape.out_count())};
+  PreparedProduct prepared{keys.owner, images, use.task.ell, owns ? use.digest : Digest{}};
+  prepared.share.resize(use.task.shape.out_count());
   WipedVector<u64> masks;
   if (!owns) {
     prepared.row_seeds.resize(images.rows);
@@ -105,6 +105,8 @@ PreparedProduct prepare_convolution(Party& party, PackingKeys& keys, const Kerne
   }
   in_preprocessing(party,
                    [&] { multiply(party, keys, layout, scalars(use), masks, prepared.share); });
+  prepared.digest = keys.digest;
+  prepared.batch = keys.products;
   return prepared;
 }
 
@@ -134,6 +136,7 @@ void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_for
   const std::vector<u64> elements = ring_elements(in, held_format(in_format), use.task.ell);
   std::vector<u8> wire(packed_bytes(rows * inner, use.task.ell));
   std::ranges::copy(prepared.share, out.begin());
+  const Block tag = tag_of(prepared);
   if (!owns) {
     WipedVector<u64> masked(rows * inner);
     for (i64 i = 0; i < rows; ++i) {
@@ -142,10 +145,10 @@ void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_for
       for (i64 k = 0; k < inner; ++k) image[k] = elements[i * inner + k] - image[k];
     }
     pack(masked.data(), rows * inner, use.task.ell, wire.data());
-    party.channel.write(wire);
+    write_tagged(party, tag, wire);
     return;
   }
-  party.channel.read(wire);
+  read_tagged(party, tag, wire);
   std::vector<u64> sum(rows * inner);
   unpack(wire.data(), rows * inner, use.task.ell, sum.data());
   if (in_format.owner == kShared)
@@ -155,7 +158,8 @@ void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_for
 
 void cost_prepared_convolution(CostMeter& meter, const ConvolutionTask& task) {
   const MatrixShape images = images_of(task.shape);
-  meter.message(1 - task.kernel.owner, packed_bytes(images.rows * images.inner, task.ell));
+  meter.message(1 - task.kernel.owner, static_cast<i64>(sizeof(Block)) +
+                                           packed_bytes(images.rows * images.inner, task.ell));
 }
 
 MatrixShape images_of(const ConvolutionShape& shape) {

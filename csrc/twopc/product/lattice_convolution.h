@@ -14,7 +14,8 @@
 // Leakage        none beyond shapes and formats. Assumption: packed_product.h. The mask of an image
 //                serves once and is gone before the message is written.
 // Cost           lattice_convolution and prepare_convolution: packed_product.h of the layout's
-//                product. prepared_convolution: the image's numbers of ell bits in one message.
+//                product. prepared_convolution: 16 bytes and the image's numbers of ell bits in
+//                one message.
 // Source         convolution_layout.h; Mishra et al., Delphi (USENIX Security 2020), for
 //                correlations of fixed weights.
 #pragma once
@@ -32,9 +33,9 @@ struct KernelUse {
 };
 
 // in: [batch, in_channels, height, width]; out: [batch, out_channels, out_height, out_width].
-// Throws InvalidArgument where convolution_layout() has none, after lattice::kMostPackedProducts,
-// and on formats and lengths that do not fit, before anything is sent; ProtocolError where the
-// peer's convolution or messages are others.
+// Throws InvalidArgument where convolution_layout() has none, and on formats and lengths that do
+// not fit, before anything is sent; ProtocolError where the peer's convolution or messages are
+// others.
 void lattice_convolution(Party& party, PackingKeys& keys, Operand in_format,
                          std::span<const u64> in, const KernelUse& use, std::span<u64> out);
 // `products`: that the keys have served before.
@@ -48,7 +49,8 @@ void cost_prepare_convolution(CostMeter& meter, const lattice::SwitchingSet& set
                               const ConvolutionTask& task);
 
 // Uses up all of `prepared`, a party's half for shape.batch images, before it sends anything. The
-// kernel is that of the preparation (InvalidArgument where it differs).
+// kernel is that of the preparation (InvalidArgument where it differs). ProtocolError where the
+// peer's half is of other images, before anything is computed.
 void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_format,
                           std::span<const u64> in, const KernelUse& use, std::span<u64> out);
 void cost_prepared_convolution(CostMeter& meter, const ConvolutionTask& task);

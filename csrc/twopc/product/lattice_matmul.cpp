@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/pack.h"
 #include "lattice/scalar_product.h"
+#include "twopc/product/agreement.h"
 #include "twopc/product/dense.h"
 #include "twopc/product/preprocessing.h"
 
@@ -217,17 +218,12 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
       for (i64 k = 0; k < inner; ++k) row[k] = elements[i * inner + k] - row[k];
     }
     pack(masked.data(), rows * inner, ell, wire.data());
-    party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
-    party.channel.write(wire);
+    write_tagged(party, tag, wire);
     return;
   }
   expect(weights.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
-  Block theirs;
-  party.channel.read({reinterpret_cast<u8*>(&theirs), sizeof theirs});
-  if (!(theirs == tag))
-    throw ProtocolError("lattice: the peer's half was prepared with another one than this party's");
-  party.channel.read(wire);
+  read_tagged(party, tag, wire);
   std::vector<u64> sum(rows * inner);
   unpack(wire.data(), rows * inner, ell, sum.data());
   if (has_x)

@@ -48,9 +48,8 @@ struct PackedProduct {
 };
 
 // `weights` are the owner's, whole words; `messages` are the client's, of which the low bits
-// matter; out: messages x outputs x places. Throws InvalidArgument after
-// lattice::kMostPackedProducts, before anything is sent; ProtocolError where the peer's product or
-// messages are others.
+// matter; out: messages x outputs x places. Keys that have served lattice::kMostPackedProducts are
+// made anew. Throws ProtocolError where the peer's product or messages are others.
 void packed_product(Party& party, PackingKeys& keys, const PackedProduct& product,
                     std::span<const u64> weights, std::span<const u64> messages,
                     std::span<u64> out);
