@@ -165,7 +165,7 @@ def convert(
     report("choose formats")
     graph_module, choice = choose_formats(graph_module, tensors, precision)
     verify(graph_module, formats=True, after="choose_formats")
-    check_promises(graph_module, choice.precision.numerics)
+    check_promises(graph_module, choice.precision.numerics, tensors)
     labels = getattr(module, "labels", None) or ()
     if declared and any(names is not None for names in labels):
         raise UnsupportedOperator("a model with state cannot return strings")

@@ -20,7 +20,7 @@ from typing import Any
 
 import privml._core as _core
 from privml.context import Session
-from privml.errors import IdentityError, InvalidInput, PeerDisconnected, ProtocolError
+from privml.errors import HandshakeMismatch, IdentityError, InvalidInput, PeerDisconnected, ProtocolError
 from privml.session.agreement import Fields, agree
 from privml.session.connections import Connector, Joiner, accept, close_all, reach, time_limit
 from privml.session.handshake import DEALER, DEALER_ROLE, shake_hands
@@ -214,7 +214,7 @@ def open_dealer(
     spec = settings.spec
     deadline = spec.deadline
     requests: list[Fields] = []
-    refused: list[InvalidInput] = []
+    refused: list[InvalidInput | HandshakeMismatch] = []
 
     def compare(request: Fields) -> tuple[None, Fields]:
         if refused:
@@ -230,11 +230,11 @@ def open_dealer(
         for channel in channels.values():
             channel.set_deadline(deadline)
         for rank in range(DEALER):
-            with time_limit(HELLO_PATIENCE * deadline, connections, f"the hello of party {rank}"):
-                shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
             try:
+                with time_limit(HELLO_PATIENCE * deadline, connections, f"the hello of party {rank}"):
+                    shake_hands(channels[rank, 0], settings.hello(DEALER, DEALER_ROLE), peer=rank)
                 agree(channels[rank, 0], {}, compare, f"party {rank} gives up")
-            except InvalidInput as error:  # the other party must learn of it too
+            except (InvalidInput, HandshakeMismatch) as error:  # the other party must learn of it too
                 refused.append(error)
         if refused:
             raise refused[0]

@@ -183,20 +183,25 @@ def test_functions_keep_the_ranges_that_are_claimed_for_any_argument(name, forma
     assert low <= int(value.min()) and int(value.max()) <= high
 
 
+FALSE = {
+    "added": lambda fmt, count: fmt,
+    "rescaled": lambda fmt, to, floors=True: ring_formats.rectified(to),
+}
+
+
 @pytest.mark.parametrize(
-    ("function", "wrong"),
-    [
-        ("added", lambda fmt, count: fmt),
-        ("rescaled", lambda fmt, to, floors=True: ring_formats.rectified(to)),
-    ],
+    ("function", "floats"), [("added", None), ("added", "0"), ("added", "4"), ("rescaled", None), ("rescaled", "0")]
 )
-def test_a_program_whose_promises_do_not_follow_is_refused(monkeypatch, function, wrong):
+def test_a_program_whose_promises_do_not_follow_is_refused(monkeypatch, function, floats):
+    """Also one of which a layer computes with floats, after the promise or before it."""
     for module in ("averaging", "linear", "values"):
         place = importlib.import_module(f"privml.ops.{module}")
         if hasattr(place, function):
-            monkeypatch.setattr(place, function, wrong)
-    layers = torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.AvgPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
-    model = torch.nn.Sequential(*layers).eval()
+            monkeypatch.setattr(place, function, FALSE[function])
+    parts = torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.AvgPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
+    model = torch.nn.Sequential(*parts).eval()
     with pytest.raises(ConfigError, match="layer '.*a protocol relies on it that a value"):
         # wrong results of the search's candidates must not lead to floats, which need no promises
-        privml.convert(model, calibration=torch.rand(8, 1, 6, 6), numerics={"bits": 32, "accept": 9.0, "rescue": None})
+        layers = None if floats is None else {floats: "float32"}
+        numerics = {"bits": 32, "accept": 9.0, "rescue": None, "layers": layers}
+        privml.convert(model, calibration=torch.rand(8, 1, 6, 6), numerics=numerics)

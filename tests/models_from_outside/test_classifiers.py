@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 import privml
-from privml.errors import PrecisionLost
+from privml.errors import OverflowDetected
 
 
 def from_onnx(estimator, x, y):
@@ -56,7 +56,7 @@ def test_gaussian_naive_bayes_with_floats_in_one_layer():
     assert program.choice.floats and program.choice.error <= 1 / 128
     agree(program, x[:40], labels, probabilities, "plain")
     agree(program, x[:2], labels, probabilities, "twopc", ot="ideal")
-    with pytest.raises(PrecisionLost, match="most is lost in layers"):
+    with pytest.raises(OverflowDetected, match="layer 'Pow': values up to"):
         privml.convert(model, calibration=x, numerics={"bits": 32, "scale": 8, "rescue": None})
 
 
