@@ -16,8 +16,9 @@ from privml.errors import ConfigError, InvalidInput, UnsupportedOperator
 from privml.graph.adapted import adapt, parameters_of
 from privml.graph.batches import Batch, batch_of
 from privml.graph.blame import quiet_torch
-from privml.graph.declared import completed, declared_of, rolled, state_last
+from privml.graph.declared import completed, declared_of, rolled, state_last, without_output
 from privml.graph.export import evaluating, export
+from privml.graph.generation import SCORES, decoder, sizes
 from privml.graph.passes import (
     blend,
     bound_masks,
@@ -68,8 +69,9 @@ class Options:
     looks up for itself); see ``privml.graph.token_ids``. ``outputs``: the fields that are kept of a model's output
     class (default: ``logits``, else ``last_hidden_state``, ...). ``state``: what calls of one session keep as shares,
     ``{name: (input, output)}``, an input of the model and the output, by name or number, that is its next value; the
-    first call finds zeros, and what later ones find is worked out from the calibration data. ``debug``: let torch log
-    while it traces.
+    first call finds zeros, and what later ones find is worked out from the calibration data. ``generate``: of a causal
+    language model of ``transformers`` a step of greedy decoding, for texts of at most so many ids; see
+    ``privml.graph.generation``. ``debug``: let torch log while it traces.
     """
 
     method: str = "predict"
@@ -77,6 +79,7 @@ class Options:
     token_ids: str | Mapping[str, str] = "secret"
     outputs: tuple[str, ...] | None = None
     state: Mapping[str, Any] | None = None
+    generate: int | None = None
     debug: bool = False
 
     @staticmethod
@@ -140,19 +143,27 @@ def convert(
         tell(steps.index(step), len(steps) - 1, step)
 
     report("load")
-    module = _module_of(model, examples, data, chosen)
+    varying = None
+    if chosen.generate is not None:
+        if declared:
+            raise ConfigError("generate= brings its own state: leave out state=")
+        module, examples, data, declared = decoder(model, data, chosen.generate)
+        varying = sizes(len(declared), chosen.generate)
+    else:
+        module = _module_of(model, examples, data, chosen)
     report("trace")
     with quiet_torch(chosen.debug):
-        graph_module = export(module, examples.tensors, dynamic_batch, data.names)
+        graph_module = export(module, examples.tensors, dynamic_batch, data.names, varying)
     notes = tuple(graph_module.meta.get("notes", ()))
     for note in notes:
         warnings.warn(note, stacklevel=2)
     tensors = list(data.tensors)
     if declared:
-        inputs = getattr(module, "input_names", data.names or parameters)
+        inputs = getattr(module, "input_names", None if varying else data.names or parameters)
         inputs = None if inputs is None else list(inputs)[: len(tensors)]
         order = state_last(graph_module, declared, inputs, getattr(module, "output_names", None))
-        tensors = rolled(graph_module, [tensors[i] for i in order], len(declared))
+        tensors = [tensors[i] for i in order]
+        tensors = tensors if varying else rolled(graph_module, tensors, len(declared))
     graph_module, client, lookups = embed(fold_public(verify(graph_module, after="export")), chosen.token_ids)
     if client is not None:
         count = len(tensors) - len(declared)
@@ -166,10 +177,12 @@ def convert(
     graph_module, choice = choose_formats(graph_module, tensors, precision)
     verify(graph_module, formats=True, after="choose_formats")
     check_promises(graph_module, choice.precision.numerics, tensors)
+    if varying:
+        without_output(graph_module, SCORES)
     labels = getattr(module, "labels", None) or ()
     if declared and any(names is not None for names in labels):
         raise UnsupportedOperator("a model with state cannot return strings")
-    state = [{"name": each.name, "grows": each.grows, "most": None} for each in declared]
+    state = [{"name": each.name, "grows": each.grows, "most": each.most} for each in declared]
     program = Program.of(graph_module, choice.precision.numerics, labels, client, state)
     program.choice = choice
     program.notes = (*notes, *map(str, lookups))

@@ -17,7 +17,7 @@ from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError
 from privml.measure.predict import Times, cost_of, prepared_cost
-from privml.program import INPUT_OWNER, Program
+from privml.program import INPUT_OWNER, Program, Shapes
 from privml.service.choose_ot import forecasts
 from privml.session.ledger import Ledger, PhaseCount
 from privml.spec import SessionSpec
@@ -35,7 +35,7 @@ def run(config: DictConfig) -> None:
         how, drawn = str(spec.ot), f"made ahead by {spec.ot}"
     if spec.threads > 1:
         how += f", {spec.threads} threads"
-    shapes = program.shapes(config.batch)
+    shapes = shapes_of(config, program)
     if backend.by_kind:
         how = f"actively secure, ring of {spec.engine.ring} bits"
         drawn += f"; {kinds(backend.demand(program, shapes, spec))}"
@@ -52,12 +52,41 @@ def run(config: DictConfig) -> None:
         times = None if timer is None else timer(program, shapes, spec)
     show(config, program, ledger.as_dict() if times is None else filled(ledger.as_dict(), times), times, how)
     console.out.print(line)
+    if program.state:
+        console.out.print(step_line(program, shapes, spec))
     console.out.print(forecast(config, ledger) if times is None else summary(config, times))
+
+
+def shapes_of(config: DictConfig, program: Program) -> Shapes:
+    """Of the query that is asked about. ConfigError for a length of what does not grow, or beyond its end."""
+    shapes = program.shapes(config.batch)
+    growing = [spec for spec in program.state if spec.grows is not None]
+    if config.length and not growing:
+        raise ConfigError(f"length={config.length}: nothing in this program grows")
+    for spec in growing:
+        added = spec.added(program.open_size(shapes))
+        if spec.most is not None and config.length + added > spec.most:
+            raise ConfigError(f"length={config.length} and {added} more: state {spec.name!r} holds {spec.most}")
+    return program.complete(shapes, config.length)
+
+
+def step_line(program: Program, shapes: Shapes, spec: SessionSpec) -> str:
+    """What a further step of the session costs the client: of one id if the state grows."""
+    after = program.following(shapes)
+    growing = next((n for n, each in enumerate(program.state) if each.grows is not None), None)
+    step = "each further step"
+    if growing is not None:
+        length = after[len(program.inputs) + growing][program.state[growing].grows or 0]
+        after, step = program.complete(program.shapes(1), length), f"one more step of 1, after {length}"
+    cost = program.session_cost([shapes, after], spec)[1][0].snapshot()
+    ahead, online = cost.setup + cost.preprocess, cost.online
+    sizes = f"{console.size(online.bytes)} online in {online.depth} messages in sequence"
+    return f"{step}: {sizes}, {console.size(ahead.bytes)} for its correlations"
 
 
 def show_prepared(config: DictConfig, program: Program, spec: SessionSpec, words: tuple[str, str]) -> None:
     """Of a query whose products were prepared with those of others; no seconds are known of that."""
-    (how, drawn), shapes = words, program.shapes(config.batch)
+    (how, drawn), shapes = words, shapes_of(config, program)
     spec, prepared = prepared_cost(program, shapes, spec, config.prepared, INPUT_OWNER)
     if not prepared:
         raise ConfigError(f"prepared={config.prepared}: no product with weights gains by it with these settings")
@@ -90,7 +119,7 @@ def kinds(demand: dict[str, Any]) -> str:
 
 def chosen(config: DictConfig, program: Program, spec: SessionSpec) -> OtChoice:
     """The choice of ot=auto, after a table of all."""
-    ranked = forecasts(program, program.shapes(config.batch), spec)
+    ranked = forecasts(program, shapes_of(config, program), spec)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
     title = f"ot=auto at {spec.link}: seconds predicted for a query, set-up included"
     console.out.print(console.table(title, ["correlations", "messages", "making them", "together"], rows))

@@ -22,6 +22,7 @@ from privml.cli.paths import load_program
 from privml.cli.serving import place_of
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError, InvalidInput
+from privml.generation import greedy
 from privml.program import INPUT_OWNER, Program
 from privml.service.client import Answer, Client
 from privml.service.options import Retries
@@ -41,7 +42,7 @@ def run(config: DictConfig) -> None:
         console.err.print(f"this program shows all parties the inputs {', '.join(program.public_inputs)}")
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
     retries = Retries(config.retries, config.backoff, config.answer_seconds)
-    steps, several = steps_of(program, value)
+    steps, several = steps_of(program, value) if config.generate is None else ([], True)
     with (
         preprocessing or contextlib.nullcontext(),
         console.progress("query", config.quiet, FIRST) as bar,
@@ -49,6 +50,10 @@ def run(config: DictConfig) -> None:
     ):
         ask = client.session().step if program.state else client.query
         answers = [ask(each, progress=bar) for each in steps]
+        if config.generate is not None:
+            require_ids(program)
+            (prompt,) = program.ordered(value)
+            list(greedy(lambda ids: _kept(answers, ask(ids, progress=bar)), prompt, config.generate))
     outputs = tuple(torch.stack(parts) for parts in zip(*(answer.outputs for answer in answers), strict=True))
     outputs = program.decode(outputs if several else answers[0].outputs)
     save(outputs, config.out)
@@ -57,6 +62,18 @@ def run(config: DictConfig) -> None:
         Path(config.ledger).write_text(json.dumps(ledgers if several else ledgers[0]))
     if not config.quiet:
         show(program, answers, outputs, config.out)
+
+
+def require_ids(program: Program) -> None:
+    """ConfigError for a program that takes no ids and returns none."""
+    ids = [not spec.dtype.is_floating_point for spec in (*program.inputs, *program.outputs)]
+    if not program.state or ids != [True, True]:
+        raise ConfigError("generate= is for programs that were converted with generate=")
+
+
+def _kept(answers: list[Answer], answer: Answer) -> torch.Tensor:
+    answers.append(answer)
+    return answer.outputs[0]
 
 
 def steps_of(program: Program, value: Any) -> tuple[list[list[torch.Tensor]], bool]:

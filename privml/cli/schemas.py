@@ -81,6 +81,13 @@ def _state() -> Any:
     return setting(None, about + "a number from 0 on) that is its next value; null: nothing")
 
 
+def _generate() -> Any:
+    about = (
+        "makes a causal language model of transformers a step of greedy decoding, for texts of at most so many ids, "
+    )
+    return setting(None, about + "the prompt included; null: the model as it is", least=2)
+
+
 def _outputs() -> Any:
     return setting(None, "fields of the model's output class, as outputs=[logits]; null: the first usual one")
 
@@ -172,6 +179,7 @@ class Convert(Common):
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
     state: Any = _state()
+    generate: int | None = _generate()
 
 
 @dataclass
@@ -243,6 +251,9 @@ class Query(Stored, Common):
     retries: int = setting(0, "how often to retry, in a new session, if the server is busy or gone", least=0)
     backoff: float = setting(1, "seconds before the first retry, twice as many before each further one", positive=True)
     ledger: str | None = setting(None, "file for the ledger, as JSON; null: none")
+    generate: int | None = setting(
+        None, "ids to go on with, of a program converted with generate=, whose input is a prompt [length] then", least=1
+    )
     threads: int = _threads()
 
 
@@ -314,6 +325,7 @@ class Run(Common):
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
     state: Any = _state()
+    generate: int | None = _generate()
     deadline: float = setting(60, "seconds that a read may wait", positive=True)
     threads: int = _threads()
 
@@ -332,7 +344,9 @@ class Cost(Common):
     token_ids: Any = _token_ids()
     outputs: Any = _outputs()
     state: Any = _state()
-    batch: int = setting(1, "inputs per query", least=1)
+    generate: int | None = _generate()
+    batch: int = setting(1, "inputs per query, or what a step gives to a program whose state grows", least=1)
+    length: int = setting(0, "how long the state of such a program is before", least=0)
     prepared: int = setting(
         0,
         "products with weights are prepared for so many queries together (0: not); then no seconds are predicted",

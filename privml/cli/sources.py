@@ -75,6 +75,7 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
         "token_ids": _plain(config.get("token_ids", "secret")),
         "outputs": _plain(config.get("outputs")),
         "state": _plain(config.get("state")),
+        "generate": config.get("generate"),
     }
     with warnings.catch_warnings(), console.progress("convert", config.quiet, "reading the model") as step:
         warnings.filterwarnings("ignore", "the batch is fixed")  # one of the notes below

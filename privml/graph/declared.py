@@ -21,24 +21,24 @@ ROLLED = 8
 @dataclass(frozen=True, slots=True)
 class Declared:
     """A state ``name``: an input of the model and one of its outputs, by name or number; ``grows``: the dimension along
-    which the output is longer than the input by what was added (None: of the same shape)."""
+    which the output is appended to it, up to ``most`` (None: it takes its place)."""
 
     name: str
     input: str
     output: str | int
     grows: int | None = None
+    most: int | None = None
 
 
 def declared_of(given: Mapping[str, Any] | None) -> tuple[Declared, ...]:
-    """``{name: (input, output)}`` or ``{name: (input, output, dimension)}``; ConfigError for anything else."""
+    """``{name: (input, output)}``; ConfigError for anything else."""
     result = []
     for name, pair in (given or {}).items():
         parts = list(pair) if isinstance(pair, Sequence) and not isinstance(pair, str) else []
-        kinds = [isinstance(part, kind) for part, kind in zip(parts, (str, (str, int), int), strict=False)]
-        if len(parts) not in (2, 3) or not all(kinds) or not isinstance(name, str) or not name:
+        kinds = [isinstance(part, kind) for part, kind in zip(parts, (str, (str, int)), strict=False)]
+        if len(parts) != 2 or not all(kinds) or not isinstance(name, str) or not name:
             raise ConfigError(
-                f"state {name!r}: {pair!r} is not (INPUT, OUTPUT), the names of an input and of an output or its "
-                "number, with the dimension along which it grows as a third"
+                f"state {name!r}: {pair!r} is not (INPUT, OUTPUT), the names of an input and of an output or its number"
             )
         result.append(Declared(name, *parts))
     for part in ("input", "output"):
@@ -98,6 +98,15 @@ def state_last(
     graph.lint()
     module.recompile()
     return [nodes.index(node) for node in ordered]
+
+
+def without_output(module: fx.GraphModule, place: int) -> None:
+    """Leaves out an output, and what only it needs."""
+    graph = module.graph
+    (results,) = graph.output_node().args
+    graph.output_node().args = (results[:place] + results[place + 1 :],)
+    graph.eliminate_dead_code()
+    module.recompile()
 
 
 def _place(each: Declared, results: Sequence[fx.Node], names: Sequence[str] | None) -> int:

@@ -28,13 +28,14 @@ def export(
     example_inputs: Sequence[torch.Tensor],
     dynamic_batch: bool = True,
     names: Sequence[str] | None = None,
+    sizes: Any = None,
 ) -> fx.GraphModule:
     """``module`` in evaluation mode as an ``fx.GraphModule`` in the form that ``privml.graph.ir`` describes.
 
     Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones), buffers that no
     state dict holds and numbers written in the model's code public ones. With ``dynamic_batch`` the batch of every
-    input may vary if the model allows it; ``meta["notes"]`` says where it does not. ``names``: those of the inputs. The
-    graph returns a flat tuple.
+    input may vary if the model allows it; ``meta["notes"]`` says where it does not. ``names``: those of the inputs;
+    ``sizes``: those that vary, as torch.export takes them, in place of the batch. The graph returns a flat tuple.
 
     Raises UnsupportedOperator naming every operator that has no secure implementation, and with file and line those
     that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput, with file and
@@ -43,10 +44,10 @@ def export(
     example_inputs = tuple(value.clone() for value in example_inputs)  # one tensor twice would be taken for one input
     with evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exported, notes = trace(module, example_inputs, dynamic_batch)
+        exported, notes = trace(module, example_inputs, dynamic_batch, sizes)
         refuse_training(exported.graph_module)
         graph_module = decompose(exported)
-        fixed = _fixed_by_operators(graph_module)
+        fixed = _fixed_by_operators(graph_module) if sizes is None else ""
         if fixed:
             exported, _ = trace(module, example_inputs, False)
             graph_module, notes = decompose(exported), (*notes, fixed)

@@ -18,13 +18,15 @@ from privml.graph.blame import blame, place_of
 LARGEST_BATCH = 4096
 
 
-def trace(module: torch.nn.Module, inputs: Sequence[torch.Tensor], dynamic: bool) -> tuple[Any, tuple[str, ...]]:
-    """The exported program, and what there is to say about it.
+def trace(
+    module: torch.nn.Module, inputs: Sequence[torch.Tensor], dynamic: bool, sizes: Any = None
+) -> tuple[Any, tuple[str, ...]]:
+    """The exported program, and what there is to say about it. ``sizes``: those that vary, in place of the batch.
 
     Raises InvalidInput with the file and the line of the model's code, and with what to do.
     """
     inputs, notes = tuple(inputs), ()
-    for places in _batch_dims(inputs) if dynamic else ():
+    for places in _batch_dims(inputs) if dynamic and sizes is None else ():
         try:
             with contextlib.redirect_stdout(io.StringIO()):  # torch prints graphs with its errors
                 several, shapes = _varying(module, inputs, places)
@@ -41,7 +43,7 @@ def trace(module: torch.nn.Module, inputs: Sequence[torch.Tensor], dynamic: bool
         )
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            return torch.export.export(module, inputs), notes
+            return torch.export.export(module, inputs, dynamic_shapes=sizes), notes
     except GuardOnDataDependentSymNode as error:
         raise _branches(error) from error
     except UnsupportedOperator:

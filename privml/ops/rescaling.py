@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from privml.engines.base import Engine, Share
 from privml.formats import Boolean, FixedPoint, Float, Format
 from privml.ops.ring_formats import RingFormat, bit_value, in_ring, plus, promise_of, says_more, truncated, width
@@ -12,6 +14,8 @@ from privml.ops.words import reformatted
 def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     """The same value in ring format ``to``, rounded to the nearest (halves up) when its scale is smaller; from and to
     Float to the nearest, ties to even."""
+    if not share[0].numel() and share[0].dtype is torch.int64:  # what grows begins with nothing
+        return share
     if isinstance(fmt, Float) or isinstance(to, Float):
         return reformatted(engine, share, fmt, to)
     if isinstance(fmt, Boolean):

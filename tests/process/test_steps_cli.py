@@ -48,6 +48,44 @@ def test_a_query_of_several_steps(folder):
     assert len(json.loads((folder / "ledger.json").read_text())) == 3 and "step 3" in done.stdout
 
 
+LANGUAGE = """
+import torch
+from transformers import GPT2Config, GPT2LMHeadModel
+
+
+def trained():
+    torch.manual_seed(1)
+    config = GPT2Config(vocab_size=20, n_embd=16, n_layer=1, n_head=2, n_positions=16, initializer_range=0.5)
+    return GPT2LMHeadModel(config).eval()
+"""
+
+
+def test_a_language_model_goes_on(tmp_path):
+    pytest.importorskip("transformers")
+    (tmp_path / "language.py").write_text(LANGUAGE)
+    namespace = {}
+    exec(LANGUAGE, namespace)
+    prompt = torch.tensor([4, 7, 1])
+    expected = namespace["trained"]().generate(
+        prompt[None], max_new_tokens=3, do_sample=False, pad_token_id=0, eos_token_id=None
+    )
+    np.save(tmp_path / "ids.npy", torch.randint(0, 20, (8, 6), generator=torch.Generator().manual_seed(0)).numpy())
+    np.save(tmp_path / "prompt.npy", prompt.numpy())
+    words = ["model.torch=language.py:trained", "calibration=ids.npy", "generate=12", "token_ids=client"]
+    privml("convert", *words, "out=gpt", cwd=tmp_path)
+    told = privml("cost", "program=gpt/program", "batch=3", "engine=threepc", "calibrate=none", cwd=tmp_path).stdout
+    assert "one more step of 1, after 3" in told
+    refused = privml("cost", "program=gpt/program", "length=12", "engine=threepc", cwd=tmp_path, check=False)
+    assert refused.returncode == 1 and "holds 12" in refused.stderr
+    served = ["program=gpt/program", "weights=gpt/weights.safetensors", "listen=127.0.0.1:0", "queries=3"]
+    with Command("serve", *served, cwd=tmp_path) as server:
+        port = server.stdout.readline().split("port ")[1].split(",")[0]
+        place = [f"server=127.0.0.1:{port}", "input=prompt.npy", "generate=3", "out=ids.npy"]
+        privml("query", "program=gpt/program", *place, cwd=tmp_path)
+        assert server.wait() == 0
+    assert np.load(tmp_path / "ids.npy").flatten().tolist() == expected[0, 3:].tolist()
+
+
 def test_what_is_one_step_and_what_are_several():
     program = network.converted()
     assert steps_of(program, torch.zeros(2, 4))[1] is False

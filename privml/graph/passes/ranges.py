@@ -118,7 +118,7 @@ def check_shapes(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> Non
             want is None or want == size or (i == 0 and size >= want)
             for i, (want, size) in enumerate(zip(shape, value.shape, strict=True))
         )
-        if not fits or value.numel() == 0:
+        if not fits or value.numel() == 0 and not node.meta.get("held"):
             wanted = ", ".join("any" if size is None else str(size) for size in shape)
             raise InvalidInput(
                 f"calibration data of input {node.name!r} has shape {tuple(value.shape)}, the model takes ({wanted})"
