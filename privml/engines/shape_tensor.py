@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,6 +24,8 @@ _NUMBERS = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonz
 class ShapeTensor(torch.Tensor):
     """Stands for zeros of this shape and dtype. Whatever is computed of it has the shape and the dtype that torch gives
     it and is such a tensor again, also where other operands are ordinary tensors; as a Python number it is 0."""
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # what a class says, is said below
 
     @staticmethod
     def __new__(cls, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> ShapeTensor:
@@ -56,20 +58,16 @@ def _places(index: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
     return places
 
 
-class _Outline(NamedTuple):
-    """A tensor by its shape and dtype (``kind``), a list or tuple by its type and parts, anything else by its type and
-    itself: 1, 1.0 and True are equal."""
-
-    kind: Any
-    content: Any
+# A tensor by its dtype and shape, a list or tuple by its type and parts, anything else by its type and itself: 1, 1.0 and
+# True are equal.
+_Outline = tuple[Any, Any]
 
 
 def _outline(value: Any) -> _Outline:
     if isinstance(value, torch.Tensor):
-        return _Outline(value.dtype, tuple(value.shape))
-    if isinstance(value, (list, tuple)):
-        return _Outline(type(value), tuple(map(_outline, value)))
-    return _Outline(type(value), value)
+        return value.dtype, value.shape
+    kind = type(value)
+    return kind, tuple([_outline(part) for part in value]) if isinstance(value, (list, tuple)) else value
 
 
 @lru_cache(maxsize=OUTCOMES)

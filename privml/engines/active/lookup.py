@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from privml.engines.base import Operand
+from privml.engines.shape_tensor import ShapeTensor
 from privml.engines.shares import Share, each, joined
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 def lookup_many(engine: ActiveEngine, tables: torch.Tensor, index: Share, in_bits: int) -> Share:
     """tables[:, index] for public ``tables`` [k, 2^in_bits], in_bits <= 8: a share of shape [k, ...]."""
     bits, size, shape = engine.ring, 1 << in_bits, index[0].shape
+    if engine.counts_only:
+        return _counted(engine, len(tables), index, in_bits)
     random = engine.random_bits((in_bits, *shape))
     weights = torch.tensor([1 << j for j in range(in_bits)]).view(-1, *[1] * len(shape))
     mask = engine.sum(engine.multiply_public(random, weights, bits), [0], False, bits)
@@ -32,6 +35,26 @@ def lookup_many(engine: ActiveEngine, tables: torch.Tensor, index: Share, in_bit
     entries = tables[:, places]
     spread = each(unit, lambda c: c.expand(entries.shape))
     return engine.sum(engine.multiply_public(spread, entries, bits), [1], False, bits)
+
+
+def _counted(engine: ActiveEngine, tables: int, index: Share, in_bits: int) -> Share:
+    """What ``lookup_many`` draws and sends; all else is local."""
+
+    def like(*leading: int) -> Share:
+        return tuple(ShapeTensor((*leading, *c.shape), c.dtype) for c in index)
+
+    def unit_vector(count: int) -> None:
+        if count > 1:
+            low, high = count // 2, count - count // 2
+            unit_vector(low)
+            unit_vector(high)
+            product = Operand(like((1 << high) - 1, (1 << low) - 1), engine.ring)
+            engine.multiply(product, product, engine.ring)
+
+    engine.random_bits((in_bits, *index[0].shape))
+    engine.open(index, in_bits)
+    unit_vector(in_bits)
+    return like(tables)
 
 
 def unit_vectors(engine: ActiveEngine, digits: Share) -> Share:
