@@ -138,7 +138,7 @@ std::span<const Dialogue> lattice_products() {
       on_words(44,
                [](Party& p, const Words& x, Words& r) {
                  const Words w(p.rank == 0 ? 9 : 0, 3);
-                 PackingKeys keys{0, 1};
+                 PackingKeys keys{0, lattice::kSwitchingSets[1]};
                  packed_matmul(p, keys, {kShared, 44}, x, {0, 12, true}, w, {3, 3, 3}, 44, r);
                }),
       on_words(32,
