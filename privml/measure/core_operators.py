@@ -138,6 +138,45 @@ def lattice_online(core: Any, session: Any, rank: int, inputs: Inputs, n: int, p
     return lambda: core.lattice_online(session, prepared, x, *formats, rows, known)
 
 
+def lattice_convolve(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """A convolution of one image by lattice ciphertexts, after a first one has made the keys."""
+    task, kernel = _convolution(core, params), _kernel(inputs, rank, params)
+    x, bits, keys = inputs.ring(params["out_bits"], *_image(params)), params["out_bits"], core.PackingKeys(0, 1)
+
+    def convolve() -> np.ndarray:
+        return core.lattice_convolve(session, keys, task, x, (-1, bits, True), kernel)
+
+    convolve()
+    return convolve
+
+
+def lattice_online_convolution(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """A convolution of one image of ``queries`` that were prepared together."""
+    task, kernel, bits = _convolution(core, params), _kernel(inputs, rank, params), params["out_bits"]
+    x, known = inputs.ring(bits, *_image(params)), bytes(32) if rank != 0 else task.fingerprint(kernel)
+    prepared = core.lattice_prepare_convolution(
+        session, core.PackingKeys(0, 1), task.of(params["queries"]), kernel, known
+    )
+    return lambda: core.lattice_online_convolution(session, prepared, task, x, (-1, bits, True), kernel, known)
+
+
+def _image(params: Params) -> tuple[int, ...]:
+    return 1, params["channels"], params["size"], params["size"]
+
+
+def _convolution(core: Any, params: Params) -> Any:
+    """With a kernel of 3 x 3 and padding of 1, over a link on which bytes count alone."""
+    outputs, groups, stride = params["outputs"], params.get("groups", 1), params.get("stride", 1)
+    shapes = _image(params), (outputs, params["channels"] // groups, 3, 3)
+    place = (stride, stride), (1, 1, 1, 1), (1, 1), groups
+    return core.Convolution(*shapes, *place, _owned(params), params["out_bits"]).over(1000)
+
+
+def _kernel(inputs: Inputs, rank: int, params: Params) -> np.ndarray | None:
+    inner = params["channels"] // params.get("groups", 1)
+    return inputs.ring(params["bits"], params["outputs"] * inner * 9) if rank == 0 else None
+
+
 def _weights(inputs: Inputs, rank: int, params: Params) -> np.ndarray | None:
     return inputs.ring(params["bits"], params["inner"] * params["columns"]) if rank == 0 else None
 
@@ -250,6 +289,8 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "lattice_packed": lattice_packed,
     "lattice_prepare": lattice_prepare,
     "lattice_online": lattice_online,
+    "lattice_convolve": lattice_convolve,
+    "lattice_online_convolution": lattice_online_convolution,
     "signed_wrap": signed_wrap,
     "divide": divide,
     "softmax": softmax,

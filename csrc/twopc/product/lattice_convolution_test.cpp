@@ -169,11 +169,15 @@ TEST(LatticeConvolution, TilesOfImagesThatFillMoreThanOnePolynomial) {
 TEST(LatticeConvolution, ExtremeWeightsAtEveryBound) {
   const ConvolutionShape deep =
       shape_of({1, 96, 4, 4}, 40, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
+  // So many that a sum of transforms is cut.
+  const ConvolutionShape deeper =
+      shape_of({1, 256, 4, 4}, 8, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
   const ConvolutionShape one = shape_of({1, 8, 8, 8}, 4, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
   expect_convolutions(1, kSwitchingSets[0],
                       {{{kShared, 36}, {1, 12, true}, deep, 36},
                        {{0, 36, true}, {1, 11, false}, deep, 36},
                        {{kShared, 44}, {1, 12, true}, one, 44},
+                       {{kShared, 24}, {1, 13, true}, deeper, 24},
                        {{kShared, 16}, {1, 16, true}, one, 16},
                        {{kShared, 20}, {1, 20, true}, one, 20}},
                       Way::direct, true);
@@ -184,6 +188,95 @@ TEST(LatticeConvolution, OverSoftSpoken) {
   for (const Way way : {Way::direct, Way::prepared})
     expect_convolutions(0, kSwitchingSets[1], {{{kShared, 44}, {0, 12, true}, shape, 44}}, way,
                         false, {false, 4});
+}
+
+TEST(LatticeConvolution, LayoutsForDearAndCheapBytesAreExact) {
+  const ConvolutionShape shape =
+      shape_of({1, 8, 32, 32}, 8, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
+  std::vector<Case> cases;
+  for (const i64 price : {0, 8, 1000})
+    cases.push_back({{kShared, 32}, {0, 8, true}, shape, 32, price});
+  const auto gap = [&](i64 price) {
+    return convolution_layout({shape, {0, 8, true}, 32, price}, kSwitchingSets[2])
+        ->product.choice.gap();
+  };
+  EXPECT_LT(gap(0), gap(1000));
+  expect_convolutions(0, kSwitchingSets[2], cases, Way::direct);
+}
+
+TEST(LatticeConvolution, PixelsAreUploadedOnce) {
+  const ConvolutionShape shape =
+      shape_of({1, 64, 32, 32}, 64, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
+  const auto layout = convolution_layout({shape, {0, 12, true}, 32}, kSwitchingSets[0]);
+  const i64 up = packed_bytes_of(layout->product)[0];
+  EXPECT_GE(up, 9 * shape.in_count());
+  EXPECT_LT(up, 9 * shape.in_count() * 11 / 10);
+  // Of a stride of two and one tap, a quarter of them.
+  const ConvolutionShape fourth =
+      shape_of({1, 64, 32, 32}, 64, {1, 1}, 1, {2, 2}, {0, 0, 0, 0}, {1, 1});
+  const auto other = convolution_layout({fourth, {0, 12, true}, 32}, kSwitchingSets[0]);
+  EXPECT_EQ(packed_bytes_of(other->product)[0], 9 * shape.in_count() / 4);
+}
+
+TEST(LatticeConvolution, OtherConvolutionsOfThePeerAreRefused) {
+  const auto with = [](std::array<i64, 2> dilation, i64 pad) {
+    return shape_of({1, 1, 6, 6}, 1, {2, 2}, 1, {1, 1}, {pad, 0, 0, 0}, dilation);
+  };
+  for (const ConvolutionShape& theirs : {with({2, 2}, 0), with({1, 1}, 1)}) {
+    int refused = 0;
+    try {
+      run_parties({}, [&](Party& party) {
+        const bool owns = party.rank == 0;
+        PackingKeys keys{0, kSwitchingSets[0]};
+        const ConvolutionShape shape = owns ? with({1, 1}, 0) : theirs;
+        const Words in(shape.in_count()), kernel(owns ? 4 : 0);
+        Words out(shape.out_count());
+        lattice_convolution(party, keys, {kShared, 32}, in, {{shape, {0, 8, true}, 32}, kernel},
+                            out);
+      });
+    } catch (const ProtocolError&) {
+      ++refused;
+    } catch (const PeerDisconnected&) {
+    }
+    EXPECT_EQ(refused, 1);
+  }
+}
+
+TEST(LatticeConvolution, RefusesWhatDoesNotFit) {
+  const ConvolutionShape shape = shape_of({2, 1, 6, 6}, 1, {2, 2}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1});
+  run_parties({}, [&](Party& party) {
+    const bool owns = party.rank == 0;
+    const Words kernel(owns ? 4 : 0, 1), other(owns ? 4 : 0, 2), in(shape.in_count());
+    Words out(shape.out_count());
+    PackingKeys keys{0, kSwitchingSets[0]};
+    const ConvolutionTask task{shape, {0, 8, true}, 32};
+    const auto use = [&](const ConvolutionTask& of, const Words& words) {
+      return KernelUse{of, words, fingerprint(of, words)};
+    };
+    const auto convolve = [&](Operand format, const KernelUse& of) {
+      lattice_convolution(party, keys, format, in, of, out);
+    };
+    EXPECT_THROW(convolve({0, 8, true}, use(task, kernel)), InvalidArgument);
+    EXPECT_THROW(convolve({kShared, 31}, use(task, kernel)), InvalidArgument);
+    EXPECT_THROW(convolve({kShared, 64}, use({shape, {0, 8, true}, 64}, kernel)), InvalidArgument);
+    EXPECT_THROW(convolve({kShared, 32}, use({shape, {0, 32, true}, 32}, kernel)), InvalidArgument);
+    EXPECT_THROW(convolve({kShared, 32}, use({shape, {1, 8, true}, 32}, kernel)), InvalidArgument);
+    EXPECT_EQ(party.channel.traffic().sent, 0);
+    PreparedProduct prepared = prepare_convolution(party, keys, use(task, kernel));
+    ConvolutionTask shifted = task;
+    shifted.shape.pad_top = 1;
+    shifted.shape.height = 5;
+    const i64 sent = party.channel.traffic().sent;
+    PreparedProduct copy = prepared;
+    EXPECT_THROW(prepared_convolution(party, copy, {kShared, 32}, in, use(shifted, kernel), out),
+                 InvalidArgument);
+    if (owns) {
+      EXPECT_THROW(prepared_convolution(party, copy, {kShared, 32}, in, use(task, other), out),
+                   InvalidArgument);
+    }
+    EXPECT_EQ(party.channel.traffic().sent, sent);
+    prepared_convolution(party, std::move(prepared), {kShared, 32}, in, use(task, kernel), out);
+  });
 }
 
 }  // namespace
