@@ -83,7 +83,7 @@ PreparedProduct prepare(TwoPartySession& session, PackingKeys& keys, const Convo
   KernelUse use = use_of(session, task, kernel);
   know(session, use, digest);
   check_keys(keys, task);
-  PreparedProduct prepared{keys.owner, images_of(task.shape), task.ell, {}, {}, {}};
+  PreparedProduct prepared{keys.owner, images_of(task.shape), task.ell};
   // A meter's half tells its size alone.
   if (session.metering() && session.rank() != keys.owner)
     prepared.row_seeds.resize(static_cast<std::size_t>(task.shape.batch));

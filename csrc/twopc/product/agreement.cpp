@@ -18,17 +18,4 @@ lattice::Digest agree(Party& party, const lattice::Transcript& transcript) {
   return lattice::digest_of(transcript, owns ? nonce : their_nonce, owns ? their_nonce : nonce);
 }
 
-void write_tagged(Party& party, const Block& tag, Bytes message) {
-  party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
-  party.channel.write(message);
-}
-
-void read_tagged(Party& party, const Block& tag, MutableBytes message) {
-  Block theirs;
-  party.channel.read({reinterpret_cast<u8*>(&theirs), sizeof theirs});
-  if (!(theirs == tag))
-    throw ProtocolError("lattice: the peer's half was prepared with another one than this party's");
-  party.channel.read(message);
-}
-
 }  // namespace privml

@@ -17,9 +17,4 @@ inline constexpr i64 kAgreementBytes = 2 * sizeof(lattice::Digest);  // a digest
 // Throws ProtocolError where the peer's transcript is another one.
 lattice::Digest agree(Party& party, const lattice::Transcript& transcript);
 
-// A message that only what `tag` names can read: the tag stands in front of it. The reader throws
-// ProtocolError where it expects another one.
-void write_tagged(Party& party, const Block& tag, Bytes message);
-void read_tagged(Party& party, const Block& tag, MutableBytes message);
-
 }  // namespace privml

@@ -56,9 +56,6 @@ void multiply(Party& party, PackingKeys& keys, const ConvolutionLayout& layout,
   collect(layout, results, out);
 }
 
-// The client's mask of one image.
-void fill_mask(Block seed, int ell, std::span<u64> image) { Prg(seed).fill_ring(image, ell); }
-
 void expect_keys(const PackingKeys& keys, const KernelUse& use) {
   expect(keys.owner == use.task.kernel.owner,
          "lattice: the keys serve products with another party's weights");
@@ -134,32 +131,15 @@ void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_for
   expect(!owns || use.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
   const std::vector<u64> elements = ring_elements(in, held_format(in_format), use.task.ell);
-  std::vector<u8> wire(packed_bytes(rows * inner, use.task.ell));
   std::ranges::copy(prepared.share, out.begin());
-  const Block tag = tag_of(prepared);
-  if (!owns) {
-    WipedVector<u64> masked(rows * inner);
-    for (i64 i = 0; i < rows; ++i) {
-      const std::span<u64> image = std::span(masked).subspan(i * inner, inner);
-      fill_mask(prepared.row_seeds[i], use.task.ell, image);
-      for (i64 k = 0; k < inner; ++k) image[k] = elements[i * inner + k] - image[k];
-    }
-    pack(masked.data(), rows * inner, use.task.ell, wire.data());
-    write_tagged(party, tag, wire);
-    return;
-  }
-  read_tagged(party, tag, wire);
-  std::vector<u64> sum(rows * inner);
-  unpack(wire.data(), rows * inner, use.task.ell, sum.data());
-  if (in_format.owner == kShared)
-    for (i64 i = 0; i < rows * inner; ++i) sum[i] = (sum[i] + elements[i]) & low_mask(use.task.ell);
+  if (!owns) return send_masked(party, prepared, elements);
+  const std::vector<u64> sum = receive_masked(party, prepared, elements);
   linear::add_convolution(sum, scalars(use), use.task.shape, use.task.ell, out);
 }
 
 void cost_prepared_convolution(CostMeter& meter, const ConvolutionTask& task) {
   const MatrixShape images = images_of(task.shape);
-  meter.message(1 - task.kernel.owner, static_cast<i64>(sizeof(Block)) +
-                                           packed_bytes(images.rows * images.inner, task.ell));
+  cost_masked(meter, task.kernel.owner, images.rows * images.inner, task.ell);
 }
 
 MatrixShape images_of(const ConvolutionShape& shape) {

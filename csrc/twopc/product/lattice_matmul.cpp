@@ -47,9 +47,6 @@ void in_polynomials(i64 filling, i64 n, Each&& block) {
   for (i64 first = 0; first < filling; first += n) block(first, std::min(n, filling - first));
 }
 
-// The client's mask for one row.
-void fill_mask(Block seed, int ell, std::span<u64> row) { Prg(seed).fill_ring(row, ell); }
-
 // The weights as ciphertext_product() takes them: outputs x inner; nothing at the client.
 std::vector<u64> turned_weights(const Party& party, const ProductHalves& halves,
                                 const OwnedWeights& weights) {
@@ -207,32 +204,16 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
              std::ssize(prepared.row_seeds) == (owns ? 0 : rows),
          "lattice: this is the other party's half");
   const std::vector<u64> elements = ring_elements(x, held_format(x_format), ell);
-  std::vector<u8> wire(packed_bytes(rows * inner, ell));
   std::ranges::copy(prepared.share, out.begin());
-  const Block tag = tag_of(prepared);
-  if (!owns) {
-    WipedVector<u64> masked(rows * inner);
-    for (i64 i = 0; i < rows; ++i) {
-      const std::span<u64> row = std::span(masked).subspan(i * inner, inner);
-      fill_mask(prepared.row_seeds[i], ell, row);
-      for (i64 k = 0; k < inner; ++k) row[k] = elements[i * inner + k] - row[k];
-    }
-    pack(masked.data(), rows * inner, ell, wire.data());
-    write_tagged(party, tag, wire);
-    return;
-  }
+  if (!owns) return send_masked(party, prepared, elements);
   expect(weights.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
-  read_tagged(party, tag, wire);
-  std::vector<u64> sum(rows * inner);
-  unpack(wire.data(), rows * inner, ell, sum.data());
-  if (has_x)
-    for (i64 i = 0; i < rows * inner; ++i) sum[i] = (sum[i] + elements[i]) & low_mask(ell);
+  const std::vector<u64> sum = receive_masked(party, prepared, elements);
   add_product(sum, scalars(weights.words, weights.format), {rows, inner, columns}, ell, out);
 }
 
 void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell) {
-  meter.message(1 - owner, static_cast<i64>(sizeof(Block)) + packed_bytes(rows * inner, ell));
+  cost_masked(meter, owner, rows * inner, ell);
 }
 
 }  // namespace privml

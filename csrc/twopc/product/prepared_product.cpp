@@ -78,6 +78,42 @@ Block tag_of(const PreparedProduct& half) {
   return lattice::tag_of_rows(half.digest, half.batch, half.first, half.shape.rows);
 }
 
+void fill_mask(Block seed, int ell, std::span<u64> row) { Prg(seed).fill_ring(row, ell); }
+
+void send_masked(Party& party, const PreparedProduct& half, std::span<const u64> x) {
+  const auto& [rows, inner, columns] = half.shape;
+  const Block tag = tag_of(half);
+  WipedVector<u64> masked(rows * inner);
+  for (i64 i = 0; i < rows; ++i) {
+    const std::span<u64> row = std::span(masked).subspan(i * inner, inner);
+    fill_mask(half.row_seeds[i], half.ell, row);
+    for (i64 k = 0; k < inner; ++k) row[k] = x[i * inner + k] - row[k];
+  }
+  std::vector<u8> wire(packed_bytes(rows * inner, half.ell));
+  pack(masked.data(), rows * inner, half.ell, wire.data());
+  party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
+  party.channel.write(wire);
+}
+
+std::vector<u64> receive_masked(Party& party, const PreparedProduct& half,
+                                std::span<const u64> share) {
+  const i64 count = half.shape.rows * half.shape.inner;
+  Block theirs;
+  party.channel.read({reinterpret_cast<u8*>(&theirs), sizeof theirs});
+  if (!(theirs == tag_of(half)))
+    throw ProtocolError("lattice: the peer's half was prepared with another one than this party's");
+  std::vector<u8> wire(packed_bytes(count, half.ell));
+  party.channel.read(wire);
+  std::vector<u64> sum(count);
+  unpack(wire.data(), count, half.ell, sum.data());
+  for (std::size_t i = 0; i < share.size(); ++i) sum[i] = (sum[i] + share[i]) & low_mask(half.ell);
+  return sum;
+}
+
+void cost_masked(CostMeter& meter, int owner, i64 numbers, int ell) {
+  meter.message(1 - owner, static_cast<i64>(sizeof(Block)) + packed_bytes(numbers, ell));
+}
+
 i64 stored_bytes(const PreparedProduct& half) { return bytes_of(header_of(half)); }
 
 WipedVector<u8> to_bytes(const PreparedProduct& half) {

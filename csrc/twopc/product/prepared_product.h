@@ -13,6 +13,8 @@
 #include "base/buffer.h"
 #include "crypto/block.h"
 #include "lattice/transcript.h"
+#include "ot/cost.h"
+#include "ot/party.h"
 #include "twopc/product/operand.h"
 
 namespace privml {
@@ -42,6 +44,16 @@ PreparedProduct take_rows(PreparedProduct& from, i64 rows);
 
 // What both halves of the same rows have in common, and those of no others.
 Block tag_of(const PreparedProduct& half);
+
+// The mask of a row.
+void fill_mask(Block seed, int ell, std::span<u64> row);
+// The client's only message of a product with what was prepared: x - r, after the tag.
+void send_masked(Party& party, const PreparedProduct& half, std::span<const u64> x);
+// x - r at the owner of the weights, plus its own share of x, if it has one. Throws ProtocolError
+// where the peer's half is of other rows.
+std::vector<u64> receive_masked(Party& party, const PreparedProduct& half,
+                                std::span<const u64> share);
+void cost_masked(CostMeter& meter, int owner, i64 numbers, int ell);
 
 // As bytes, for a store; as many for every half of that shape and side. Nothing where the bytes are
 // no half.
