@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from privml.engines.threepc import addition
 from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.party import packed_bytes
+from privml.engines.threepc.pieces import pieces, sizes
 from privml.engines.threepc.sign import prime_for
+from privml.formats import FixedPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def product(n: int, bits: int) -> Cost:
 
 def sign(n: int, bits: int, several: int = 1, comparison: str = "few_bytes") -> Cost:
     """A comparison with each of ``several`` thresholds."""
-    if (plan := chosen_plan(comparison, bits)) is not None:
+    if (plan := chosen_plan(comparison, bits, several)) is not None:
         plane = packed_bytes(n, 1)
         online = several * sum(plan.opened) * plane
         return Cost((plan.table_bits + several * sum(plan.product_bits)) * plane, online, online, plan.depth)
@@ -127,3 +130,42 @@ def maximum_last(rows: int, count: int, bits: int) -> Cost:
         total = total + relu(rows * (count // 2), bits)
         count -= count // 2
     return total
+
+
+# ---- functions from masks, of arguments in a ring of 64 bits with ``scale`` fractional ones, for 32 bits of that scale
+def piecewise(n: int, name: str, scale: int) -> Cost:
+    table = pieces(name, scale)
+    form, degree = sizes(table, scale), len(table.coefficients) - 1
+    unit = dealt(n * ((1 << table.index_bits) - 1), form.widths[0])
+    powers = dealt(n * (degree + 1), form.ring)
+    wraps = sum((dealt(n, bits) for bits in form.wraps if bits), Cost())
+    size = sum(packed_bytes(n, width) for width in form.widths)
+    return unit + powers + wraps + Cost(sent=size, received=size, depth=1)
+
+
+def settled(n: int, ring: int, shift: int, cases: int = 0, line: bool = False, chosen: bool = True) -> Cost:
+    """A sum opened, truncated, chosen with ``cases`` public values or a line, and extended to 64 bits."""
+    narrow = ring - shift
+    total = opened(n, ring) + dealt(n, narrow)
+    if chosen:
+        total = total + dealt(n, narrow) + dealt(n, narrow) + opened(n, narrow)
+    for _ in range(cases):
+        total = total + dealt(n, narrow)
+    if line:
+        return total + dealt(n, 64) + dealt(n, 64 - narrow) + dealt(n, 64) + dealt(n, 64) + opened(n, 64)
+    return total + extend(n, narrow, 64, True)
+
+
+def function(n: int, name: str, scale: int) -> Cost:
+    if name in ("sin", "cos"):
+        ring, shift = 2 * (scale + 2) + 3, scale + 4
+        return dealt(2 * n, ring) + settled(n, ring, shift, chosen=False)
+    if name in ("exp", "exp_negative"):
+        form = addition.power_form(FixedPoint(32, scale), name == "exp")
+        signs = sign(n, 64, 2) if name == "exp" else sign(n, 64 - (scale - 3))
+        return signs + dealt(n << form.groups, form.ring) + settled(n, form.ring, form.shift, cases=name == "exp")
+    table, form = pieces(name, scale), sizes(pieces(name, scale), scale)
+    cases = (table.above == "one") + (table.below == "minus one")
+    shift = form.scale + form.powers - scale
+    signs = sign(n, 64 - (scale - 4), 2)
+    return signs + piecewise(n, name, scale) + settled(n, form.ring, shift, cases, table.above == "argument")

@@ -91,6 +91,10 @@ class Engine(abc.ABC):
         of ``through``, which stands in front of this engine."""
         raise ConfigError(f"the engine {self.name} does not compose {name}")
 
+    def computes_whole(self, name: str, *args: Any) -> bool:
+        """Whether an engine that composes makes this call by a protocol of its own instead."""
+        return False
+
     def owned(self, party: int) -> Engine:
         """The engine that computes on shares of placement Owned(party), in clear at the owner, without
         communication. Owned shares hold the sign-extended value at the owner and zeros elsewhere."""

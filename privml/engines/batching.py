@@ -5,7 +5,8 @@ share their messages become one call.
 Elementwise calls of equal settings are joined by laying their elements one behind the other; the engine below answers
 once. Calls that open products (``Engine.opened_together``) are handed over as they are, for one message. On engines
 that compose functions of their other operations (``Engine.composes``) functions are taken apart, so that their steps
-meet those of others. Values are what single calls give, wherever these are deterministic.
+meet those of others, but for those that the engine computes as a whole. Values are what single calls give, wherever
+these are deterministic.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _wait(engine: BatchingEngine, name: str, /, *args: Any, **kwargs: Any) -> An
     bound.apply_defaults()
     given = bound.args[1:]
     base = engine.base
-    if base.composes and OPERATIONS[name].composed:
+    if base.composes and OPERATIONS[name].composed and not base.computes_whole(name, *given):
         return base.composed(name, engine, *given)
     return engine._ask(Call(name, given, (name, *map(_key_of(name), given)), name in base.opened_together))
 

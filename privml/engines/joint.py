@@ -56,6 +56,9 @@ class JointEngine(SharedEngine):
     def composed(self, name: str, through: Engine, *args: Any) -> Any:
         return self.engines[0].composed(name, through, *args)
 
+    def computes_whole(self, name: str, *args: Any) -> bool:
+        return self.engines[0].computes_whole(name, *args)
+
     def together(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
         by_party = [
             partial(engine.together, [(name, [self._part(a, rank) for a in args]) for name, args in calls])

@@ -33,8 +33,9 @@ compares them with float64, and with `plain` bit for bit.
 """
 NOTES = """
 - `active` with a ring of 32 bits has no functions, only what is made of products, comparisons and selections.
-- `threepc` and `active` compute their functions from comparisons, tables and products
-  (`privml/engines/composed`); `plain` does as they do with `like="threepc"` or `like="active"`.
+- `threepc` (with `truncation=exact`) and `active` compute their functions from comparisons, tables and products
+  (`privml/engines/composed`); `plain` does as they do with `like="threepc"` or `like="active"`. In its other modes
+  `threepc` has polynomials and addition formulas on masks of its own (`privml/engines/threepc/functions.py`).
 - The cheaper forms of a function are chosen by `numerics.exp`; where an engine has none it takes its usual one or
   raises `ConfigError`. See [functions by products](../fixed-point-math.md#functions-by-products).
 - An operator without a rule raises `UnsupportedOperator` with its name, the node and a hint. How to add one:

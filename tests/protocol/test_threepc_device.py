@@ -14,6 +14,9 @@ from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.kernels_cuda import CudaKernels
 from privml.errors import ConfigError
+from privml.formats import FixedPoint
+
+WORKING, TARGET = FixedPoint(64, 16), FixedPoint(32, 16)
 
 
 class OneByOne:
@@ -42,6 +45,7 @@ def results(kernels):
     x = torch.cat([torch.arange(-40, 40) << 20, torch.tensor([2**40, -(2**40), 0])])
     y = x.flip(0) + 3
     a, b = made.input(x, x.shape, 0, 64), made.input(y, y.shape, 1, 64)
+    c = made.input(x >> 4, x.shape, 0, 64)
     out = [
         made.reveal_bits(made.less_than_zero(a, 64)),
         made.reveal(made.relu(a, 64)[0], 64),
@@ -50,6 +54,7 @@ def results(kernels):
         made.reveal(made.extend(tuple(c.clone() for c in made.input(x & 255, x.shape, 2, 32)), 32, 64), 64),
         made.reveal(made.bits_to_ring(made.input_bits((x & 1).to(torch.uint8), x.shape, 1), 32), 32),
         made.reveal(made.max_last(tuple(c[:80].reshape(20, 4) for c in a), 64)[0], 64),
+        *(made.reveal(made.function(name, c, WORKING, TARGET), 64) for name in ("gelu", "exp", "sin", "rsqrt")),
         made.reveal(made.lookup(torch.arange(16) * 3, made.input(x & 15, x.shape, 0, 4), 4, 32), 32),
     ]
     made.close()

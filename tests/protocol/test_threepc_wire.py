@@ -3,6 +3,7 @@
 
 import hashlib
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ import torch
 from privml import _core
 from privml.engines.base import Operand
 from privml.engines.threepc import backend as threepc
+from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.links import DEALER
+from privml.formats import FixedPoint
 
 N = 300
 
@@ -40,7 +43,7 @@ def keep_dealt(links, written):
     links.deal = kept
 
 
-def three(work, value, seed=None, comparison="few_bytes"):
+def three(work, value, seed=None, comparison="few_bytes", truncation="exact"):
     """Runs ``work(engine, share of value)`` at all parties; returns what each of them sent after the set-up, by target
     ("deal" for what is dealt, before it is encrypted)."""
     pairs = {pair: _core.memory_pair() for pair in threepc.PAIRS}
@@ -56,7 +59,7 @@ def three(work, value, seed=None, comparison="few_bytes"):
                     peer = pair[1 - pair.index(rank)]
                     mine[peer] = Recorded(ends[pair.index(rank)], written[rank, peer])
             end = {0: dealing[0], DEALER: dealing[1]}.get(rank)
-            engine = threepc.established(mine, end, rank, threepc.Config("exact", comparison=comparison), seed)
+            engine = threepc.established(mine, end, rank, threepc.Config(truncation, comparison=comparison), seed)
             if rank == DEALER:
                 keep_dealt(engine.party.links, written[DEALER, "deal"])
             for key in written:
@@ -76,6 +79,14 @@ def three(work, value, seed=None, comparison="few_bytes"):
     return {key: b"".join(parts) for key, parts in written.items()}
 
 
+def of_function(name, engine, x):
+    return engine.function(name, x, FixedPoint(64, 16), FixedPoint(32, 16))
+
+
+def sent_by(name, value, seed=None):
+    return three(WORK[name], value, seed, truncation="faithful" if name in FAITHFUL else "exact")
+
+
 WORK = {
     "multiply": lambda e, x: e.multiply(Operand(x, 64), Operand(x, 64), 64),
     "sign": lambda e, x: e.less_than_zero(x, 64),
@@ -85,7 +96,9 @@ WORK = {
     "extend": lambda e, x: e.extend(x, 32, 64),
     "lookup": lambda e, x: e.lookup(torch.arange(16), x, 4, 20),
     "and": lambda e, x: e.logical_and(e.less_than_zero(x, 8), e.less_than_zero(x, 8)),
+    **{name: partial(of_function, name) for name in ("gelu", "tanh", "exp", "cos")},
 }
+FAITHFUL = ("gelu", "tanh", "exp", "cos")
 TRACES = {
     "multiply": "c4dc30bf46895d3d",
     "sign": "d0bd59075e25a345",
@@ -95,6 +108,10 @@ TRACES = {
     "extend": "6ac5fd6e76e6a435",
     "lookup": "c723f7a97dd9220b",
     "and": "95deb4b49aa0569c",
+    "gelu": "c32ce8a5fb53f57f",
+    "tanh": "e55e39265cfcd4eb",
+    "exp": "301be03d8c2124b8",
+    "cos": "539aa5015c13ef6a",
 }
 TRACE_BY_THE_DEALER = "2be44cac1f013935"
 
@@ -105,7 +122,7 @@ def digest(traffic):
 
 @pytest.mark.parametrize("name", WORK)
 def test_trace(name):
-    found = digest(three(WORK[name], torch.arange(-N // 2, N // 2), seed=11))
+    found = digest(sent_by(name, torch.arange(-N // 2, N // 2), 11))
     assert found == TRACES[name], "the messages changed: a protocol change must say so, a refactoring must not do it"
 
 
@@ -118,8 +135,8 @@ def test_trace_of_a_sign_by_the_dealer():
 @pytest.mark.parametrize("value", [0, -1, 123456])
 def test_messages_do_not_depend_on_values(name, value):
     """Every message has as many ones as when other values are shared, at most six standard deviations apart."""
-    others = three(WORK[name], torch.arange(-N // 2, N // 2))
-    for key, sent in three(WORK[name], torch.full((N,), value)).items():
+    others = sent_by(name, torch.arange(-N // 2, N // 2))
+    for key, sent in sent_by(name, torch.full((N,), value)).items():
         assert len(sent) == len(others[key])
         if sent:
             means = [np.unpackbits(np.frombuffer(data, np.uint8)).mean() for data in (sent, others[key])]
@@ -128,7 +145,7 @@ def test_messages_do_not_depend_on_values(name, value):
 
 @pytest.mark.parametrize("name", WORK)
 def test_every_run_draws_anew(name):
-    first, second = (three(WORK[name], torch.zeros(N, dtype=torch.int64)) for _ in range(2))
+    first, second = (sent_by(name, torch.zeros(N, dtype=torch.int64)) for _ in range(2))
     for key in first:
         assert len(first[key]) == len(second[key]) and (len(first[key]) < 16 or first[key] != second[key]), key
 
@@ -146,3 +163,23 @@ def test_a_mask_is_never_used_twice():
             sent = traffic[key][-(len(traffic[key]) // 2 * 2) :] if key != (1, 0) else traffic[key][8 * N :]
             half = len(sent) // 2
             assert half and sent[:half] != sent[half:], (comparison, key)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_equal_thresholds_have_masks_of_their_own(count):
+    """Comparisons with one threshold many times open the same bits, and no plane under the mask of another."""
+    sent = three(lambda engine, x: engine.less_than_many(x, [5] * count, 64), torch.arange(N))
+    opened, size = chosen_plan("few_bytes", 64, count).opened, -(-N // 8)
+    for key in ((0, 1), (1, 0)):
+        planes = np.frombuffer(sent[key], np.uint8)[-sum(opened) * count * size :].reshape(-1, size)
+        assert len({plane.tobytes() for plane in planes}) == len(planes) == sum(opened) * count
+        # the difference of two rows is that of their masks: as many ones as zeros
+        rows = np.unpackbits(planes.reshape(-1, size), axis=1)
+        start = 0
+        for bits in opened:
+            level = rows[start : start + bits * count].reshape(bits, count, -1)
+            for first in range(count):
+                for second in range(first):
+                    ones = (level[:, first] ^ level[:, second]).mean()
+                    assert abs(ones - 0.5) < 6 * 0.5 / np.sqrt(level[:, 0].size)
+            start += bits * count

@@ -32,13 +32,14 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
         raise ValueError(f"a comparison has 2 to 64 bits, got {ell}")
     if m.numel() == 0:
         return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
-    chosen = chosen_plan(party.comparison, ell)
+    chosen = chosen_plan(party.comparison, ell, m.numel() // r.numel())
     return sign_by_dealer(party, m, r, ell) if chosen is None else sign_from_tables(party, m, r, ell, chosen)
 
 
-def chosen_plan(comparison: str, ell: int) -> ComparisonPlan | None:
-    """The plan for ``ell`` bits that ``comparison``, one of ``COMPARISONS``, chooses; None: the dealer's answer."""
-    return plan(ell - 1, 3 if comparison == "few_bytes" else 2)
+def chosen_plan(comparison: str, ell: int, several: int = 1) -> ComparisonPlan | None:
+    """The plan for ``several`` values of ``ell`` bits under one mask that ``comparison``, one of ``COMPARISONS``,
+    chooses; None: the dealer's answer."""
+    return plan(ell - 1, 3 if comparison == "few_bytes" else 2, several)
 
 
 def equal_zero(party: Party, a: Share, ell: int) -> tuple[Share, Share]:

@@ -45,10 +45,9 @@ class ComparisonPlan:
     def depth(self) -> int:
         return len(self.opened)
 
-    @property
-    def bits_sent(self) -> int:
-        """By all parties."""
-        return self.table_bits + sum(self.product_bits) + 2 * sum(self.opened)
+    def bits_sent(self, several: int = 1) -> int:
+        """By all parties, for ``several`` comparisons with one mask."""
+        return self.table_bits + several * (sum(self.product_bits) + 2 * sum(self.opened))
 
 
 def roles(nodes: tuple[int, ...]) -> Iterator[tuple[int, bool]]:
@@ -66,10 +65,11 @@ def monomials(size: int, whole: bool) -> tuple[tuple[int, int], ...]:
 
 
 @cache
-def plan(bits: int, depth: int) -> ComparisonPlan | None:
-    """The plan for numbers of ``bits`` bits that sends least, among those of at most ``depth`` messages in a row; the
-    one of fewest messages if several send as much; None if there is none."""
-    return min(_plans(bits, depth), key=lambda each: (each.bits_sent, each.depth), default=None)
+def plan(bits: int, depth: int, several: int = 1) -> ComparisonPlan | None:
+    """The plan for ``several`` comparisons of one masked number of ``bits`` bits that sends least, among those of at
+    most ``depth`` messages in a row; the one of fewest messages if several plans send as much; None if there is
+    none."""
+    return min(_plans(bits, depth), key=lambda each: (each.bits_sent(several), each.depth), default=None)
 
 
 def _plans(bits: int, depth: int) -> Iterator[ComparisonPlan]:

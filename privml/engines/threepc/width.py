@@ -159,6 +159,17 @@ def extend(party: Party, a: Share, bits: int, to_bits: int, signed: bool, nonneg
     return low(m, bits) - offset + (lifted << bits), dealt + (mask << bits)
 
 
+def extension_parts(party: Party, a: Share, bits: int, to_bits: int) -> torch.Tensor | None:
+    """Additive parts in Z_2^to_bits of such an x of Z_2^bits with |x| < 2^(bits-2)."""
+    m, r, offset = _lifted(party, a, bits, False, True)
+    whole = party.deal(low(r, bits) if party.deals else None, r.shape, to_bits)
+    wraps = _wrap_parts(party, m, r, bits, to_bits - bits)
+    if party.deals:
+        return None
+    part = (wraps << bits) - whole
+    return part + low(m, bits) - offset if party.rank == 0 else part
+
+
 def failure(bound: int, bits: int, count: int) -> float:
     """The probability that a probabilistic truncation of ``count`` values below ``bound`` goes wrong, at most."""
     return min(1.0, count * bound / 2.0**bits)

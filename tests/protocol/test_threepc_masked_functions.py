@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of three parties from what the dealer knows of masks: near the function for every mask, at their price."""
+
+import math
+
+import pytest
+import threepc_formulas as cost
+import torch
+import torch.nn.functional as F
+
+from privml.engines.composed.functions import function as composed
+from privml.engines.plain.engine import PlainEngine
+from privml.engines.threepc import addition, functions, pieces
+from privml.engines.threepc import backend as threepc
+from privml.formats import FixedPoint
+
+SMOOTH = {
+    "sigmoid": torch.sigmoid,
+    "tanh": torch.tanh,
+    "erf": torch.erf,
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "softplus": lambda x: F.softplus(x, threshold=1000.0),
+}
+ALL = {**SMOOTH, "sin": torch.sin, "cos": torch.cos, "exp": torch.exp, "exp_negative": torch.exp}
+# Bytes dealt and online, at most, of values of 64 bits with 16 fractional ones.
+MOST = {
+    "sigmoid": (160, 100), "tanh": (160, 100), "erf": (160, 100), "gelu": (160, 100), "exp": (160, 100),
+    "exp_negative": (160, 100), "sin": (160, 100), "cos": (160, 100), "softplus": (175, 100), "silu": (190, 100),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def engine():
+    made = threepc.create(truncation="faithful", deadline=30.0)
+    yield made
+    made.close()
+
+
+def shared(m, r):
+    """Shares of m - r at all parties, of given masks."""
+    part, zeros = torch.randint(-(2**63), 2**63 - 1, r.shape), torch.zeros_like(r)
+    return m, part, m, r - part, zeros, r
+
+
+def every_pair(bits):
+    m, r = torch.meshgrid(torch.arange(1 << bits), torch.arange(1 << bits), indexing="ij")
+    return m.reshape(-1), r.reshape(-1)
+
+
+def signed(x, bits):
+    return (x << (64 - bits)) >> (64 - bits)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_value_and_every_mask_of_a_small_ring(engine, name):
+    bits, source, target = 9, FixedPoint(9, 3), FixedPoint(16, 6)
+    m, r = every_pair(bits)
+    x = signed(m - r, bits)
+    if name == "exp_negative":
+        m, r, x = m[x <= 0], r[x <= 0], x[x <= 0]
+    found = engine.reveal(engine.function(name, shared(m, r), source, target), 16).double()
+    exact = ALL[name](x.double() / 8) * 64
+    if name == "exp":  # saturates from the argument whose successor is too large
+        exact[exact * math.exp(1 / 8) >= 2**15] = 2.0**15 - 1
+    assert ((found - exact).abs() <= 2.5 + 2.0**-20 * exact.abs()).all()
+
+
+@pytest.mark.parametrize(("bits", "bound"), [(64, None), (64, 1 << 30), (37, None), (32, 1 << 22)])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_errors_are_below_2_to_minus_14(engine, name, bits, bound):
+    """For random values, those around the ends of the table, and the largest."""
+    most = (1 << 61 if bits == 64 else 1 << (bits - 1)) if bound is None else bound
+    reach = round(pieces.pieces(name, 16).reach * 2**16)
+    ends = torch.cat([e + torch.arange(-9000, 9000, 101) for e in (-reach, 0, reach)])
+    edges = torch.tensor([most - 1, -most + 1, most // 2, -(most // 2), 1 << 20, -(1 << 20)])
+    x = torch.cat([torch.randint(-(1 << 20), 1 << 20, (4000,)), ends, edges]).clamp(-most + 1, most - 1)
+    source, target = FixedPoint(bits, 16, bound=bound), FixedPoint(32, 16)
+    found = engine.reveal(engine.function(name, engine.input(x, x.shape, 1, bits), source, target), max(bits, 32))
+    exact = SMOOTH[name](x.double() / 2**16) * 2**16
+    assert ((found - exact).abs() < 4 + 2.0**-50 * exact.abs()).all()
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_results_with_more_places_take_a_finer_table(engine, name):
+    x = torch.randint(-(1 << 20), 1 << 20, (4000,))
+    source, target = FixedPoint(64, 16), FixedPoint(32, 20)
+    found = engine.reveal(engine.function(name, engine.input(x, x.shape, 0, 64), source, target), 64)
+    assert ((found - SMOOTH[name](x.double() / 2**16) * 2**20).abs() < 4).all()
+
+
+def test_exponentials_saturate_and_vanish(engine):
+    x = torch.tensor([681_389, 681_390, 700_000, 1 << 40, -(1 << 40), -(1 << 61), 1 << 61, -900_000, 0])
+    target = FixedPoint(32, 16)
+    found = engine.reveal(engine.function("exp", engine.input(x, x.shape, 0, 64), FixedPoint(64, 16), target), 64)
+    exact = torch.exp((x.double() / 2**16).clamp(max=20)) * 2**16
+    assert (found <= 2**31 - 1).all() and (found[2:4] == 2**31 - 1).all() and found[6] == 2**31 - 1
+    small = exact < 2**31
+    assert ((found - exact).abs() <= 1.5 + 2.0**-20 * exact)[small].all()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_exact_truncations_take_the_composed_function(name):
+    """Which equals the plain engine's bit for bit, whatever the masks."""
+    made = threepc.create(truncation="exact", deadline=30.0)
+    x = torch.arange(-400, 1, 9) << 10
+    source, target = FixedPoint(64, 16), FixedPoint(32, 16)
+    expected = composed(PlainEngine(check_overflow=False, parties=3), name, (x,), source, target)[0]
+    for _ in range(2):
+        r = torch.randint(-(2**63), 2**63 - 1, x.shape)
+        assert torch.equal(made.reveal(made.function(name, shared(x + r, r), source, target), 64), expected)
+    made.close()
+
+
+@pytest.mark.parametrize("scale", [12, 16, 20])
+@pytest.mark.parametrize("name", ALL)
+def test_closed_form_equals_the_ledger(engine, name, scale):
+    n = 45
+    a = engine.input(torch.full((n,), -3), (n,), 1, 64)
+    for comparison in ("few_rounds", "few_bytes"):  # the dealer's answer sets both clocks alike
+        for each in engine.engines:
+            each.party.comparison = comparison
+        if comparison == "few_rounds":
+            engine.less_than_zero(engine.public(torch.ones(1, dtype=torch.int64), 64), 64)
+    before = engine.counters()
+    engine.function(name, a, FixedPoint(64, scale), FixedPoint(32, scale))
+    after = engine.counters()
+    online = {key: after["online"][key] - before["online"][key] for key in ("sent", "received", "depth")}
+    spent = cost.Cost(after["preprocess"]["received"] - before["preprocess"]["received"], **online)
+    assert spent == cost.function(n, name, scale)
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_bytes_of_a_value(name):
+    n = 4096
+    spent = cost.function(n, name, 16)
+    assert spent.dealt / n <= MOST[name][0] and (spent.sent + spent.received) / n <= MOST[name][1]
+
+
+@pytest.mark.parametrize("bits", [20, 44, 60])
+def test_public_sines_are_sines(bits):
+    turn = torch.arange(0, 1 << 20, 997) << (bits - 20)
+    found = addition._clear_sine(turn, bits, 24)
+    exact = torch.sin(turn.double() * (2 * math.pi * 2.0**-bits)) * 2**24
+    assert (found - exact).abs().max() < 1.5
+
+
+def test_formats_that_are_not_offered():
+    assert functions.offers("gelu", FixedPoint(64, 16), FixedPoint(32, 16))
+    assert not functions.offers("reciprocal", FixedPoint(64, 16), FixedPoint(32, 16))
+    assert not functions.offers("gelu", FixedPoint(64, 16), FixedPoint(32, 24))
+    assert not functions.offers("exp", FixedPoint(64, 16), FixedPoint(40, 16))
+    assert not functions.offers("exp_negative", FixedPoint(64, 40), FixedPoint(32, 16))
+
+
+@pytest.mark.parametrize("scale", [12, 16, 20])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_widths_hold_every_coefficient(name, scale):
+    """Also with places at either end of a piece, which are half of it away from its middle."""
+    table = pieces.pieces(name, scale)
+    form, count = pieces.sizes(table, scale), 1 << table.index_bits
+    half = 1 << (form.powers - 1)
+    for place in (-half, half, 0, half // 3):
+        hot = torch.eye(count, dtype=torch.int64)
+        index = torch.zeros(count, dtype=torch.int64)
+        found = pieces._picked_tile(table, form, index, torch.full((count,), place), hot)
+        for part, width in zip(found, form.widths, strict=True):
+            assert part.abs().max() < 1 << (width - 2)
