@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/multiversion.h"
+#include "base/wipe.h"
 
 namespace privml::threepc {
 namespace {
@@ -70,9 +71,9 @@ void check_sizes(std::span<const int> sizes, int most) {
 // [number > v] for v = 0 .. 2^bits - 2.
 PRIVML_TARGET_CLONES
 void deal_table(const u8* r, int bits, i64 size, u8* out) {
+  Tile table[kTable];
   for (i64 begin = 0; begin < size; begin += kTile) {
     const i64 count = std::min(kTile, size - begin);
-    Tile table[kTable];
     int entries = 0;
     for (int bit = 0; bit < bits; ++bit) {
       const Tile here = load(r + bit * size + begin, count);
@@ -83,15 +84,16 @@ void deal_table(const u8* r, int bits, i64 size, u8* out) {
     }
     for (int v = 0; v < entries; ++v) store(out + v * size + begin, table[v], count);
   }
+  wipe(table, sizeof table);
 }
 
 // `g`, `p`: the node's first planes of the masks.
 PRIVML_TARGET_CLONES
 void deal_node(const u8* g, const u8* p, int node, bool whole, i64 size, u8* out) {
   const int factors = whole ? node : node - 1;
+  Tile of_p[kSubsets];
   for (i64 begin = 0; begin < size; begin += kTile) {
     const i64 count = std::min(kTile, size - begin);
-    Tile of_p[kSubsets];
     for (int factor = 0; factor < factors; ++factor) {
       const Tile here = load(p + factor * size + begin, count);
       of_p[1 << factor] = here;
@@ -109,6 +111,7 @@ void deal_node(const u8* g, const u8* p, int node, bool whole, i64 size, u8* out
       to += size;
     }
   }
+  wipe(of_p, sizeof of_p);
 }
 
 // One block of one row: g, and p unless it is null.
@@ -117,9 +120,9 @@ void compare_block(int party, int bits, const u8* m, i64 stride, const u8* table
                    u8* p) {
   const Tile one = public_one(party);
   const int entries = 1 << bits;
+  Tile above[kTable], from[kTable];  // [r > v], [r >= v]
   for (i64 begin = 0; begin < size; begin += kTile) {
     const i64 count = std::min(kTile, size - begin);
-    Tile above[kTable], from[kTable];  // [r > v], [r >= v]
     from[0] = one;
     for (int v = 0; v + 1 < entries; ++v)
       above[v] = from[v + 1] = load(table + v * size + begin, count);
@@ -134,6 +137,8 @@ void compare_block(int party, int bits, const u8* m, i64 stride, const u8* table
     store(g + begin, above[0], count);
     if (p != nullptr) store(p + begin, above[0] ^ from[0], count);
   }
+  wipe(above, sizeof above);
+  wipe(from, sizeof from);
 }
 
 // Planes of a node: what was opened of g and p, and this party's parts of their masks.
@@ -146,12 +151,12 @@ void join_node(int party, const Node& node, int blocks, bool whole, i64 size, u8
   const Tile one = public_one(party);
   const int factors = whole ? blocks : blocks - 1;
   const int with_g = node_products(blocks, false) - ((1 << (blocks - 1)) - blocks);
+  Tile open_p[kLargestNode], of_p[kSubsets], row[kSubsets];
   for (i64 begin = 0; begin < size; begin += kTile) {
     const i64 count = std::min(kTile, size - begin);
     const auto plane = [&](const u8* planes, int index) {
       return load(planes + index * size + begin, count);
     };
-    Tile open_p[kLargestNode], of_p[kSubsets], row[kSubsets];
     of_p[0] = one;
     for (int factor = 0; factor < factors; ++factor) {
       open_p[factor] = plane(node.open_p, factor);
@@ -180,6 +185,8 @@ void join_node(int party, const Node& node, int blocks, bool whole, i64 size, u8
     std::copy_n(of_p, 1 << blocks, row);
     store(p + begin, fold(blocks), count);
   }
+  wipe(of_p, sizeof of_p);
+  wipe(row, sizeof row);
 }
 
 }  // namespace

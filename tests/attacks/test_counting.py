@@ -25,8 +25,8 @@ METERS = {
     "lanes": lambda counts_only: twopc.meter(0, OtChoice("silent", 0), 2, counts_only),
     "active": lambda counts_only: active.meter(1, OtChoice("ideal"), 64, "auto", counts_only),
     "active, exact": lambda counts_only: active.meter(1, OtChoice("ideal"), 64, "exact", counts_only),
-    **{f"threepc {rank}": lambda counts_only, rank=rank: threepc.meter(rank, "auto", counts_only) for rank in range(3)},
-    "threepc, exact": lambda counts_only: threepc.meter(0, "exact", counts_only),
+    **{f"threepc {rank}": lambda counts_only, rank=rank: threepc.meter(rank, None, counts_only) for rank in range(3)},
+    "threepc, exact": lambda counts_only: threepc.meter(0, threepc.Config("exact"), counts_only),
 }
 # Megabytes. One tensor of the network's activations has more at ROWS rows.
 MOST, ROWS = 150, 600_000

@@ -15,6 +15,7 @@ from privml.context import Session
 from privml.engines.active import backend as active
 from privml.engines.correlations import OtChoice
 from privml.engines.threepc import backend as threepc
+from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import common_region
 from privml.engines.twopc import backend as twopc
@@ -139,6 +140,37 @@ def test_lists_for_the_dealer_belong_to_one_computation(program):
     for rank in range(2):
         party(rank, engines[rank])
     assert len(set(drawn[0])) == 2 and (drawn[0] == drawn[1]) == (program is same)
+
+
+@pytest.mark.parametrize("deviates", [0, 1])
+def test_comparisons_from_tables_of_parties_that_differ_open_noise(deviates):
+    """What the parties reveal of a comparison that they have made together is right for half of the bits only."""
+    values = torch.arange(-256, 256).double() + 0.5
+
+    def party(rank, make):
+        engine = make(rank)
+        engine.set_tags = lambda tags: None
+        session = Session(engine)
+        session.transcript = engine.transcript = engine.party.transcript = Tagless(
+            {peer: KEY for peer in range(3) if peer != rank}, lambda peer, line: None
+        )
+        x = privml.share(values if rank == 0 else None, 0, shape=(512,), session=session)
+        assert chosen_plan(engine.party.comparison, 64) is not None
+        below = engine.less_than_zero(x.share, 64)
+        (other if rank == deviates else same)(session)
+        try:
+            return engine.reveal_bits(below)
+        finally:
+            engine.finish()
+
+    make = three()
+    with ThreadPoolExecutor(3) as executor:
+        revealed = list(executor.map(lambda rank: party(rank, make), range(3)))
+    for rank in {0: (0, 1, 2), 1: (0, 1)}[deviates]:
+        right = (revealed[rank] == (values < 0)).double().mean()
+        assert 0.35 < right < 0.65, rank
+    if deviates == 1:
+        assert torch.equal(revealed[2], (values < 0).to(torch.uint8))
 
 
 def test_comparisons_of_parties_that_agree_are_right():

@@ -19,8 +19,8 @@ from privml.session.ledger import PHASES, Snapshot
 METERS = {
     "twopc 0": lambda counts_only: twopc.meter(0, OtChoice(), 1, counts_only),
     "twopc 1": lambda counts_only: twopc.meter(1, OtChoice(), 1, counts_only),
-    "threepc 0": lambda counts_only: threepc.meter(0, "auto", counts_only),
-    "threepc 2": lambda counts_only: threepc.meter(2, "exact", counts_only),
+    "threepc 0": lambda counts_only: threepc.meter(0, threepc.Config("auto"), counts_only),
+    "threepc 2": lambda counts_only: threepc.meter(2, threepc.Config("exact"), counts_only),
     "active": lambda counts_only: active.meter(1, OtChoice("ideal"), 64, "auto", counts_only),
 }
 

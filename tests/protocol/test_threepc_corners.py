@@ -48,7 +48,7 @@ def test_functions_of_one_number_and_of_none(session, name, shape):
 def test_shifts_by_all_bits_leave_the_sign(truncation, bits):
     most = 1 << (bits - 3)
     x = torch.tensor([-1, -5, 3, 0, -most, most])
-    made = threepc.create(truncation=truncation, deadline=20.0)
+    made = threepc.create(threepc.Config(truncation), deadline=20.0)
     a = made.input(x, x.shape, 1, bits)
     for shift in (bits - 3, bits - 2, bits - 1, bits + 5):
         found = made.reveal(made.truncate(a, bits, shift, Promise(bound=most + 1)), bits)
@@ -60,7 +60,7 @@ def test_shifts_by_all_bits_leave_the_sign(truncation, bits):
 @pytest.mark.parametrize("truncation", ["exact", "faithful", "auto"])
 def test_quotients_by_powers_of_two_are_exact(truncation):
     x = torch.arange(-64, 64)
-    made = threepc.create(truncation=truncation, deadline=20.0)
+    made = threepc.create(threepc.Config(truncation), deadline=20.0)
     a = made.input(x, x.shape, 0, 64)
     for divisor in (1, 2, 16, 6):
         wanted = torch.div(x, divisor, rounding_mode="floor")

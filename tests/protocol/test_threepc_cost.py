@@ -66,7 +66,7 @@ ON_BITS = {
 @pytest.mark.parametrize("bits", [19, 32, 64])
 @pytest.mark.parametrize("name", [*CASES, *ON_BITS])
 def test_closed_form_equals_the_ledger(name, bits, truncation):
-    engine = threepc.create(truncation=truncation, deadline=20.0, comparison="few_rounds")
+    engine = threepc.create(threepc.Config(truncation, comparison="few_rounds"), deadline=20.0)
     x = engine.input(torch.ones(N, dtype=torch.int64), (N,), 1, bits)
     given = bit(engine, x) if name in ON_BITS else x
     engine.less_than_zero(engine.public(torch.ones(1, dtype=torch.int64), 64), 64)  # the dealer sets both clocks alike

@@ -21,7 +21,7 @@ WIDTHS = (2, 5, 8, 13, 16, 31, 32, 33, 60, 61, 63, 64)
 
 @pytest.fixture(scope="module", params=["exact", "faithful", "probabilistic", "auto"])
 def engine(request):
-    made = threepc.create(truncation=request.param, deadline=20.0)
+    made = threepc.create(threepc.Config(request.param), deadline=20.0)
     yield made
     made.close()
 
@@ -39,7 +39,7 @@ def edges(bits, room, count=60):
 
 @pytest.fixture(scope="module", params=COMPARISONS)
 def comparing(request):
-    made = threepc.create(comparison=request.param, deadline=20.0)
+    made = threepc.create(threepc.Config(comparison=request.param), deadline=20.0)
     yield made
     made.close()
 
@@ -203,7 +203,7 @@ def test_truncations(engine, shift, bits):
 
 @pytest.mark.parametrize("bits", [2, 3, 5, 6])
 def test_exact_truncations_round_every_value_down(bits):
-    engine = threepc.create(truncation="exact", deadline=20.0)
+    engine = threepc.create(threepc.Config("exact"), deadline=20.0)
     x = torch.arange(-(1 << (bits - 1)), 1 << (bits - 1)).repeat(200)  # all values, with nearly all masks
     for shift in range(1, bits):
         assert torch.equal(engine.reveal(engine.truncate(share(engine, x, bits), bits, shift), bits), x >> shift)
@@ -213,7 +213,7 @@ def test_exact_truncations_round_every_value_down(bits):
 @pytest.mark.parametrize("bits", [62, 63, 64])
 @pytest.mark.parametrize("shift", [1, 16, 40, 63])
 def test_exact_truncations_of_a_full_ring_do_not_depend_on_the_masks(bits, shift):
-    engine, shift = threepc.create(truncation="exact", deadline=20.0), min(shift, bits - 1)
+    engine, shift = threepc.create(threepc.Config("exact"), deadline=20.0), min(shift, bits - 1)
     top = 1 << (bits - 1)
     x = torch.tensor([top - 1, -top, 1 << (bits - 2), -(1 << (bits - 2)) - 1, 3 << (bits - 3), -1, 0]).repeat(40)
     assert torch.equal(engine.reveal(engine.truncate(share(engine, x, bits), bits, shift), bits), x >> shift)
@@ -264,7 +264,7 @@ def test_nothing_at_all(engine):
 
 
 def test_probabilistic_truncation_fails_as_often_as_said():
-    made = threepc.create(truncation="probabilistic", deadline=20.0)
+    made = threepc.create(threepc.Config("probabilistic"), deadline=20.0)
     x = torch.full((20_000,), 1 << 12)
     a = share(made, x, 16)
     with pytest.warns(TruncationsMayFail, match="below 1"):
@@ -334,16 +334,16 @@ def spent(counters):
 @pytest.mark.parametrize(("truncation", "comparison"), [("exact", "few_bytes"), ("auto", "few_rounds")])
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_the_meter_books_what_a_session_does(name, truncation, comparison):
-    real = threepc.create(truncation=truncation, deadline=20.0, comparison=comparison)
+    real = threepc.create(threepc.Config(truncation, comparison=comparison), deadline=20.0)
     x = torch.ones(77, dtype=torch.int64)
     OPERATIONS[name](real, share(real, x, 37))
     real.reveal(share(real, x, 8), 8)  # waits for the dealer's answers
     for rank in range(2):
-        meter = threepc.meter(rank, truncation, comparison=comparison)
+        meter = threepc.meter(rank, threepc.Config(truncation, comparison=comparison))
         OPERATIONS[name](meter, meter.input(x, x.shape, 1, 37))
         meter.reveal(meter.input(x, x.shape, 1, 8), 8)
         assert spent(meter.counters()) == spent(real.engines[rank].counters()), rank
-    meter = threepc.meter(DEALER, truncation, comparison=comparison)
+    meter = threepc.meter(DEALER, threepc.Config(truncation, comparison=comparison))
     OPERATIONS[name](meter, meter.input(x, x.shape, 1, 37))
     meter.reveal(meter.input(x, x.shape, 1, 8), 8)
     mine, real_spent = spent(meter.counters()), spent(real.engines[DEALER].counters())
@@ -368,7 +368,7 @@ def test_a_sign_from_tables_costs_what_is_documented(ell, dealt, opened, depth):
 @pytest.mark.parametrize(("ell", "width"), [(64, 7), (60, 6), (40, 6)])
 def test_a_sign_by_the_dealer_costs_what_its_formula_says(ell, width):
     assert prime_for(ell).bit_length() == width and chosen_plan("few_rounds", ell) is None
-    real = threepc.create(deadline=20.0, comparison="few_rounds")
+    real = threepc.create(threepc.Config(comparison="few_rounds"), deadline=20.0)
     x = torch.arange(-40, 40)
     a = share(real, x, ell)
     before = [engine.counters() for engine in real.engines]
@@ -403,4 +403,4 @@ def test_keys_are_wiped():
 
 def test_wrong_settings():
     with pytest.raises(ConfigError):
-        threepc.create(truncation="sloppy")
+        threepc.create(threepc.Config("sloppy"))

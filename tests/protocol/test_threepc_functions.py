@@ -88,7 +88,7 @@ def test_segments(name, bits, scale, beyond):
 
 @pytest.fixture(scope="module", params=["exact", "faithful"])
 def engine(request):
-    made = threepc.create(truncation=request.param, deadline=20.0)
+    made = threepc.create(threepc.Config(request.param), deadline=20.0)
     yield made
     made.close()
 
@@ -115,7 +115,7 @@ def test_three_parties_compute_the_same_segments(name, bits):
     fmt = FixedPoint(bits, 13)
     expected = segmented(CLEAR, name, (x,), fmt, fmt)[0]
     for truncation in ("exact", "faithful"):
-        made = threepc.create(truncation=truncation, deadline=20.0)
+        made = threepc.create(threepc.Config(truncation), deadline=20.0)
         found = made.reveal(segmented(made, name, made.input(x, x.shape, 0, bits), fmt, fmt), bits)
         # a unit more in each of four truncated powers counts up to ten times
         assert (found - expected).abs().max() <= (0 if truncation == "exact" else 40)

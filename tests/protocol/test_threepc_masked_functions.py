@@ -32,7 +32,7 @@ MOST = {
 
 @pytest.fixture(scope="module")
 def engine():
-    made = threepc.create(truncation="faithful", deadline=30.0)
+    made = threepc.create(threepc.Config("faithful"), deadline=30.0)
     yield made
     made.close()
 
@@ -102,7 +102,7 @@ def test_exponentials_saturate_and_vanish(engine):
 @pytest.mark.parametrize("name", ALL)
 def test_exact_truncations_take_the_composed_function(name):
     """Which equals the plain engine's bit for bit, whatever the masks."""
-    made = threepc.create(truncation="exact", deadline=30.0)
+    made = threepc.create(threepc.Config("exact"), deadline=30.0)
     x = torch.arange(-400, 1, 9) << 10
     source, target = FixedPoint(64, 16), FixedPoint(32, 16)
     expected = composed(PlainEngine(check_overflow=False, parties=3), name, (x,), source, target)[0]

@@ -8,7 +8,9 @@
 // Method         x is normalised to m * 2^B * 4^e with m in [1, 2), B a bit; a piecewise polynomial
 //                of m, chosen by B too, gives the function of m * 2^B; the power 2^e, a shared
 //                one-hot word, multiplies it; one truncation. Inputs of up to 9 bits: one table.
-// Accuracy       below one unit in the last place; see docs/fixed-point-math.md.
+// Accuracy       below one unit in the last place; rsqrt below 1.4 where results lie above half of
+//                the largest number, where polynomials are held below it; see
+//                docs/fixed-point-math.md.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           normalization.h, piecewise.h, a word product, truncate_reduce.

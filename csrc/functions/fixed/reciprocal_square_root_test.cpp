@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "functions/fixed/normalization.h"
@@ -49,6 +50,53 @@ TEST(Rsqrt, AllInputsOfSixteenBits) {
 
 TEST(Sqrt, AllInputsOfSixteenBits) {
   expect_equals_twin(kSqrt, all_numbers(16), {{16, 12}, {16, 12}});
+}
+
+// The largest error in units of the last place of results that fit, in all and in the lower half.
+struct Errors {
+  double all = 0, lower = 0;
+};
+
+Errors errors_of_rsqrt(const Numbers& x, FixedFormat in, FixedFormat out) {
+  Numbers y(x.size());
+  clear_rsqrt(x, in, out, y);
+  const double largest = std::ldexp(1.0, out.bits - 1);
+  Errors errors;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double exact = std::ldexp(1.0, out.scale) / std::sqrt(std::ldexp(x[i], -in.scale));
+    if (exact > largest - 1) continue;
+    const double error = std::abs(static_cast<double>(y[i]) - exact);
+    errors.all = std::max(errors.all, error);
+    if (exact < largest / 2) errors.lower = std::max(errors.lower, error);
+  }
+  return errors;
+}
+
+TEST(Rsqrt, ErrorsOfAllInputsOfSixteenBitsUpToTheLargestResult) {
+  const Numbers x = all_from(1, (1 << 15) - 1);
+  for (int scale = 2; scale <= 14; ++scale)
+    for (int bits : {8, 10, 12, 16, 20, 24, 32})
+      for (int out = 1; out <= bits - 2; ++out) {
+        const Errors errors = errors_of_rsqrt(x, {16, scale}, {bits, out});
+        EXPECT_LT(errors.all, 1.4) << scale << " " << bits << " " << out;
+        EXPECT_LT(errors.lower, 1.0) << scale << " " << bits << " " << out;
+      }
+}
+
+TEST(Rsqrt, ErrorsOfWideInputsNearTheLargestResult) {
+  double most = 0;
+  for (FixedFormat in : {FixedFormat{20, 16}, FixedFormat{24, 20}, FixedFormat{28, 24},
+                         FixedFormat{32, 16}, FixedFormat{32, 28}})
+    for (int bits : {16, 24, 32})
+      for (int out = 1; out <= bits - 2; ++out) {
+        const int top = 2 * (out - bits + 1) + in.scale;  // where the result is 2^(bits - 1)
+        if (top < 2 || top > in.bits - 3) continue;
+        const i64 first = i64{1} << top;
+        const Numbers x = all_from(first, std::min(2 * first, first + 20000));
+        most = std::max(most, errors_of_rsqrt(x, in, {bits, out}).all);
+      }
+  EXPECT_LT(most, 1.4);
+  EXPECT_GT(most, 1.3);  // they do err by more than a unit
 }
 
 TEST(SquareRoots, EveryNarrowFormat) {

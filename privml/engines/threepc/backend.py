@@ -45,35 +45,32 @@ def established(
     return engine
 
 
-def meter(
-    rank: int = 0, truncation: str = "auto", counts_only: bool = True, comparison: str = COMPARISONS[0]
-) -> ThreePartyEngine:
+def meter(rank: int = 0, config: Config | None = None, counts_only: bool = True) -> ThreePartyEngine:
     """An engine that books what each protocol would cost, exactly; its shares have shapes alone (``counts_only``), or
-    are zeros, with which it computes as a party does."""
-    links = Meter(rank)
+    are zeros, with which it computes as a party does. ``config``: None for the default one."""
+    links, config = Meter(rank), config or Config()
     meter_keys(links)
     kernels = kernels_shapes if counts_only else kernels_cpu
     silence = {peer: Silence(counts_only) for peer in range(3) if peer != rank}
-    return ThreePartyEngine(Party(links, silence, kernels, comparison), truncation)
+    return ThreePartyEngine(Party(links, silence, kernels, config.comparison), config.truncation)
 
 
 def create(
+    config: Config | None = None,
     delay_ms: float = 0.0,
     bandwidth_mbps: float = 0.0,
     deadline: float = 60.0,
-    truncation: str = "auto",
     test_seed: int | None = None,
-    device: str | Sequence[Any] = "cpu",
-    comparison: str = COMPARISONS[0],
+    kernels: Sequence[Any] | None = None,
 ) -> JointEngine:
     """The engine of ``privml.local(engine="threepc")``: all three parties over channels in memory.
 
-    ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape them; ``deadline``: the longest a party waits
-    for another, in seconds; ``truncation``, ``comparison``: see ``Config``; ``device``: "cpu", "cuda" or the
-    kernels of each party; ``test_seed``: tests only.
+    ``config``: None for the default one; ``delay_ms`` (one way) and ``bandwidth_mbps`` (0: unlimited) shape the
+    channels; ``deadline``: the longest a party waits for another, in seconds; ``kernels``: those of each party instead
+    of those for the config's device; ``test_seed``: tests only.
     """
-    kernels = [kernels_for(device) for _ in range(3)] if isinstance(device, str) else list(device)
-    config = Config(truncation, comparison=comparison)
+    config = config or Config()
+    kernels = [kernels_for(config.device) for _ in range(3)] if kernels is None else kernels
     pairs = {pair: _core.memory_pair(delay_ms, bandwidth_mbps) for pair in PAIRS}
     dealing = _core.memory_pair(delay_ms, bandwidth_mbps)
     everything = [channel for pair in (*pairs.values(), dealing) for channel in pair]
@@ -137,11 +134,7 @@ class ThreeParty(Backend):
             )
 
     def local(self, spec: SessionSpec) -> JointEngine:
-        own = spec.engine
-        return create(
-            **spec.shape, deadline=spec.deadline, truncation=own.truncation, test_seed=spec.test_seed,
-            device=own.device, comparison=own.comparison,
-        )  # fmt: skip
+        return create(spec.engine, **spec.shape, deadline=spec.deadline, test_seed=spec.test_seed)
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
         return 2 if rank == 1 else 3  # party 0 gets from the dealer what is dealt ahead of time on one of its own
@@ -154,7 +147,7 @@ class ThreeParty(Backend):
         return established(ends, dealing, rank, own, spec.test_seed, kernels_for(own.device))
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> ThreePartyEngine:
-        return meter(rank, spec.engine.truncation, counts_only, spec.engine.comparison)
+        return meter(rank, spec.engine, counts_only)
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
         return {"ot": "none", "k": 0, "truncation": spec.engine.truncation, "comparison": spec.engine.comparison}
