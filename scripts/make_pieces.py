@@ -5,12 +5,12 @@
     python scripts/make_pieces.py privml/engines/threepc/pieces.json
 
 Each function has 2^index_bits pieces of width h = 2^width / factor. Piece k, of which those above half of them stand
-for k - 2^index_bits, holds coefficients, at scale 28, of a polynomial in u for the arguments (k - 1/2 + u) h; it is
+for k - 2^index_bits, holds coefficients, at scale 30, of a polynomial in u for the arguments (k - 1/2 + u) h; it is
 fitted on -1 <= u <= 1, because an index may be one too large. The function is what it is ``above`` and ``below`` beyond
 ``reach``, (2^index_bits - 1) h / 2. The polynomials are the function less its ``middle``, from which it is less than
 2^magnitude away within reach; its slope times h is at most 2^steepness. ``error``: the largest absolute error within
 reach and beyond, in float64, rounding of coefficients included. There are two tables of each function: one for results
-of up to 17 fractional bits, and a finer one.
+of up to 17 fractional bits, and a finer one; and one of functions of [1/2, 1), whose pieces start at 1/2.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from itertools import pairwise
 
 from make_splines import FUNCTIONS, SCALE, deviation, fit
 
-COEFFICIENT_SCALE = 28
+COEFFICIENT_SCALE = 30
 # How far within reach a function may already be what it is beyond.
 EARLIER = 2.0**-3
 # name -> what it is above and below
@@ -44,6 +44,9 @@ TABLES = {
     "silu": ((4, 4, 9, 8), (5, 5, 29, 9)),
     "softplus": ((4, 4, 11, 6), (5, 4, 17, 7)),
 }
+# Of functions of [1/2, 1): index bits, width, factor, degree.
+MANTISSA = (4, -2, 7, 5)
+MANTISSAS = ("reciprocal", "rsqrt", "sqrt", "log")
 VALUES: dict[str, Callable[[float], float]] = {
     "zero": lambda x: 0.0,
     "one": lambda x: 1.0,
@@ -60,11 +63,37 @@ def table(name: str, index_bits: int, width: int, factor: int, degree: int) -> d
     function, pieces = function_of(name), 1 << index_bits
     step = 2.0**width / factor
     reach = (pieces - 1) * step / 2.0
-    values = [function(reach * i / 256) for i in range(-256, 257)]
+    first = 1 - pieces // 2
+    result = polynomials(function, (-reach, reach), first, (index_bits, step, degree))
+    error = result["error"]
+    for side, sign in zip(BEYOND[name], (1.0, -1.0), strict=True):
+        end = sign * (reach - EARLIER)
+        error = max(error, abs(function(end) - VALUES[side](end)))
+    above, below = BEYOND[name]
+    settings = {"index_bits": index_bits, "width": width, "factor": factor, "above": above, "below": below}
+    return {**settings, **result, "error": float(f"{error:.3g}")}
+
+
+def mantissa(name: str) -> dict[str, object]:
+    index_bits, width, factor, degree = MANTISSA
+    step = 2.0**width / factor
+    first = math.floor((0.5 + step / 2) / step)
+    result = polynomials(function_of(name), (0.5, 1.0), first, (index_bits, step, degree))
+    return {"index_bits": index_bits, "width": width, "factor": factor, "above": "", "below": "", **result}
+
+
+def polynomials(
+    function: Callable[[float], float], ends: tuple[float, float], first: int, form: tuple[int, float, int]
+) -> dict[str, object]:
+    """The pieces from number ``first`` on, and what is said of them, for arguments between ``ends``; ``form``: index
+    bits, width of a piece, degree."""
+    index_bits, step, degree = form
+    pieces, (start, end) = 1 << index_bits, ends
+    values = [function(start + (end - start) * i / 512) for i in range(513)]
     middle = round((max(values) + min(values)) * 2**7) / 2**8
-    steepest = max(abs(b - a) for a, b in pairwise(values)) * 256 / reach * step
+    steepest = max(abs(b - a) for a, b in pairwise(values)) * 512 / (end - start) * step
     columns, error = [[0] * pieces for _ in range(degree + 1)], 0.0
-    for k in range(1 - pieces // 2, pieces // 2 + 1):
+    for k in range(first, first + pieces):
 
         def local(u: float, k: int = k) -> float:
             return function((k - 0.5 + u) * step) - middle
@@ -75,13 +104,8 @@ def table(name: str, index_bits: int, width: int, factor: int, degree: int) -> d
         error = max(error, deviation(local, 0, 0, scaled))
         for i, c in enumerate(coefficients):
             columns[i][k % pieces] = c
-    for side, sign in zip(BEYOND[name], (1.0, -1.0), strict=True):
-        end = sign * (reach - EARLIER)
-        error = max(error, abs(function(end) - VALUES[side](end)))
-    above, below = BEYOND[name]
     most = max(abs(value - middle) for value in values) + 2.0**-6
     return {
-        "index_bits": index_bits, "width": width, "factor": factor, "above": above, "below": below,
         "middle": middle, "magnitude": math.ceil(math.log2(most)), "steepness": math.ceil(math.log2(steepest)),
         "error": float(f"{error:.3g}"), "coefficients": columns,
     }  # fmt: skip
@@ -89,6 +113,7 @@ def table(name: str, index_bits: int, width: int, factor: int, degree: int) -> d
 
 def main() -> None:
     tables = {name: [table(name, *each) for each in of_name] for name, of_name in TABLES.items()}
+    tables |= {f"{name}_mantissa": [mantissa(name)] for name in MANTISSAS}
     with open(sys.argv[1], "w") as file:
         json.dump(tables, file, indent=None, separators=(",", ":"))
         file.write("\n")

@@ -166,3 +166,28 @@ def test_widths_hold_every_coefficient(name, scale):
         found = pieces._picked_tile(table, form, index, torch.full((count,), place), hot)
         for part, width in zip(found, form.widths, strict=True):
             assert part.abs().max() < 1 << (width - 2)
+
+
+@pytest.mark.parametrize("name", ["reciprocal", "rsqrt", "sqrt", "log"])
+def test_functions_of_mantissas(engine, name):
+    """Of numbers from 1/2 to 1 at scale 32, under any mask, at scale 26."""
+    source, target = FixedPoint(36, 32), FixedPoint(64, 26)
+    assert functions.offers(f"{name}_mantissa", source, target)
+    x = torch.cat([torch.randint(1 << 31, 1 << 32, (20000,)), torch.tensor([1 << 31, (1 << 32) - 1])])
+    for r in (torch.randint(-(2**63), 2**63 - 1, x.shape), torch.zeros_like(x), torch.full_like(x, -1)):
+        found = engine.reveal(engine.function(f"{name}_mantissa", shared(x + r, r), source, target), 64)
+        exact = getattr(torch, name)(x.double() / 2**32) * 2**26
+        assert (found - exact).abs().max() < 4
+
+
+@pytest.mark.parametrize(
+    ("name", "dealt", "online"), [("reciprocal", 425, 265), ("rsqrt", 385, 245), ("log", 378, 222)]
+)
+def test_bytes_of_normalized_functions(name, dealt, online):
+    meter, n = threepc.meter(0, threepc.Config("faithful")), 4096
+    a = meter.input(None, (n,), 1, 64)
+    before = meter.counters()
+    meter.function(name, a, FixedPoint(64, 16), FixedPoint(32, 16))
+    after = meter.counters()
+    assert (after["preprocess"]["received"] - before["preprocess"]["received"]) / n <= dealt
+    assert sum(after["online"][key] - before["online"][key] for key in ("sent", "received")) / n <= online

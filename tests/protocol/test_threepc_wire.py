@@ -108,8 +108,8 @@ TRACES = {
     "extend": "6ac5fd6e76e6a435",
     "lookup": "c723f7a97dd9220b",
     "and": "95deb4b49aa0569c",
-    "gelu": "c32ce8a5fb53f57f",
-    "tanh": "e55e39265cfcd4eb",
+    "gelu": "e87d3f5b128bb000",
+    "tanh": "798b12b31764a9bc",
     "exp": "301be03d8c2124b8",
     "cos": "539aa5015c13ef6a",
 }

@@ -12,7 +12,7 @@ import torch
 
 from privml.engines.base import Engine
 from privml.engines.composed.steps import RING, chosen, constant, evaluate, product, shifted, spline
-from privml.engines.shares import Share, part
+from privml.engines.shares import Promise, Share, part
 from privml.formats import FixedPoint
 
 # Arguments are integers of at most this many bits; a comparison has two bits more.
@@ -20,6 +20,8 @@ _SIZE = 32
 _COMPARED = _SIZE + 2
 # t as an integer, and what its functions are computed with.
 _MANTISSA, _PRECISION = 32, 28
+# Formats of t and of its function where an engine computes that as a whole; sequences fit the first one's ring, too.
+_OWN = FixedPoint(36, _MANTISSA), FixedPoint(RING, 26)
 
 
 def _stairs(values: Sequence[float], at_zero: int | None = None) -> tuple[list[int], int]:
@@ -30,20 +32,25 @@ def _stairs(values: Sequence[float], at_zero: int | None = None) -> tuple[list[i
 
 
 def _normalized(
-    engine: Engine, n: Share, further: Sequence[tuple[list[int], int]], thresholds: Sequence[int] = ()
+    engine: Engine, name: str, n: Share, further: Sequence[tuple[list[int], int]], thresholds: Sequence[int] = ()
 ) -> tuple[Share, list[Share], Share]:
-    """(t at scale 32, the sequences ``further`` at e, bits of [n < threshold])."""
+    """(the function ``name`` of t at scale ``_PRECISION``, the sequences ``further`` at e, bits of [n < threshold])."""
+    whole = engine.computes_whole("function", f"{name}_mantissa", n, *_OWN)
+    ring = _OWN[0].bits if whole else RING
     bits = engine.less_than_many(n, [1 << j for j in range(_SIZE)] + list(thresholds), _COMPARED)
     compared = tuple(c[:_SIZE] for c in bits)
     sequences = [_stairs([2.0 ** (_SIZE - 1 - e) for e in range(_SIZE)]), *further]
     weights = torch.tensor([weights for weights, _ in sequences])
-    sums = engine.weighted_bits(compared, weights, RING)
-    found = [engine.add_public(part(sums, i), c, RING) for i, (_, c) in enumerate(sequences)]
-    return product(engine, n, found[0]), found[1:], tuple(c[_SIZE:] for c in bits)
-
-
-def _mantissa(engine: Engine, name: str, t: Share, scale: int = _PRECISION) -> Share:
-    return evaluate(engine, spline(name), t, _MANTISSA, scale, 1)
+    sums = engine.weighted_bits(compared, weights, ring)
+    found = [engine.add_public(part(sums, i), c, ring) for i, (_, c) in enumerate(sequences)]
+    t, sizes = product(engine, n, found[0], ring), found[1:]
+    if whole:
+        mantissa = engine.function(f"{name}_mantissa", t, *_OWN)
+        mantissa = engine.multiply_public(mantissa, 1 << (_PRECISION - _OWN[1].scale), RING)
+        sizes = [engine.extend(size, ring, RING, True, Promise(bound=1 << (ring - 2))) for size in sizes]
+    else:
+        mantissa = evaluate(engine, spline(name), t, _MANTISSA, _PRECISION, 1)
+    return mantissa, sizes, tuple(c[_SIZE:] for c in bits)
 
 
 def reciprocal(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
@@ -53,8 +60,8 @@ def reciprocal(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Shar
     smallest = min(max(-(-(1 << reach) // largest), 1), 1 << _SIZE)  # below it the result does not fit
     kept = min(reach, 30)
     sizes = _stairs([min(2.0 ** (kept - e), 2.0**31) for e in range(_SIZE)])
-    t, (size,), below = _normalized(engine, n, [sizes], [smallest])
-    value = product(engine, _mantissa(engine, "reciprocal", t), size)
+    mantissa, (size,), below = _normalized(engine, "reciprocal", n, [sizes], [smallest])
+    value = product(engine, mantissa, size)
     value = shifted(engine, value, _PRECISION + 1 + kept - reach, 61)
     tiny = part(below, 0)
     return chosen(engine, [(engine.logical_not(tiny), value), (tiny, constant(engine, largest, n))])
@@ -64,8 +71,8 @@ def rsqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
     """2^((s-e-1)/2) / sqrt(t)."""
     kept = min(target.scale + 4, 31 - (scale + 1) // 2)
     sizes = _stairs([2.0 ** ((scale - e - 1) / 2 + kept) for e in range(_SIZE)])
-    t, (size,), _ = _normalized(engine, n, [sizes])
-    value = product(engine, _mantissa(engine, "rsqrt", t), size)
+    mantissa, (size,), _ = _normalized(engine, "rsqrt", n, [sizes])
+    value = product(engine, mantissa, size)
     return shifted(engine, value, _PRECISION + kept - target.scale, 61)
 
 
@@ -73,16 +80,16 @@ def sqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
     """2^((e+1-s)/2) sqrt(t), 0 for 0."""
     kept = min(target.scale + 4, 31 - max(math.ceil((_SIZE - scale) / 2), 0))
     sizes = _stairs([2.0 ** ((e + 1 - scale) / 2 + kept) for e in range(_SIZE)], 0)
-    t, (size,), _ = _normalized(engine, n, [sizes])
-    value = product(engine, _mantissa(engine, "sqrt", t), size)
+    mantissa, (size,), _ = _normalized(engine, "sqrt", n, [sizes])
+    value = product(engine, mantissa, size)
     return shifted(engine, value, _PRECISION + kept - target.scale, 61)
 
 
 def log(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
     """log(t) + (e+1-s) log(2)."""
     sizes = _stairs([(e + 1 - scale) * math.log(2.0) * 2.0**_PRECISION for e in range(_SIZE)])
-    t, (size,), _ = _normalized(engine, n, [sizes])
-    value = engine.add(_mantissa(engine, "log", t), size, RING)
+    mantissa, (size,), _ = _normalized(engine, "log", n, [sizes])
+    value = engine.add(mantissa, size, RING)
     return shifted(engine, value, _PRECISION - target.scale, _PRECISION + 6)
 
 

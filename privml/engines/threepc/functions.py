@@ -3,7 +3,8 @@
 
 Functionality: a share of f(x) at the scale of a target, in the larger of source's and target's rings.
   Smooth activations: a polynomial by pieces (``pieces``) between two thresholds, with which the high bits are compared
-  as they lie in the shares. Exponentials, sines and cosines: addition formulas (``addition``). The sum that these give
+  as they lie in the shares. Functions of [1/2, 1), of which ``composed`` makes reciprocals, roots and logarithms: the
+  same without thresholds. Exponentials, sines and cosines: addition formulas (``addition``). The sum that these give
   is opened once under a mask and truncated, chosen by the thresholds' bits in a ring that just holds it, and then
   extended.
 Result: at most one unit of the last place and the error of the tables away from f, for every mask; not the same for
@@ -25,7 +26,17 @@ from privml.engines.shares import NO_PROMISE, Promise, Share, part
 from privml.engines.threepc import addition
 from privml.engines.threepc.comparison import sign
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.pieces import FINEST, Sum, names, needed_bits, offset_of, pieces, piecewise
+from privml.engines.threepc.pieces import (
+    FINEST,
+    FINEST_OF_MANTISSAS,
+    MANTISSA,
+    Sum,
+    names,
+    needed_bits,
+    offset_of,
+    pieces,
+    piecewise,
+)
 from privml.engines.threepc.products import opened, select_parts
 from privml.engines.threepc.width import extend, extension_parts, high
 from privml.formats import FixedPoint
@@ -58,6 +69,8 @@ class _Choice(NamedTuple):
 
 def offers(name: str, source: FixedPoint, target: FixedPoint) -> bool:
     """Whether this module computes the function for these formats."""
+    if name.endswith(MANTISSA):
+        return target.scale == FINEST_OF_MANTISSAS and needed_bits(pieces(name, 0), source.scale) <= source.bits
     if target.bits > _WIDEST_TARGET:
         return False
     if name in names():
@@ -77,6 +90,11 @@ def function(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoint, 
         x = _wide(engine, a, source, addition.turn_bits(source.scale))
         total = addition.sine(engine.party, x, source.scale, target.scale, name == "cos")
         return _settled(engine, total, a[1].shape, out)
+    if name.endswith(MANTISSA):
+        table = pieces(name, target.scale)
+        total = piecewise(engine.party, a, table, source.scale, target.scale)
+        result = _settled(engine, total, a[1].shape, out)
+        return engine.add_public(result, round(table.middle * 2.0**target.scale), out)
     if name in ("exp", "exp_negative"):
         return _exponential(engine, name, a, source, target)
     return _between(engine, name, a, source, target)

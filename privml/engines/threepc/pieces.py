@@ -33,13 +33,14 @@ from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import Opening, opened_together
 from privml.engines.threepc.width import low
 
-COEFFICIENT_SCALE = 28
+COEFFICIENT_SCALE = 30
 # Bits that the opened coefficients have below the last place of the result.
 _SPARE = 1
 # Up to this scale of the result the coarser tables are as good as the rounding.
 _COARSE = 17
-# Of the results' scales.
-FINEST = 20
+# Of the results' scales, and of those of functions of [1/2, 1).
+FINEST, FINEST_OF_MANTISSAS = 20, 26
+MANTISSA = "_mantissa"
 # Elements whose tables are computed at a time.
 _TILE = 1 << 12
 
@@ -108,9 +109,9 @@ def names() -> frozenset[str]:
 
 
 def pieces(name: str, scale: int) -> Pieces:
-    """The table for results of ``scale`` fractional bits, at most ``FINEST``."""
-    coarse, fine = _tables()[name]
-    return coarse if scale <= _COARSE else fine
+    """The table for results of ``scale`` fractional bits, at most ``FINEST``, or of a function of [1/2, 1)."""
+    tables = _tables()[name]
+    return tables[0] if scale <= _COARSE else tables[-1]
 
 
 @cache
