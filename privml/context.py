@@ -72,10 +72,11 @@ class Session:
     ``ledger`` is for whoever records costs per node and may be None. Used as a context manager it becomes the
     current session and is closed at the end; a block that ends well waits first until the others have all that this
     party owes them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of
-    theirs; what has a method ``wipe`` is wiped then. ``transcript``: the hash of what is computed, which the
-    parties of a real run have alike; ``generators``: what seeds the global generators while the session is entered;
-    ``on_failure``: what tells the others that the program of a session with generators ended with an error of this
-    class. All are set by what connects the parties.
+    theirs; what has a method ``wipe`` is wiped then. ``program``: what a call of the session runs; ``ended``:
+    whether it was closed. ``transcript``: the hash of what is computed, which the parties of a real run have alike;
+    ``generators``: what seeds the global generators while the session is entered; ``on_failure``: what tells the
+    others that the program of a session with generators ended with an error of this class. All are set by what
+    connects the parties.
 
     What is computed in a session raises PeerDisconnected, ProtocolError or SecurityAbort where another party fails, and
     ProgramsDiffer where it computes something else.
@@ -101,6 +102,7 @@ class Session:
         self.on_failure: Callable[[type[BaseException]], None] | None = None
         self.kept: dict[Any, Any] = {}
         self.program: Callable[..., Any] | None = None
+        self.ended = False
         self._on_close = on_close
         self._process = os.getpid()
         self._generator: torch.Generator | None = None
@@ -197,6 +199,7 @@ class Session:
         for value in self.kept.values():
             if hasattr(value, "wipe"):
                 value.wipe()
+        self.ended = True
         self.kept.clear()  # secrets refer to their session, and its sockets would stay open as long as it lives
         on_close, self._on_close = self._on_close, None
         if on_close is not None:

@@ -292,9 +292,11 @@ class Program:
     # ---- state
     def held(self, session: Session) -> State | None:
         """What ``session`` keeps of this program for its next call; None for a program without state. StateLost if the
-        program has got other weights since."""
+        session has ended, or the program has got other weights since."""
         if not self.state:
             return None
+        if getattr(session, "ended", False):
+            raise StateLost("the state is gone: the session has ended")
         state = session.kept.get(self._held)
         if state is None:
             state = session.kept[self._held] = State(self.state, self._shared)

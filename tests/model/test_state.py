@@ -131,6 +131,13 @@ def test_other_weights_do_not_get_the_state(tmp_path):
             session(network.steps(1)[0])
 
 
+def test_a_session_that_has_ended_begins_no_other_state(program):
+    with privml.local(program, engine="plain") as session:
+        session(network.steps(1)[0])
+    with pytest.raises(StateLost, match="the session has ended"):
+        session(network.steps(1)[0])
+
+
 def test_a_session_without_a_program_takes_no_call():
     with privml.local("plain") as session, pytest.raises(ConfigError, match="no program"):
         session(torch.zeros(1))
