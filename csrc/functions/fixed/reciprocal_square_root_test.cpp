@@ -74,8 +74,8 @@ Errors errors_of_rsqrt(const Numbers& x, FixedFormat in, FixedFormat out) {
 
 TEST(Rsqrt, ErrorsOfAllInputsOfSixteenBitsUpToTheLargestResult) {
   const Numbers x = all_from(1, (1 << 15) - 1);
-  for (int scale = 2; scale <= 14; ++scale)
-    for (int bits : {8, 10, 12, 16, 20, 24, 32})
+  for (int scale : {4, 8, 12, 13})
+    for (int bits : {8, 10, 20, 32})
       for (int out = 1; out <= bits - 2; ++out) {
         const Errors errors = errors_of_rsqrt(x, {16, scale}, {bits, out});
         EXPECT_LT(errors.all, 1.4) << scale << " " << bits << " " << out;
