@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "base/pack.h"
 #include "lattice/scalar_product.h"
 #include "twopc/product/agreement.h"
 #include "twopc/product/dense.h"
