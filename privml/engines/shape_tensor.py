@@ -58,8 +58,8 @@ def _places(index: Sequence[torch.Tensor | None]) -> list[torch.Tensor | None]:
     return places
 
 
-# A tensor by its dtype and shape, a list or tuple by its type and parts, anything else by its type and itself: 1, 1.0
-# and True are equal.
+# A tensor by its dtype and shape, a list or tuple by its type and parts, anything else by its type and itself, for 1,
+# 1.0 and True are equal.
 _Outline = tuple[Any, Any]
 
 

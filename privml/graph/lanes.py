@@ -61,12 +61,15 @@ _UNKNOWN: Any = object()
 KEPT_PLANS = 256
 
 
-def over_lanes(plans: Plans | None = None) -> Scheduler:
-    """The scheduler. ``plans`` keeps what was decided for a graph, by the inputs' shapes."""
+def over_lanes(session: Session, plans: Plans | None = None) -> Scheduler | None:
+    """The scheduler of a session of several lanes; None for one of a single lane, whose nodes run in order. ``plans``
+    keeps what was decided for a graph, by the inputs' shapes."""
+    if session.engine.lanes == 1:
+        return None
     plans = {} if plans is None else plans
 
     def scheduler(run: Run) -> None:
-        plan = None if run.session.engine.lanes == 1 else _plan_of(run, plans)
+        plan = _plan_of(run, plans)
         if plan is None or not any(stage.overlaps for stage in plan.stages):
             in_order(run)
         else:

@@ -112,3 +112,33 @@ def pause(program):
     from running import IDEAL, Paused
 
     return lambda running, value, **options: Paused(program, running.address, value, **{"ot": IDEAL, **options})
+
+
+@pytest.fixture(scope="module")
+def program_folder(program, tmp_path_factory):
+    path = tmp_path_factory.mktemp("program")
+    program.save(path)
+    return str(path)
+
+
+# ---- stores of that network's correlations
+@pytest.fixture(scope="module")
+def filling():
+    """What both parties are told beside the program and the folder."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def made(program, tmp_path_factory, filling):
+    """The folder of both halves, and what the parties said."""
+    from store_pairs import filled
+
+    folder = tmp_path_factory.mktemp("made")
+    return folder, filled(program, folder, **filling)
+
+
+@pytest.fixture
+def stores(made, tmp_path):
+    from store_pairs import copied
+
+    return copied(made[0], tmp_path)

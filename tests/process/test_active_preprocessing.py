@@ -16,7 +16,6 @@ from store_pairs import (
     answer,
     assert_right,
     both,
-    copied,
     filled,
     killed_in_a_query,
     make,
@@ -50,21 +49,8 @@ def program():
 
 
 @pytest.fixture(scope="module")
-def program_folder(program, tmp_path_factory):
-    path = tmp_path_factory.mktemp("program")
-    program.save(path)
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def made(program, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    return folder, filled(program, folder, **ACTIVE)
-
-
-@pytest.fixture
-def stores(made, tmp_path):
-    return copied(made[0], tmp_path)
+def filling():
+    return ACTIVE
 
 
 def half(program, stores, rank, **options):

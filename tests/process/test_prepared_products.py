@@ -13,7 +13,7 @@ import pytest
 import torch
 from running import Running
 from services import client, query, serve
-from store_pairs import INPUT, altered, answer, assert_right, copied, filled, killed_in_a_query, make
+from store_pairs import INPUT, altered, answer, assert_right, filled, killed_in_a_query, make
 
 import privml
 from privml.engines.twopc import linear
@@ -32,21 +32,8 @@ PLACES = {"linear 0", "linear_1 0"}
 
 
 @pytest.fixture(scope="module")
-def program_folder(program, tmp_path_factory):
-    path = tmp_path_factory.mktemp("program")
-    program.save(path)
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def made(program, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    return folder, filled(program, folder, count=3, **LATTICE)
-
-
-@pytest.fixture
-def stores(made, tmp_path):
-    return copied(made[0], tmp_path)
+def filling():
+    return {"count": 3, **LATTICE}
 
 
 def half(program, stores, rank, **options):

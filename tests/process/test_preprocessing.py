@@ -11,7 +11,7 @@ import pytest
 import torch
 from running import Running
 from services import preprocess, query, serve
-from store_pairs import INPUT, altered, answer, assert_right, copied, filled, killed_in_a_query, make, order
+from store_pairs import INPUT, altered, answer, assert_right, filled, killed_in_a_query, make, order
 
 from privml.engines.correlations import OtChoice
 from privml.errors import (
@@ -27,24 +27,6 @@ from privml.service.options import Capacity
 from privml.session.preprocessing import Need, Preprocessing
 from privml.spec import SessionSpec
 from privml.store.store import Store
-
-
-@pytest.fixture(scope="module")
-def program_folder(program, tmp_path_factory):
-    path = tmp_path_factory.mktemp("program")
-    program.save(path)
-    return str(path)
-
-
-@pytest.fixture(scope="module")
-def made(program, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("made")
-    return folder, filled(program, folder)
-
-
-@pytest.fixture
-def stores(made, tmp_path):
-    return copied(made[0], tmp_path)
 
 
 def half(program, stores, rank, **options):

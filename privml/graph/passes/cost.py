@@ -66,7 +66,7 @@ class SessionMeter:
         shared = share_inputs(graph, session, [*inputs, *states])  # as a run does, before the weights
         if self._attributes is None:
             self._attributes = share_attributes(graph, session, self._values())
-        results = run_graph(graph, shared, self._attributes, session, over_lanes(self._plans), 0)
+        results = run_graph(graph, shared, self._attributes, session, over_lanes(session, self._plans), 0)
         shown = len(results) - len(states)
         for spec, old, result in zip(self._states, states, results[shown:], strict=True):
             next_state(spec, old, result, session)
