@@ -277,7 +277,8 @@ class Program:
         weights = [value for value in attributes.values() if isinstance(value, SecretTensor)]
         try:
             session.step(f"program {self.hash[:12]}", self.hash, shared, weights)
-            results = tuple(run_graph(self.graph, shared, attributes, session, over_lanes(session, self._plans), number))
+            scheduler = over_lanes(session, self._plans)
+            results = tuple(run_graph(self.graph, shared, attributes, session, scheduler, number))
             session.name(results)
             if state is not None:
                 shown = len(results) - len(self.state)
