@@ -183,9 +183,9 @@ def convert(
     if declared and any(names is not None for names in labels):
         raise UnsupportedOperator("a model with state cannot return strings")
     state = [{"name": each.name, "grows": each.grows, "most": each.most} for each in declared]
-    program = Program.of(graph_module, choice.precision.numerics, labels, client, state)
+    notes = (*notes, *map(str, lookups), *choice.accepted)
+    program = Program.of(graph_module, choice.precision.numerics, labels, client, state, [n[:2000] for n in notes])
     program.choice = choice
-    program.notes = (*notes, *map(str, lookups))
     report("done")
     return program
 

@@ -34,6 +34,7 @@ from privml.sharing import reveal
 from privml.spec import SessionSpec, describe
 from privml.tables import Table, notebook_bar, size_text
 from privml.tensor import SecretTensor
+from privml.transcript import printable
 
 WEIGHTS_OWNER = 0
 # The file of the tables that the client has.
@@ -62,9 +63,10 @@ class Program:
 
     Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by
     name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
-    conversion's measured error and its overflow report, ``notes`` what it decided about the model; they are not saved,
-    for they describe the calibration data. What the client computes before by itself is ``client``, and ``tables`` what
-    it has of the model for that. ``state``: what a call leaves, as shares, to the next one of the same session, which
+    conversion's measured error and its overflow report, which are not saved, for they describe the calibration
+    data; ``notes`` what it decided about the model, for all parties. What the client computes before by itself is
+    ``client``, and ``tables`` what it has of the model for that. ``state``: what a call leaves, as shares, to the
+    next one of the same session, which
     is therefore a step of it.
 
     Costs are those of one party, from the shapes alone: bytes, depth (messages one way, one after another) and
@@ -78,7 +80,7 @@ class Program:
         self.state = kept_of(self.body, self.graph)
         self.client = client_of(self.body)
         self.tables: dict[str, torch.Tensor] | None = None
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[str, ...] = tuple(self.body.get("notes", ()))
         self.weights: dict[str, torch.Tensor] | None = None
         self.choice: Any = None
         self._counts: dict[tuple, Any] = {}  # of correlations, demands and layers' bytes
@@ -96,10 +98,12 @@ class Program:
         labels: Sequence[Sequence[str] | None] = (),
         client: fx.GraphModule | None = None,
         state: Sequence[Mapping[str, Any]] = (),
+        notes: Sequence[str] = (),
     ) -> Program:
         """From a graph to which formats were assigned; ``labels``: of each output the strings that it indexes, None
-        where there are none; ``client``: what the client computes before; ``state``: see ``privml.graph.body``."""
-        body, weights, tables = body_of(module, numerics, labels, client, state)
+        where there are none; ``client``: what the client computes before; ``state``: see ``privml.graph.body``;
+        ``notes``: what parties should know of it."""
+        body, weights, tables = body_of(module, numerics, labels, client, state, notes)
         program = Program(body, weights)
         program.tables = tables
         return program
@@ -138,6 +142,14 @@ class Program:
     def public_inputs(self) -> tuple[str, ...]:
         """The names of the inputs that all parties learn."""
         return tuple(node.name for node in placeholders(self.graph) if not node.meta["secret"])
+
+    def told(self, dealt: bool = False) -> tuple[str, ...]:
+        """What each party should know before it takes part, one line each: inputs that are no secrets, and the notes.
+        ``dealt``: whether there is a dealer, who learns public inputs like the others."""
+        public = ", ".join(self.public_inputs)
+        who = "all parties, the dealer too," if dealt else "all parties"
+        lines = (f"{who} learn these inputs of the program: {public}",) if public else ()
+        return tuple(printable(line, 2000) for line in (*lines, *self.notes))
 
     @cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:

@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from privml.cli import console
 from privml.cli.ledgers import reliance
 from privml.cli.sources import program_of
-from privml.program import Program
+from privml.program import TABLES, Program
 
 
 def run(config: DictConfig) -> None:
@@ -18,8 +18,7 @@ def run(config: DictConfig) -> None:
         return
     console.out.print(report(program))
     choice = program.choice
-    rows = f"{choice.held_out} held-out rows" if choice.held_out else "the calibration data"
-    console.out.print(f"largest error on {rows}: {choice.error:.2%} of the largest output")
+    console.out.print(choice.measured)
     for layer, factor in choice.unseen:
         console.out.print(
             f"layer {layer}: held-out rows reach {factor:.2g} times what the others' margin holds; rings have room for "
@@ -35,6 +34,9 @@ def run(config: DictConfig) -> None:
     console.out.print(f"program {path} ({console.size(path.stat().st_size)}), for both parties, {program.hash[:16]}")
     if weights is not None:
         console.out.print(f"weights {weights} ({console.size(weights.stat().st_size)}), for the server only")
+    if program.tables:
+        tables = path.with_name(TABLES)
+        console.out.print(f"tables {tables} ({console.size(tables.stat().st_size)}), for the server and its clients")
 
 
 def report(program: Program) -> object:

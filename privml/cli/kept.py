@@ -83,7 +83,8 @@ def _choice(told: Mapping[str, Any]) -> Choice:
     report = tuple(Headroom(**line) for line in told["report"])
     unseen = tuple((layer, factor) for layer, factor in told["unseen"])
     floats = tuple(told["floats"])
-    return Choice(Precision(**told["precision"]), told["error"], report, told["held_out"], unseen, floats)
+    held_out, judged = told["held_out"], told.get("judged", 0)
+    return Choice(Precision(**told["precision"]), told["error"], report, held_out, unseen, floats, judged)
 
 
 def _name(model: torch.nn.Module | str, data: Any, settings: Mapping[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,8 +39,7 @@ def run(config: DictConfig) -> None:
     refuse_without_store(config)
     program = load_program(config.program)
     value = read_inputs(config.input)
-    if program.public_inputs and not config.quiet:
-        console.err.print(f"this program shows all parties the inputs {', '.join(program.public_inputs)}")
+    logging.getLogger("privml").setLevel(logging.ERROR if config.quiet else logging.WARNING)  # of what is no secret
     preprocessing = preprocessing_of(config, INPUT_OWNER, program)
     retries = Retries(config.retries, config.backoff, config.answer_seconds)
     steps, several = steps_of(program, value) if config.generate is None else ([], True)

@@ -35,6 +35,7 @@ from privml.graph.state import StateSpec, states_of
 
 _LAYOUTS = {"strided": torch.strided}
 _MEMORY = {"contiguous_format": torch.contiguous_format, "preserve_format": torch.preserve_format}
+_MOST_NOTES, _LONGEST_NOTE = 256, 2000
 _KINDS = {"input": "placeholder", "attribute": "get_attr", "call": "call_function"}
 # What plain data that is no program can lead to.
 _NO_PROGRAM = (
@@ -64,9 +65,11 @@ def body_of(
     labels: Sequence[Sequence[str] | None] = (),
     client: fx.GraphModule | None = None,
     state: Sequence[Mapping[str, Any]] = (),
+    notes: Sequence[str] = (),
 ) -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, torch.Tensor]]:
     """Body, weights and the client's tables of a graph with formats. ``labels``: of each output the strings that it
-    indexes; ``client``: the graph of what the client computes before; ``state``: see above."""
+    indexes; ``client``: the graph of what the client computes before; ``state``: see above;
+    ``notes``: what parties should know of the program."""
     part, weights = _encode_graph(module)
     numbers: dict[str, Any] = {"bits": numerics.bits, "scale": numerics.scale, "exp": numerics.exp}
     if numerics.floating is not None:
@@ -78,6 +81,8 @@ def body_of(
         body["client"], tables = _encode_graph(client)
     if state:
         body["state"] = [dict(entry) for entry in state]
+    if notes:
+        body["notes"] = list(notes)
     if any(names is not None for names in labels):
         body["labels"] = [None if names is None else list(names) for names in labels]
     return body, weights, tables
@@ -163,12 +168,14 @@ def graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor]
 
 
 def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor], Numerics]:
-    if set(body) - {"labels", "client", "state"} != {"numerics", "constants", "nodes", "outputs"}:
+    if set(body) - {"labels", "client", "state", "notes"} != {"numerics", "constants", "nodes", "outputs"}:
         raise CorruptFile(f"a program's body has other parts than {sorted(body)}")
     numerics = _decode_numerics(body["numerics"])
     graph, constants, results = _decode_graph(body, True)
     if not all(node.meta["secret"] and "shape" in node.meta for node in results):
         raise CorruptFile("an output of the program is no secret tensor")
+    if "notes" in body:
+        _check_notes(body["notes"])
     if "labels" in body:
         _check_labels(body["labels"], len(results))
     return graph, constants, numerics
@@ -226,6 +233,13 @@ def _decode_graph(
     results = tuple(nodes[name] for name in part["outputs"])
     graph.output(results)
     return graph, constants, results
+
+
+def _check_notes(notes: Any) -> None:
+    """Texts of another party: short ones."""
+    texts = isinstance(notes, list) and 0 < len(notes) <= _MOST_NOTES
+    if not texts or not all(isinstance(note, str) and 0 < len(note) <= _LONGEST_NOTE for note in notes):
+        raise CorruptFile("the notes of the program are no list of short texts")
 
 
 def _check_labels(labels: Any, outputs: int) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import random
 import threading
 import time
@@ -43,6 +44,7 @@ from privml.spec import SessionSpec
 from privml.tables import Table
 
 Result = TypeVar("Result")
+_LOG = logging.getLogger("privml")
 # How long the thread of an ended session may take to clean up.
 _SECONDS_TO_END = 10.0
 # No pause between two attempts is longer.
@@ -253,7 +255,9 @@ class Client:
     ``retries``: every attempt is a session of its own with fresh correlations; a busy server may ask for a longer pause
     than ``retries.backoff``; other errors are not retried.
 
-    ``queries`` counts those that were answered. Raises ConfigError for settings that contradict each other.
+    What the program tells all parties of (``Program.told``: inputs that are no secrets) is a warning of the logger
+    ``privml``, before anything is sent. ``queries`` counts those that were answered. Raises ConfigError for
+    settings that contradict each other.
     """
 
     def __init__(
@@ -271,7 +275,10 @@ class Client:
         if not isinstance(retries, Retries):
             raise ConfigError(f"retries={retries}: pass retries=Retries(count={retries})")
         addresses = addresses_of(server, spec)
-        self.program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
+        program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
+        for line in program.told(spec.backend.dealt):
+            _LOG.warning("%s", line)
+        self.program = program
         self.server, self.queries = addresses.server, 0
         settings = settings_of(self.program, spec, preprocessing)
         self._service = Service(self.program, settings, preprocessing, dealer=addresses.dealer)

@@ -71,6 +71,8 @@ def deal(
             hooks.on_listening(listener.port)
         text = f"dealing on port {listener.port}, program {program.hash[:12]}"
         events.emit("listening", text=text, port=listener.port, program=program.hash)
+        for line in program.told(spec.backend.dealt):
+            events.emit("note", text=line, note=line)
         dealer.run(sessions)
     return dealer.ended
 

@@ -54,9 +54,9 @@ def reason_of(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """``kind``: "listening"; of a connection "refused"; of a session "queued", "started", "ended" or "failed"; of a
-    query "answered"; "draining"; "stopped". ``session``: the name of the session it belongs to, which both parties know
-    it by; "" if there is none yet.
+    """``kind``: "listening"; "note", of the program; of a connection "refused"; of a session "queued", "started",
+    "ended" or "failed"; of a query "answered"; "draining"; "stopped". ``session``: the name of the session it
+    belongs to, which both parties know it by; "" if there is none yet.
     ``fields``: numbers, printable text, and lists and dictionaries of these; ``peer`` is the name that the peer has
     proved, ``address`` where it connects from."""
 

@@ -90,6 +90,8 @@ def serve(
             hooks.on_listening(listener.port)
         text = f"listening on port {listener.port}, program {program.hash[:12]}"
         events.emit("listening", text=text, port=listener.port, program=program.hash)
+        for line in program.told(spec.backend.dealt):
+            events.emit("note", text=line, note=line)
         return server.run(limits.queries)
 
 

@@ -106,6 +106,21 @@ def test_a_dealer_of_another_program_is_told_to_server_and_client(start, folder,
     assert "program is" in server.line("log a connection ended", 40)
 
 
+def test_all_parties_are_told_what_is_no_secret(start, tmp_path):
+    """The dealer too, which computes with public values as the others do."""
+    torch.manual_seed(4)
+    model = nn.Sequential(nn.Embedding(6, 4), nn.Flatten(), nn.Linear(8, 3))
+    ids = torch.randint(0, 6, (16, 2))
+    privml.convert(model, calibration=ids, token_ids="public").save(tmp_path)
+    dealer = start(service_party.deal_program, str(tmp_path), {})
+    dealer.address = "127.0.0.1:" + dealer.line("port").split()[1]
+    server = start(service_party.serve_program, str(tmp_path), {"dealer": dealer.address, "queries": 1})
+    server.address = "127.0.0.1:" + server.line("port").split()[1]
+    for party in (dealer, server):
+        assert "all parties, the dealer too, learn these inputs of the program: " in party.line("log all parties", 40)
+    assert ask(start, str(tmp_path), dealer, server, value=[[1, 2]]).last(40).startswith("answer ")
+
+
 def test_a_dealer_survives_garbage(service, start, folder):
     dealer, server = service({"sessions": 1}, queries=1)
     host, port = dealer.address.split(":")

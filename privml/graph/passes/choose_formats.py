@@ -89,7 +89,7 @@ def choose_formats(
         all_floats(module, float_format(precision.floating))
         error = _measure(module, rows.judges, expected, precision)
         _require_tolerance(_Search(module, precision, rows, expected, ranges), _Found(precision, error))
-        return module, Choice(precision, error, (), rows.held_out, unseen)
+        return module, Choice(precision, error, (), rows.held_out, unseen, judged=_count(rows))
     search = _Search(module, precision, rows, expected, widen(module, rows.seen, ranges))
     best = _in_fixed_point(search, precision)
     floats: tuple[str, ...] = ()
@@ -103,7 +103,14 @@ def choose_formats(
     _require_tolerance(search, best)
     rings, plan = _write(search, best.precision)
     report = headroom_report(rings, plan, search.ranges, best.precision.margin)
-    return module, Choice(best.precision, best.error, report, rows.held_out, unseen, tuple(sorted(floats)))
+    lost = tuple(sorted(floats))
+    return module, Choice(best.precision, best.error, report, rows.held_out, unseen, lost, _count(rows))
+
+
+def _count(rows: Rows) -> int:
+    """The rows that judge; 0 if inputs have no row each."""
+    counts = {x.shape[0] if x.dim() else 0 for x in rows.judges}
+    return counts.pop() if len(counts) == 1 else 0
 
 
 def _measured(graph: fx.Graph, data: Sequence[torch.Tensor]) -> int:

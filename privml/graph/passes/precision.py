@@ -124,7 +124,7 @@ class Choice:
     calibration data that no range was taken from, and on others too where these are few. ``report``: see Headroom.
     ``unseen``: by what factor held-out rows go beyond ``margin`` times what the others reach, for the layers in which
     they do; rings have room for them, and rows to come may go further. ``floats``: the layers that got floats because
-    no ring keeps the tolerance."""
+    no ring keeps the tolerance. ``judged``: the rows that the error was measured on, all of which chose the formats."""
 
     precision: Precision
     error: float
@@ -132,6 +132,22 @@ class Choice:
     held_out: int = 0
     unseen: tuple[tuple[str, float], ...] = ()
     floats: tuple[str, ...] = ()
+    judged: int = 0
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """That the error is larger than the tolerance, if it is."""
+        if self.error <= self.precision.tolerance:
+            return ()
+        told = f"its formats change an output by {self.error:.2%} on the rows that they were chosen by"
+        return (f"{told}, more than the tolerance of {self.precision.tolerance:.2%}: numerics.accept puts up with it",)
+
+    @property
+    def measured(self) -> str:
+        """The error, and the rows that it was measured on."""
+        rows = f"the {self.judged} rows that the formats were chosen by" if self.judged else "the calibration data"
+        apart = f"; {self.held_out} of them told no ranges" if self.held_out else ""
+        return f"largest error on {rows}: {self.error:.2%} of the largest output{apart}"
 
     def summary(self) -> Table:
         """The layers of narrow rings, narrowest margin first, and the formats' measured error."""
@@ -140,9 +156,7 @@ class Choice:
             for each in sorted(self.report, key=lambda each: each.headroom_bits)
         )
         columns = ("layer", "bits", "fractional bits", "largest value in calibration", "first value that does not fit")
-        return Table(
-            "Number formats", columns, rows, (f"largest error: {self.error:.2%} of the largest output in calibration",)
-        )
+        return Table("Number formats", columns, rows, (self.measured,))
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
