@@ -15,8 +15,6 @@ from families import FAMILIES, built, clear  # noqa: E402 - needs the library
 # Long conversions and queries; all others run in every test.
 SLOW = {"roberta", "distilbert", "t5", "mobilenet", "efficientnet", "convnext"}
 BATCH = 2
-# With random weights the squeezed channels of its last blocks are too small and too large for one ring.
-REFUSED = {"efficientnet": [pytest.mark.xfail(raises=privml.errors.PrecisionLost, strict=True)]}
 
 
 @functools.cache
@@ -35,10 +33,7 @@ def answer(program, inputs, engine, **settings):
 
 
 def families(slow):
-    return [
-        pytest.param(name, marks=[*REFUSED.get(name, ()), *([pytest.mark.slow] if name in slow else [])])
-        for name in FAMILIES
-    ]
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in FAMILIES]
 
 
 @pytest.mark.parametrize("name", families(SLOW))
