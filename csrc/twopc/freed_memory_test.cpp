@@ -28,7 +28,7 @@ struct Record {
   unsigned char* bytes = nullptr;
   std::size_t used = 0;
 };
-constexpr std::size_t kMost = std::size_t{1} << 27;
+constexpr std::size_t kMost = std::size_t{1} << 28;
 thread_local Record record;
 
 void keep(const void* memory) {
@@ -111,7 +111,7 @@ class Recording {
 
 // A protocol of every kind of transfer.
 void use(Party& party) {
-  constexpr i64 kCount = 3000;
+  constexpr i64 kCount = 2000;
   Words x(kCount), out(kCount);
   party.prg.fill_ring(x, 32);
   Bits bits(kCount), ands(kCount);

@@ -105,7 +105,7 @@ TEST(ExpNegative, RefusesOtherFormats) {
 
 TEST(ExpNegative, WireTrace) {
   EXPECT_EQ(wire_trace(kExpNegative, random_numbers(100, -(1 << 15), 0), {{16, 12}, {16, 12}}),
-            "c69952cb81f5da60");
+            "92439c67a33946c4");
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "twopc/lookup/lookup.h"
+#include "twopc/lookup/split_lookup.h"
 #include "twopc/product/cross_terms.h"
 #include "twopc/product/multiplication.h"
-#include "twopc/width/split.h"
 #include "twopc/width/truncation.h"
 
 namespace privml {
@@ -107,21 +107,56 @@ std::vector<Group> groups_of(const std::vector<WordFormat>& formats) {
   return groups;
 }
 
-// XOR shares of the coefficients of every element's cell.
-std::vector<Words> look_up(Party& party, const Piecewise& f, std::span<const u64> cell) {
-  std::vector<Words> words(f.formats.size(), Words(cell.size()));
+// What look_up asks for: per group a table, and where its words go.
+struct GroupTables {
+  std::vector<int> widths;
+  std::vector<Words> tables, found;
+  std::vector<std::span<const u64>> table_spans;
+  std::vector<std::span<u64>> found_spans;
+};
+
+GroupTables tables_of(const Piecewise& f, size_t count) {
+  GroupTables all;
   const i64 cells = std::ssize(f.coefficients[0]);
   for (const Group& group : groups_of(f.formats)) {
-    Words table(cells, 0), found(cell.size());
+    Words table(cells, 0);
     for (int i = group.first, shift = 0; i < group.last; shift += f.formats[i++].bits)
       for (i64 c = 0; c < cells; ++c)
         table[c] |= (f.coefficients[i][c] & low_mask(f.formats[i].bits)) << shift;
-    lookup_xor(party, table, cell, f.shape.index_bits, group.bits, found);
-    for (int i = group.first, shift = 0; i < group.last; shift += f.formats[i++].bits)
-      for (size_t k = 0; k < cell.size(); ++k)
-        words[i][k] = (found[k] >> shift) & low_mask(f.formats[i].bits);
+    all.widths.push_back(group.bits);
+    all.tables.push_back(std::move(table));
+    all.found.emplace_back(count);
   }
+  all.table_spans.assign(all.tables.begin(), all.tables.end());
+  all.found_spans.assign(all.found.begin(), all.found.end());
+  return all;
+}
+
+// XOR shares of the coefficients of every element's cell, and its place (degree 0: none).
+std::vector<Words> look_up(Party& party, const Piecewise& f, std::span<const u64> x, Words& u) {
+  GroupTables all = tables_of(f, x.size());
+  const PiecewiseShape& shape = f.shape;
+  if (shape.degree == 0) {
+    lookup_tables_xor(party, shape.index_bits, all.widths, all.table_spans, x, all.found_spans);
+  } else {
+    split_lookup(party, {shape.index_bits, shape.place_bits, place_ring(f), all.widths},
+                 all.table_spans, x, all.found_spans, u);
+  }
+  std::vector<Words> words(f.formats.size(), Words(x.size()));
+  const std::vector<Group> groups = groups_of(f.formats);
+  for (size_t g = 0; g < groups.size(); ++g)
+    for (int i = groups[g].first, shift = 0; i < groups[g].last; shift += f.formats[i++].bits)
+      for (size_t k = 0; k < x.size(); ++k)
+        words[i][k] = (all.found[g][k] >> shift) & low_mask(f.formats[i].bits);
   return words;
+}
+
+void cost_look_up(CostMeter& meter, i64 count, const Piecewise& f) {
+  std::vector<int> widths;
+  for (const Group& group : groups_of(f.formats)) widths.push_back(group.bits);
+  const PiecewiseShape& shape = f.shape;
+  if (shape.degree == 0) return cost_lookup_tables_xor(meter, count, shape.index_bits, widths);
+  cost_split_lookup(meter, count, {shape.index_bits, shape.place_bits, place_ring(f), widths});
 }
 
 LinearShape first_step(const Piecewise& f) {
@@ -216,6 +251,11 @@ Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i6
       f.coefficients[i][cell] = static_cast<u64>(rounded(fitted[i], shape.scale));
   }
   limit(f, largest);
+  return piecewise_of(shape, std::move(f.coefficients));
+}
+
+Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<Words> coefficients) {
+  Piecewise f{shape, std::move(coefficients), {}, {}};
   for (const Words& words : f.coefficients) f.formats.push_back(format_of(words));
   f.partial_bits = partial_widths(f);
   expect(fits(f), "piecewise: the formats need numbers of more than 64 bits");
@@ -225,11 +265,8 @@ Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i6
 void piecewise(Party& party, const Piecewise& f, std::span<const u64> x, std::span<u64> out) {
   const PiecewiseShape& shape = f.shape;
   expect(x.size() == out.size(), "piecewise: input and output lengths differ");
-  Words cell(x.begin(), x.end()), u(x.size());
-  if (shape.degree > 0)
-    split_number(party, x, shape.index_bits + shape.place_bits, shape.place_bits, place_ring(f),
-                 cell, u);
-  const std::vector<Words> words = look_up(party, f, cell);
+  Words u(x.size());
+  const std::vector<Words> words = look_up(party, f, x, u);
   if (shape.degree == 0) return word_to_ring(party, words[0], f.formats[0], shape.ring_bits, out);
   Words sum(x.size());
   const int d = highest_power(f);
@@ -240,11 +277,7 @@ void piecewise(Party& party, const Piecewise& f, std::span<const u64> x, std::sp
 
 void cost_piecewise(CostMeter& meter, i64 count, const Piecewise& f) {
   const PiecewiseShape& shape = f.shape;
-  if (shape.degree > 0)
-    cost_split_number(meter, count, shape.index_bits + shape.place_bits, shape.place_bits,
-                      place_ring(f));
-  for (const Group& group : groups_of(f.formats))
-    cost_lookup_xor(meter, count, shape.index_bits, group.bits);
+  cost_look_up(meter, count, f);
   if (shape.degree == 0) return cost_word_to_ring(meter, count, f.formats[0], shape.ring_bits);
   cost_linear_words(meter, count, first_step(f));
   for (int i = highest_power(f) - 1; i > 0; --i) cost_horner_step(meter, count, f, i);
@@ -286,12 +319,13 @@ i64 estimated_bits(const PiecewiseTask& task, const PiecewiseShape& shape) {
   return outline_bits(outline(task, shape));
 }
 
-i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost) {
+i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost, double correlation_bits) {
   CostMeter meter(RcotCost{"ideal", 0, 1, 1});
-  meter.correlation_bits = kCorrelationBits;
+  meter.correlation_bits = correlation_bits;
   cost(meter, kSample);
+  const double correlations = static_cast<double>(meter.cots[0] + meter.cots[1]);
   return (8 * (meter.bytes[0] + meter.bytes[1]) +
-          kCorrelationBits * (meter.cots[0] + meter.cots[1])) /
+          static_cast<i64>(correlation_bits * correlations)) /
          kSample;
 }
 

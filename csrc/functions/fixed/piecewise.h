@@ -22,6 +22,7 @@
 #include "functions/fixed/series.h"
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "twopc/product/cross_terms.h"
 #include "twopc/product/word_product.h"
 
 namespace privml {
@@ -53,6 +54,9 @@ struct Piecewise {
 Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i64, u64)>& value,
                          i64 largest = INT64_MAX);
 
+// With these coefficients, as make_piecewise makes them: [power][cell].
+Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<std::vector<u64>> coefficients);
+
 void piecewise(Party& party, const Piecewise& f, std::span<const u64> x, std::span<u64> out);
 void cost_piecewise(CostMeter& meter, i64 count, const Piecewise& f);
 // Words of which the low ring_bits count.
@@ -77,8 +81,9 @@ PiecewiseShape choose_piecewise(const PiecewiseTask& task);
 // Bits on the wire of one element by the estimate that choose_piecewise goes by: those of a
 // protocol with coefficients of about the right widths.
 i64 estimated_bits(const PiecewiseTask& task, const PiecewiseShape& shape);
-// The same of any protocol; a correlation counts kCorrelationBits with every provider, so that
-// both parties and the cost functions choose the same.
-i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost);
+// The same of any protocol; a correlation counts as much with every provider, so that both parties
+// and the clear functions choose the same.
+i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost,
+                 double correlation_bits = kCorrelationBits);
 
 }  // namespace privml

@@ -2,9 +2,11 @@
 #include "functions/fixed/smooth.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "functions/fixed/evaluation.h"
+#include "functions/fixed/folded_tail.h"
 #include "functions/fixed/piecewise.h"
 #include "twopc/compare/relu.h"
 #include "twopc/select/multiplex.h"
@@ -76,6 +78,7 @@ int tail_end(const Smooth& f, FixedFormat in, FixedFormat out) {
 struct Plan {
   Smooth f;
   FixedFormat in, out;
+  std::optional<FoldedTail> folded;  // instead of all that follows
   bool clamped;
   int end;  // log2 T, of the clamped form
   Piecewise table;
@@ -116,9 +119,15 @@ bool prefers_clamping(const Smooth& f, FixedFormat in, FixedFormat out, int end)
          estimated_bits(whole, choose_piecewise(whole));
 }
 
-Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
-  expect_formats(in, out, f.name);
-  Plan p{f, in, out, false, tail_end(f, in, out), {}, 0};
+// A line has no bits behind the result's last place.
+bool has_folded(const Smooth& f, FixedFormat in, FixedFormat out) {
+  return is_mirrored(f) || (out.scale >= in.scale && out.bits >= in.bits + out.scale - in.scale);
+}
+
+i64 plan_bits(const Plan& p);
+
+Plan make_polynomial_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
+  Plan p{f, in, out, {}, false, tail_end(f, in, out), {}, 0};
   p.clamped = prefers_clamping(f, in, out, p.end);
   PiecewiseShape shape =
       choose_piecewise(task_of(f, in, out, p.clamped ? in.scale + p.end : in.bits));
@@ -139,6 +148,14 @@ Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
       shape, [&](i64 cell, u64 v) { return smooth_value(f, place(shape, in, cell, v) - least); },
       largest);
   return p;
+}
+
+Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
+  expect_formats(in, out, f.name);
+  Plan p = make_polynomial_plan(f, in, out);
+  if (!has_folded(f, in, out)) return p;
+  Plan folded{f, in, out, make_folded_tail(f.tail, in, out), false, 0, {}, 0};
+  return folded.folded && plan_bits(folded) < plan_bits(p) ? folded : p;
 }
 
 std::shared_ptr<const Plan> plan(SmoothFunction f, FixedFormat in, FixedFormat out) {
@@ -197,7 +214,56 @@ void clamped_chunk(Party& party, const Plan& p, std::span<const u64> x, std::spa
   round_off(party, p, sum, y);
 }
 
+// |x| from max(x, 0); a line is a part of the result, and a mirrored one is chosen by the sign.
+void folded_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  const size_t n = x.size();
+  const bool first = party.rank == 0;
+  Words line(n), size(n), tail(n);
+  std::vector<u8> nonnegative(n);
+  relu(party, x, p.in.bits, line, nonnegative);
+  for (size_t k = 0; k < n; ++k) size[k] = (2 * line[k] - x[k]) & low_mask(p.in.bits);
+  folded_tail(party, *p.folded, size, tail);
+  if (is_mirrored(p.f)) {
+    Words change(n);
+    const u64 one = first ? u64{1} << p.out.scale : 0;
+    const u64 together = first ? static_cast<u64>(mirrored_sum(p.f, p.out.scale)) : 0;
+    for (size_t k = 0; k < n; ++k) change[k] = 2 * (one - tail[k]) - together;
+    multiplex(party, nonnegative, change, p.out.bits, y);
+    for (size_t k = 0; k < n; ++k) y[k] = (y[k] + together - one + tail[k]) & low_mask(p.out.bits);
+    return;
+  }
+  const int shift = p.out.scale - p.in.scale;
+  if (p.out.bits > p.in.bits + shift)
+    extend_nonnegative(party, line, p.in.bits, p.out.bits - shift, line);
+  const u64 sign = p.f.sign > 0 ? 1 : ~u64{0};
+  for (size_t k = 0; k < n; ++k)
+    y[k] = ((line[k] << shift) + sign * tail[k]) & low_mask(p.out.bits);
+}
+
+void cost_folded_chunk(CostMeter& meter, const Plan& p, i64 n) {
+  const int line_bits = p.out.bits - (p.out.scale - p.in.scale);
+  cost_relu(meter, n, p.in.bits);
+  cost_folded_tail(meter, n, *p.folded);
+  if (is_mirrored(p.f)) {
+    cost_multiplex(meter, n, p.out.bits);
+  } else if (line_bits > p.in.bits) {
+    cost_extend_nonnegative(meter, n, p.in.bits, line_bits);
+  }
+}
+
+i64 clear_folded_value(const Plan& p, i64 value) {
+  const i64 tail =
+      static_cast<i64>(clear_folded_tail(*p.folded, static_cast<u64>(value < 0 ? -value : value)));
+  if (is_mirrored(p.f)) {
+    const i64 size = (i64{1} << p.out.scale) - tail;
+    return value < 0 ? mirrored_sum(p.f, p.out.scale) - size : size;
+  }
+  const i64 line = std::max<i64>(value, 0) << (p.out.scale - p.in.scale);
+  return to_signed(static_cast<u64>(line + p.f.sign * tail), p.out.bits);
+}
+
 void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
+  if (p.folded) return cost_folded_chunk(meter, p, n);
   if (p.clamped) {
     cost_relu(meter, n, p.in.bits);
     cost_relu(meter, n, p.in.bits);
@@ -209,12 +275,18 @@ void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
   if (p.clamped && is_mirrored(p.f)) cost_multiplex(meter, n, p.out.bits);
 }
 
+i64 plan_bits(const Plan& p) {
+  return metered_bits([&](CostMeter& meter, i64 n) { cost_chunk(meter, p, n); });
+}
+
 void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
+  if (p.folded) return folded_chunk(party, p, x, y);
   const auto chunk = p.clamped ? clamped_chunk : whole_chunk;
   chunk(party, p, x, y);
 }
 
 i64 clear_value(const Plan& p, i64 value) {
+  if (p.folded) return clear_folded_value(p, value);
   const i64 size = value < 0 ? -value : value;
   const u64 place = p.clamped ? std::min(static_cast<u64>(size), last_place(p))
                               : static_cast<u64>(value) + (u64{1} << (p.in.bits - 1));

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "twopc/compare/digit_transfer.h"
-#include "twopc/select/bit_products.h"
 #include "twopc/session/chunk.h"
 
 namespace privml {
@@ -61,17 +60,32 @@ void begin_comparison(Party& party, const ComparisonShape& shape, std::span<cons
                 planes_from(state, part.receive_begin));
 }
 
-void finish_comparison(Party& party, Comparison& state) {
+void send_leaves(Party& party, Comparison& state) {
   const Halves part = halves(party.rank, state.n);
-  const std::span<const u64> numbers(state.numbers);
-  send_digits(party, state.plan, numbers.subspan(part.send_begin, part.send_count),
+  send_digits(party, state.plan, std::span(state.numbers).subspan(part.send_begin, part.send_count),
               planes_from(state, part.send_begin));
-  receive_digits(party, state.plan, numbers.subspan(part.receive_begin, part.receive_count),
+}
+
+void receive_leaves(Party& party, Comparison& state) {
+  const Halves part = halves(party.rank, state.n);
+  receive_digits(party, state.plan,
+                 std::span(state.numbers).subspan(part.receive_begin, part.receive_count),
                  planes_from(state, part.receive_begin));
-  for (const std::vector<Join>& level : state.plan.levels) {
-    std::vector<PlaneProduct> products;
-    for (const Join& join : level) products.push_back(join_product(state, join));
-    multiply_planes(party, std::move(products), state.n);
+}
+
+void write_level(Party& party, Comparison& state, int level, PendingProducts& pending) {
+  std::vector<PlaneProduct> products;
+  for (const Join& join : state.plan.levels[level]) products.push_back(join_product(state, join));
+  write_products(party, std::move(products), state.n, pending);
+}
+
+void finish_comparison(Party& party, Comparison& state) {
+  send_leaves(party, state);
+  receive_leaves(party, state);
+  for (int level = 0; level < std::ssize(state.plan.levels); ++level) {
+    PendingProducts pending;
+    write_level(party, state, level, pending);
+    read_products(party, pending);
   }
 }
 
@@ -129,10 +143,30 @@ void cost_draw_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n)
   meter.draw(1, (n - half) * per_instance);
 }
 
-void cost_finish_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n) {
+int comparison_levels(const CostMeter& meter, const ComparisonShape& shape) {
+  return static_cast<int>(std::ssize(plan_comparison(shape, meter.correlation_bits).levels));
+}
+
+Flight leaves_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n) {
   const ComparisonPlan plan = plan_comparison(shape, meter.correlation_bits);
   const i64 half = first_half(n);
-  meter.exchange(digit_message_bytes(plan, half), digit_message_bytes(plan, n - half));
+  return {digit_message_bytes(plan, half), digit_message_bytes(plan, n - half)};
+}
+
+Flight level_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n, int level) {
+  const ComparisonPlan plan = plan_comparison(shape, meter.correlation_bits);
+  const i64 bytes = products_bytes(join_widths(plan.levels[level]), n);
+  return {bytes, bytes};
+}
+
+void cost_draw_levels(CostMeter& meter, const ComparisonShape& shape, i64 n) {
+  for (const std::vector<Join>& level : plan_comparison(shape, meter.correlation_bits).levels)
+    cost_draw_products(meter, join_widths(level), n);
+}
+
+void cost_finish_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n) {
+  const ComparisonPlan plan = plan_comparison(shape, meter.correlation_bits);
+  cost_flight(meter, leaves_flight(meter, shape, n));
   for (const std::vector<Join>& level : plan.levels) {
     cost_multiply_planes(meter, join_widths(level), n);
   }

@@ -7,6 +7,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 #include "twopc/compare/comparison_plan.h"
+#include "twopc/select/bit_products.h"
 #include "twopc/session/flight.h"
 
 namespace privml {
@@ -25,6 +26,11 @@ void begin_comparison(Party& party, const ComparisonShape& shape, std::span<cons
                       Comparison& state);
 // Reads the first flight and does the rest.
 void finish_comparison(Party& party, Comparison& state);
+// The same in parts, between which other messages go: the leaves, then levels 0, 1, ... of the
+// tree, one exchange each; a level is complete after read_products().
+void send_leaves(Party& party, Comparison& state);
+void receive_leaves(Party& party, Comparison& state);
+void write_level(Party& party, Comparison& state, int level, PendingProducts& pending);
 
 // The carry of shares x0 + x1 is the comparison of x0 with ~x1: what party `rank` flips.
 constexpr u64 carry_flip(int rank) { return rank == 0 ? 0 : ~u64{0}; }
@@ -40,6 +46,11 @@ std::span<const u8> low_equal_of(const Comparison& state);
 Flight comparison_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n);
 void cost_draw_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n);
 void cost_finish_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n);
+// Of the parts; the correlations of all levels are drawn apart.
+int comparison_levels(const CostMeter& meter, const ComparisonShape& shape);
+Flight leaves_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n);
+Flight level_flight(const CostMeter& meter, const ComparisonShape& shape, i64 n, int level);
+void cost_draw_levels(CostMeter& meter, const ComparisonShape& shape, i64 n);
 void cost_comparison(CostMeter& meter, const ComparisonShape& shape, i64 n);
 
 // Whole comparisons, chunk by chunk; outputs that are empty are not wanted.

@@ -18,13 +18,14 @@ struct ComparisonShape {
   bool greater = true;
 };
 
-// One digit, decided by one 1-of-2^bits OT whose messages hold what is asked of the digit.
+// One digit, decided by one 1-of-2^bits OT whose messages hold what is asked of the digit; the
+// first message is not sent (digit_transfer.h).
 struct Digit {
   int offset;
   int bits;
   bool greater;
   bool equality;
-  int word_bits() const { return (greater && equality ? 2 : 1) << bits; }
+  int word_bits() const { return (greater && equality ? 2 : 1) * ((1 << bits) - 1); }
 };
 
 // Joins the states of two neighbouring ranges of digits; the result replaces the state at `high`.

@@ -26,7 +26,7 @@ constexpr std::array<u64, m> slots_by_bit() {
   return slots;
 }
 
-// A fresh bit over all slots.
+// A bit over all slots.
 constexpr u64 spread(u64 bit, u64 slots) { return slots & (u64{0} - bit); }
 
 // What the functions on one digit and one tile work on. Pads of instance i and bit b of the number
@@ -39,41 +39,64 @@ struct DigitTile {
   const Block* pads1;
   const u64* numbers;      // own numbers
   const u64* corrections;  // chooser's digit ^ the correlations' own choices
-  const u64* masks;        // fresh bits: bit d for greater, bit 32 + d for equal
   int digit;
   u64* words;
   u8* greater;
   u8* equal;
 };
 
+// A word without the slots 0 of its halves, which are zero; and back.
+template <int m, bool two_halves>
+constexpr u64 without_first(u64 word) {
+  constexpr int slots = 1 << m;
+  if constexpr (two_halves) {
+    return (word & low_mask(slots)) >> 1 | word >> (slots + 1) << (slots - 1);
+  } else {
+    return word >> 1;
+  }
+}
+
+template <int m, bool two_halves>
+constexpr u64 with_first(u64 word) {
+  constexpr int slots = 1 << m;
+  if constexpr (two_halves) {
+    return (word & low_mask(slots - 1)) << 1 | word >> (slots - 1) << (slots + 1);
+  } else {
+    return word << 1;
+  }
+}
+
+// The answers of slot 0 under their pads are the sender's shares, and mask the other slots.
 template <int m, bool greater, bool equality>
 void make_words(const DigitTile& tile) {
   constexpr int slots = 1 << m;
   constexpr u64 all = low_mask(slots);
-  constexpr std::array<u64, m> with_bit = slots_by_bit<m, greater && equality>();
+  constexpr bool both = greater && equality;
+  constexpr std::array<u64, m> with_bit = slots_by_bit<m, both>();
   for (i64 i = 0; i < tile.count; ++i) {
     const Block* const pad0 = tile.pads0 + i * tile.bits + tile.offset;
     const Block* const pad1 = tile.pads1 + i * tile.bits + tile.offset;
     const u64 flips = tile.corrections[i] >> tile.offset;
     const u64 equal = u64{1} << (tile.numbers[i] >> tile.offset & (slots - 1));
-    u64 word = 0;
-    if constexpr (equality) {
-      const u64 mask = tile.masks[i] >> (32 + tile.digit) & 1;
-      word = equal ^ spread(mask, all);
-      tile.equal[i] = static_cast<u8>(mask);
-    }
-    if constexpr (greater) {
-      const u64 mask = tile.masks[i] >> tile.digit & 1;
-      if constexpr (equality) word <<= slots;
-      word |= (equal - 1) ^ spread(mask, all);
-      tile.greater[i] = static_cast<u8>(mask);
-    }
+    u64 word = equality ? equal : equal - 1;
+    if constexpr (both) word = word << slots | (equal - 1);
     for (int b = 0; b < m; ++b) {
       const u64 flipped = u64{0} - (flips >> b & 1);
       const u64 second = with_bit[b] ^ flipped;
       word ^= pad0[b].lo ^ ((pad0[b].lo ^ pad1[b].lo) & second);
     }
-    tile.words[i] = word;
+    const u64 mask = word & 1;
+    word ^= spread(mask, all);
+    if constexpr (greater) {
+      tile.greater[i] = static_cast<u8>(mask);
+    } else {
+      tile.equal[i] = static_cast<u8>(mask);
+    }
+    if constexpr (both) {
+      tile.equal[i] = static_cast<u8>(word >> slots & 1);
+      word ^= spread(tile.equal[i], all << slots);
+    }
+    tile.words[i] = without_first<m, both>(word);
   }
 }
 
@@ -99,7 +122,8 @@ void pick_pads(const DigitTile& tile) {
 
 template <int m, bool greater, bool equality>
 void pick_words(const DigitTile& tile) {
-  for (i64 i = 0; i < tile.count; ++i) pick<m, greater, equality>(tile.words[i], tile, i, 1);
+  for (i64 i = 0; i < tile.count; ++i)
+    pick<m, greater, equality>(with_first < m, greater && equality > (tile.words[i]), tile, i, 1);
 }
 
 struct DigitFunctions {
@@ -197,7 +221,7 @@ void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> 
   const i64 n = std::ssize(sender);
   const Block delta = party.sender.delta();
   WipedVector<Block> pads(2 * kTile * bits);
-  std::array<u64, kTile> corrections, masks, words;
+  std::array<u64, kTile> corrections, words;
   std::vector<u8> choices(packed_bytes(n, bits));
   std::vector<u8> message(digit_message_bytes(plan, kTile));
   party.channel.read(choices);
@@ -209,7 +233,6 @@ void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> 
     for (i64 i = 0; i < count * bits; ++i) pads1[i] = pads0[i] ^ delta;
     party.hash.hash(pads0, pads0, 2 * count * bits);
     unpack(choices.data() + packed_bytes(begin, bits), count, bits, corrections.data());
-    party.prg.fill_ring(std::span(masks).first(count), 64);
     DigitTile tile{};
     tile.count = count;
     tile.bits = bits;
@@ -217,7 +240,6 @@ void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> 
     tile.pads1 = pads1;
     tile.numbers = sender.data() + begin;
     tile.corrections = corrections.data();
-    tile.masks = masks.data();
     tile.words = words.data();
     u8* end = message.data();
     for_each_digit(plan, planes, begin, tile, [&](const Digit& digit, const DigitTile& one) {

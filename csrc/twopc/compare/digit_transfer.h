@@ -6,7 +6,8 @@
 // Method         correlation b of a digit is imposed on bit b of the chooser's digit. The sender
 //                cuts 2^m (or twice as many) bits from H(q_b) and from H(q_b ^ delta): slot j of
 //                the message is masked by the b-th pads of j's bits, so that every slot of every
-//                message has its own pad bits and a correlation costs two hashes.
+//                message has its own pad bits and a correlation costs two hashes. The sender's
+//                shares are what makes slot 0 zero, so that it need not be sent.
 // Source         CrypTFlow2 (Rathee et al., CCS 2020), Algorithm 1; the OT of Kolesnikov and
 //                Kumaresan (Crypto 2013) from correlated OT bit by bit.
 // Leakage        none. Assumption: correlation-robust hash.

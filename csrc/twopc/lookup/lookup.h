@@ -4,9 +4,11 @@
 // Functionality  table has 2^index_bits entries of `width` bits, 1 <= index_bits <= 10, 1 <=
 //                width <= 64; the index is shared in Z_{2^index_bits}; out = table[index], additive
 //                in Z_{2^width} or XOR-shared.
-// Method         the table, rotated by one share and masked, in one 1-of-2^m OT; where it takes
-//                fewer bits, the form of lookup_two_level.h. Each party sends for half of the
-//                elements.
+// Method         the table, rotated by one share and masked, in one 1-of-2^m OT, in which each
+// party
+//                sends for half of the elements; or the form of lookup_two_level.h or one_hot.h:
+//                what takes fewest bits with the session's correlations, their work and the depth
+//                counted as in comparison_plan.h.
 // Leakage        none beyond lengths and widths. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           direct: index_bits correlations and 2^index_bits * width bits, depth 2.
@@ -41,6 +43,17 @@ struct TableShape {
 };
 void lookups_xor(Party& party, std::span<const TableLookup> lookups);
 void cost_lookups_xor(CostMeter& meter, i64 count, std::span<const TableShape> shapes);
+
+// Several tables at one place: found[t] = XOR shares of tables[t][index], entries of widths[t]
+// bits.
+void lookup_tables_xor(Party& party, int index_bits, std::span<const int> widths,
+                       std::span<const std::span<const u64>> tables, std::span<const u64> index,
+                       std::span<const std::span<u64>> found);
+void cost_lookup_tables_xor(CostMeter& meter, i64 n, int index_bits, std::span<const int> widths);
+
+// Whether vectors of one_hot.h that other messages' flights can take along are the cheapest form
+// for tables of these widths.
+bool prefers_one_hot(int index_bits, std::span<const int> widths, double correlation_bits);
 
 // Plain OT: `sender` (0 or 1) has messages[i * 2^index_bits + j] of `width` bits, the other party
 // choices[i]; it gets messages[i * 2^index_bits + choices[i]], the sender nothing.

@@ -6,12 +6,11 @@
 #include "base/multiversion.h"
 #include "ot/derive.h"
 #include "twopc/lookup/rotate.h"
-#include "twopc/product/cross_terms.h"
 
 namespace privml {
 namespace {
 
-int one_hot_bits(LookupLevels levels) { return (2 << levels.column_bits) - 1; }
+int sum_bits(LookupLevels levels) { return (2 << levels.column_bits) - 1; }
 
 // column[h] = XOR over s of one_hot[s] & table[(h * 2^column_bits + s) mod size], for one element.
 // `rows` holds the table transposed: rows[s * 2^row_bits + h].
@@ -88,7 +87,7 @@ void read_choices(Party& party, Side& side) {
 }
 
 void send_one_hot(Party& party, Side& side, LookupLevels levels) {
-  const int width = one_hot_bits(levels), column_bits = levels.column_bits;
+  const int width = sum_bits(levels), column_bits = levels.column_bits;
   side.one_hot.resize(side.low.size());
   party.prg.fill_ring(side.one_hot, width);
   std::vector<u64> messages(side.low.size() << column_bits);
@@ -100,14 +99,14 @@ void send_one_hot(Party& party, Side& side, LookupLevels levels) {
 
 void receive_one_hot(Party& party, Side& side, LookupLevels levels) {
   side.one_hot.resize(side.low.size());
-  one_of_n_receive(party, side.low_cots.data(), side.low, levels.column_bits, one_hot_bits(levels),
+  one_of_n_receive(party, side.low_cots.data(), side.low, levels.column_bits, sum_bits(levels),
                    side.one_hot);
 }
 
 template <class Word, class Select>
 void send_columns(Party& party, Side& side, const LevelLookup& lookup, Select&& select) {
   const LookupLevels levels = lookup.levels;
-  const i64 sums = one_hot_bits(levels), height = i64{1} << levels.row_bits;
+  const i64 sums = sum_bits(levels), height = i64{1} << levels.row_bits;
   std::vector<Word> rows(sums * height), columns(side.low.size() * height);
   for (i64 s = 0; s < sums; ++s)
     for (i64 h = 0; h < height; ++h)
@@ -160,17 +159,20 @@ i64 choice_bytes(i64 picked, i64 made, LookupLevels levels) {
 
 }  // namespace
 
-i64 two_level_bits(LookupLevels levels, int width) {
+double two_level_bits(LookupLevels levels, int width, double correlation_bits) {
   const i64 columns = i64{1} << levels.column_bits, rows = i64{1} << levels.row_bits;
-  return (levels.column_bits + 2 * levels.row_bits) * kCorrelationBits +
-         columns * one_hot_bits(levels) + 2 * rows * width;
+  return (levels.column_bits + 2 * levels.row_bits) * (correlation_bits + 1) +
+         static_cast<double>(columns * sum_bits(levels) + 2 * rows * width);
 }
 
-LookupLevels best_levels(int index_bits, int width) {
+LookupLevels best_levels(int index_bits, int width, double correlation_bits) {
   LookupLevels best{index_bits - 1, 1};
   for (int column_bits = 2; column_bits <= 5 && column_bits < index_bits; ++column_bits) {
     const LookupLevels levels{index_bits - column_bits, column_bits};
-    if (two_level_bits(levels, width) < two_level_bits(best, width)) best = levels;
+    if (levels.row_bits > 8) continue;
+    if (two_level_bits(levels, width, correlation_bits) <
+        two_level_bits(best, width, correlation_bits))
+      best = levels;
   }
   return best;
 }
@@ -206,7 +208,7 @@ void cost_lookup_two_level(CostMeter& meter, i64 count, std::span<const LevelSha
     for (int r : {0, 1}) {
       meter.draw(r, made[r] * column_bits + count * row_bits);
       choices[r] += choice_bytes(made[1 - r], made[r], levels);
-      first[r] += packed_bytes(made[r] << column_bits, one_hot_bits(levels)) +
+      first[r] += packed_bytes(made[r] << column_bits, sum_bits(levels)) +
                   packed_bytes(made[r] << row_bits, width);
       second[r] += packed_bytes(made[1 - r] << row_bits, width);
     }

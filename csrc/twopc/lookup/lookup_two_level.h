@@ -25,9 +25,10 @@ struct LookupLevels {
   int column_bits;  // at most 5
 };
 
-// The split of index_bits with the fewest bits on the wire, and those bits per element.
-LookupLevels best_levels(int index_bits, int width);
-i64 two_level_bits(LookupLevels levels, int width);
+// The split of index_bits with the fewest bits on the wire, and those bits per element, where a
+// correlation costs `correlation_bits`.
+LookupLevels best_levels(int index_bits, int width, double correlation_bits);
+double two_level_bits(LookupLevels levels, int width, double correlation_bits);
 
 struct LevelLookup {
   std::span<const u64> table, index;

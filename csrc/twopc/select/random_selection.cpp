@@ -75,13 +75,18 @@ void cost_draw_random_bits(CostMeter& meter, i64 n, int width) {
   meter.draw(1, n - half);
 }
 
-void finish_conversions(Party& party, std::span<const PendingConversion> conversions) {
-  std::vector<u8> differences;
+void write_conversions(Party& party, std::span<const PendingConversion> conversions,
+                       std::vector<u8>& differences) {
+  differences.clear();
   for (const PendingConversion& one : conversions) {
     if (one.random.width == 1) continue;
     for (i64 i = 0; i < one.random.n; ++i) differences.push_back(one.bits[i] ^ one.random.bits[i]);
   }
   write_bits(party, differences);
+}
+
+void read_conversions(Party& party, std::span<const PendingConversion> conversions,
+                      std::vector<u8>& differences) {
   read_bits_xor(party, differences);
   const u8* difference = differences.data();
   for (const PendingConversion& one : conversions) {
@@ -92,6 +97,12 @@ void finish_conversions(Party& party, std::span<const PendingConversion> convers
       difference += one.random.n;
     }
   }
+}
+
+void finish_conversions(Party& party, std::span<const PendingConversion> conversions) {
+  std::vector<u8> differences;
+  write_conversions(party, conversions, differences);
+  read_conversions(party, conversions, differences);
 }
 
 void cost_finish_conversions(CostMeter& meter, i64 n, std::span<const int> widths) {

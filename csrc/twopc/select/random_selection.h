@@ -34,8 +34,13 @@ struct PendingConversion {
   std::span<const u8> bits;
   std::span<u64> out;
 };
-// Opens all differences in one exchange; out = additive shares of the bits.
+// Opens all differences in one exchange; out = additive shares of the bits. Or in two halves, with
+// the same conversions.
 void finish_conversions(Party& party, std::span<const PendingConversion> conversions);
+void write_conversions(Party& party, std::span<const PendingConversion> conversions,
+                       std::vector<u8>& differences);
+void read_conversions(Party& party, std::span<const PendingConversion> conversions,
+                      std::vector<u8>& differences);
 void cost_finish_conversions(CostMeter& meter, i64 n, std::span<const int> widths);
 
 // A random shared bit c and additive shares of c * value, `length` values under each bit.
