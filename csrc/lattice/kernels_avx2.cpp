@@ -2,8 +2,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "lattice/residue_loops.h"
 #include "lattice/scalar_loops.h"
-#include "lattice/transform_loops.h"
 
 namespace privml::lattice {
 namespace {
@@ -23,6 +23,7 @@ struct Fused256 {
 }  // namespace
 
 const TransformKernels& avx2_transform() { return Loops<4, Fused256>::kernels; }
+const ResidueKernels& avx2_residues() { return ResidueLoops<4, Fused256>::kernels; }
 
 const ScalarKernels& avx2_scalars() {
   static constexpr ScalarKernels kernels =

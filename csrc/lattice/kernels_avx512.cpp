@@ -2,8 +2,8 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include "lattice/residue_loops.h"
 #include "lattice/scalar_loops.h"
-#include "lattice/transform_loops.h"
 
 namespace privml::lattice {
 namespace {
@@ -23,6 +23,7 @@ struct Fused512 {
 }  // namespace
 
 const TransformKernels& avx512_transform() { return Loops<8, Fused512>::kernels; }
+const ResidueKernels& avx512_residues() { return ResidueLoops<8, Fused512>::kernels; }
 
 const ScalarKernels& avx512_scalars() {
   static constexpr ScalarKernels kernels =

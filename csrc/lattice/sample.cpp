@@ -61,11 +61,11 @@ void sample_ternary(Prg& prg, std::span<signed char> out) { sample(prg, out, to_
 
 void sample_error(Prg& prg, std::span<signed char> out) { sample(prg, out, to_error); }
 
-Small sample_secret(Prg& prg, i64 n) {
-  expect(n >= 1 && n <= 4096, "lattice: secrets have up to 4096 places");
+Small sample_secret(Prg& prg, i64 n, i64 most) {
+  expect(n >= 1 && 2 * n < 3 * most, "lattice: secrets are likely to have fewer places");
   Small secret(n);
-  i64 weight = kMaxSecretWeight + 1;
-  while (weight > kMaxSecretWeight) {
+  i64 weight = most + 1;
+  while (weight > most) {
     sample_ternary(prg, secret);
     weight = 0;
     for (const signed char x : secret) weight += x * x;

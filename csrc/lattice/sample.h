@@ -9,6 +9,7 @@
 
 #include "base/buffer.h"
 #include "crypto/prg.h"
+#include "lattice/parameters.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {
@@ -21,7 +22,8 @@ void sample_uniform(Prg& prg, int low_bits, WordsOutput out);
 void sample_ternary(Prg& prg, std::span<signed char> out);
 // Differences of the sums of kErrorPairs bits.
 void sample_error(Prg& prg, std::span<signed char> out);
-// Ternary with at most kMaxSecretWeight places of n that are not zero; n is 4096 at most.
-Small sample_secret(Prg& prg, i64 n);
+// Ternary with at most `most` places of n that are not zero, of which a secret must be likely to
+// have fewer.
+Small sample_secret(Prg& prg, i64 n, i64 most = kMaxSecretWeight);
 
 }  // namespace privml::lattice

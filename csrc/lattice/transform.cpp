@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/error.h"
-#include "lattice/transform_loops.h"
+#include "lattice/residue_loops.h"
 
 namespace privml::lattice {
 namespace {
@@ -23,18 +23,11 @@ struct Integers {
 
 u64 product(u64 a, u64 b, u64 p) { return static_cast<u64>(u128{a} * b % p); }
 
-u64 power(u64 base, u64 exponent, u64 p) {
-  u64 result = 1;
-  for (; exponent != 0; exponent >>= 1, base = product(base, base, p))
-    if (exponent & 1) result = product(result, base, p);
-  return result;
-}
-
 // A primitive root of unity of the given order, a power of two.
 u64 root_of_unity(u64 order, u64 p) {
   for (u64 base = 2;; ++base) {
-    const u64 root = power(base, (p - 1) / order, p);
-    if (power(root, order / 2, p) == p - 1) return root;
+    const u64 root = power_modulo(base, (p - 1) / order, p);
+    if (power_modulo(root, order / 2, p) == p - 1) return root;
   }
 }
 
@@ -42,12 +35,6 @@ i64 reversed(i64 i, int bits) {
   i64 out = 0;
   for (int bit = 0; bit < bits; ++bit) out |= (i >> bit & 1) << (bits - 1 - bit);
   return out;
-}
-
-Multiplier multiplier(u64 value, u64 p) {
-  const double centred =
-      value > p / 2 ? -static_cast<double>(p - value) : static_cast<double>(value);
-  return {centred, centred / static_cast<double>(p)};
 }
 
 // The places, within 2 lanes neighbours, of the numbers that a layer's first factors have: as
@@ -87,9 +74,24 @@ void lay_out(const std::vector<u64>& table, u64 p, i64 lanes, bool backward,
   }
 }
 
-Roots make_roots(i64 n, int low_bits, int prime, i64 lanes) {
-  const u64 p = static_cast<u64>(kPrime[prime]);
-  const u64 root = root_of_unity(2 * static_cast<u64>(n), p), inverse = power(root, p - 2, p);
+}  // namespace
+
+u64 power_modulo(u64 base, u64 exponent, u64 p) {
+  u64 result = 1;
+  for (; exponent != 0; exponent >>= 1, base = product(base, base, p))
+    if (exponent & 1) result = product(result, base, p);
+  return result;
+}
+
+Multiplier multiplier(u64 value, u64 p) {
+  const double centred =
+      value > p / 2 ? -static_cast<double>(p - value) : static_cast<double>(value);
+  return {centred, centred / static_cast<double>(p)};
+}
+
+Roots make_roots(i64 n, u64 p, i64 lanes) {
+  const u64 root = root_of_unity(2 * static_cast<u64>(n), p),
+            inverse = power_modulo(root, p - 2, p);
   const int bits = std::countr_zero(static_cast<u64>(n));
   std::vector<u64> forward(n), backward(n);
   u64 x = 1, y = 1;
@@ -104,15 +106,13 @@ Roots make_roots(i64 n, int low_bits, int prime, i64 lanes) {
   roots.inverse = 1 / roots.prime;
   lay_out(forward, p, lanes, false, roots.forward, roots.forward_quotient);
   lay_out(backward, p, lanes, true, roots.backward, roots.backward_quotient);
-  const u64 of_degree = power(static_cast<u64>(n), p - 2, p);
-  roots.unit = multiplier(power(2, static_cast<u64>(32 + low_bits), p), p);
+  const u64 of_degree = power_modulo(static_cast<u64>(n), p - 2, p);
   roots.of_degree = multiplier(of_degree, p);
   roots.last = multiplier(product(of_degree, backward[1], p), p);
-  roots.first_prime = multiplier(power(static_cast<u64>(kPrime[0]) % p, p - 2, p), p);
   return roots;
 }
 
-const TransformKernels& kernels_of(Backend backend) {
+const TransformKernels& transform_kernels(Backend backend) {
   expect(backend_supported(backend), "this processor does not support the backend");
 #if defined(__x86_64__)
   if (backend == Backend::avx512) return avx512_transform();
@@ -121,16 +121,20 @@ const TransformKernels& kernels_of(Backend backend) {
   return portable_transform();
 }
 
-}  // namespace
-
 const TransformKernels& portable_transform() { return Loops<1, Integers>::kernels; }
+const ResidueKernels& portable_residues() { return ResidueLoops<1, Integers>::kernels; }
 
 NegacyclicRing::NegacyclicRing(i64 n, int low_bits, Backend backend)
-    : n_(n), low_bits_(low_bits), kernels_(&kernels_of(backend)) {
+    : n_(n), low_bits_(low_bits), kernels_(&transform_kernels(backend)) {
   expect(n >= 16 && n <= 8192 && (n & (n - 1)) == 0,
          "lattice: n must be a power of two from 16 to 8192");
   expect(low_bits >= 0 && low_bits <= kMostLowBits, "lattice: words have 64 to 80 bits");
-  for (int i = 0; i < kPrimes; ++i) roots_[i] = make_roots(n, low_bits, i, kernels_->lanes);
+  for (int i = 0; i < kPrimes; ++i) {
+    const u64 p = static_cast<u64>(kPrime[i]);
+    roots_[i] = make_roots(n, p, kernels_->lanes);
+    roots_[i].unit = multiplier(power_modulo(2, static_cast<u64>(32 + low_bits), p), p);
+    roots_[i].first_prime = multiplier(power_modulo(static_cast<u64>(kPrime[0]) % p, p - 2, p), p);
+  }
 }
 
 Transformed NegacyclicRing::transform(WordsView words) const {
@@ -140,7 +144,7 @@ Transformed NegacyclicRing::transform(WordsView words) const {
     out[i].resize(n_);
     kernels_->residues_of_words(roots_[i], low_bits_, words.high.data(), words.low.data(), n_,
                                 out[i].data());
-    kernels_->forward(roots_[i], n_, out[i].data());
+    kernels_->forward(roots_[i], n_, n_, out[i].data());
   }
   return out;
 }
@@ -159,7 +163,7 @@ Transformed NegacyclicRing::transform_small(std::span<const Number> small) const
   for (int i = 0; i < kPrimes; ++i) {
     out[i].resize(n_);
     for (i64 j = 0; j < n_; ++j) out[i][j] = small[j];
-    kernels_->forward(roots_[i], n_, out[i].data());
+    kernels_->forward(roots_[i], n_, n_, out[i].data());
   }
   return out;
 }

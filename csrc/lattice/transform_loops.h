@@ -4,6 +4,7 @@
 // multiply-adds must be off: roundings are meant as written.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -105,10 +106,14 @@ struct Loops {
   static constexpr int kInner = L == 8 ? 3 : L == 4 ? 2 : 0;  // layers within vectors
   static_assert(L == 1 << kInner);
 
-  // Values grow by 0.51 primes in each layer, so that none needs a reduction before the last.
-  static void forward(const Roots& roots, i64 n, double* a) {
+  // Values grow by 0.51 primes in each layer, so that none needs a reduction before the last. A
+  // layer that meets zeros alone copies.
+  static void forward(const Roots& roots, i64 n, i64 used, double* a) {
     const double p = roots.prime, inverse = roots.inverse;
-    for (i64 m = 1, t = n / 2; t >= L; m *= 2, t /= 2) {
+    const i64 width = std::max<i64>(used, 2 * L);
+    std::fill(a + used, a + width, 0.);
+    for (i64 i = width; i < n; i += width) std::copy_n(a, width, a + i);
+    for (i64 m = n / width, t = width / 2; t >= L; m *= 2, t /= 2) {
       for (i64 i = 0; i < m; ++i) {
         const Reals w = all(roots.forward[m + i]), quotient = all(roots.forward_quotient[m + i]);
         double *low = a + 2 * i * t, *high = low + t;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lattice/wide_parameters.h"
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace privml::lattice {
+namespace {
+
+constexpr double kErrorVariance = kErrorPairs / 2.;
+constexpr double kRoundingVariance = 1 / 12.;  // Hoeffding's, of a uniform error of one last place
+constexpr int kFewestDropped = 10, kMostDropped = 13;  // bits of c1 below those of the ring
+
+// Of one key switch, in units of 1 / q: errors of the keys times digits, the secret times what lies
+// below the digits, and the rounding of what the keys encrypt times digits.
+double switching_variance(const WideSet& set) {
+  const double n = static_cast<double>(set.ring.n);
+  const double weight = static_cast<double>(most_secret_weight(set.ring.n));
+  const double digits = 2 * 1.05 * 1.05 * std::exp2(2 * (set.digit_bits - 1));
+  const double below = std::exp2(2 * (set.ring.log_q - 2 * set.digit_bits));
+  return digits * (n * kErrorVariance + weight / 4) + weight * kRoundingVariance * below;
+}
+
+}  // namespace
+
+SwitchingLevels SwitchingLevels::with(int levels) const {
+  SwitchingLevels out = *this;
+  for (int level = levels - 1; level >= 0; --level)
+    if (out.kept >> level == 0 || out.times(level) > kMostImages) out.kept |= 1U << level;
+  return out;
+}
+
+// An answer's noise is sum y_k e_k for the errors of uploads, U e + e' s of the encryption of zero,
+// and for each level of packing the noise of a key switch, doubled by every level that follows; all
+// in units of 1 / q. To that come c1's rounding times s; and c0's rounding, which takes half of the
+// room, since answers are valid modulo 2^-masked_bits.
+double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
+  const RingSet& ring = choice.set.ring;
+  const double weight = static_cast<double>(most_secret_weight(ring.n));
+  const double upload = kErrorVariance + kRoundingVariance +
+                        kRoundingVariance * std::exp2(2 * (ring.log_q - choice.upload_bits));
+  double switches = 0;
+  for (int level = 0; level < bounds.levels; ++level)
+    switches += std::exp2(2 * level) * bounds.keys.times(level);
+  const double zero = kErrorVariance * (static_cast<double>(ring.n) + weight);
+  const double each = switches * switching_variance(choice.set) + zero;
+  const double in_ring = bounds.squares * upload + bounds.answers * each;
+  // From here on in units of 2^-ring_bits.
+  const double variance = in_ring * std::exp2(2 * (choice.ring_bits - ring.log_q)) +
+                          bounds.answers * kRoundingVariance * weight *
+                              std::exp2(2 * (choice.ring_bits - choice.answer_bits));
+  const double room = 0.25 - std::exp2(-20);
+  return 1 - room * room / (2 * variance) / std::log(2.);
+}
+
+std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& bounds) {
+  expect(bounds.ring_bits >= 1 && bounds.ring_bits <= 64 && bounds.squares > 0 &&
+             bounds.answers >= 1 && bounds.levels >= 0 && bounds.levels <= kMostWideLevels,
+         "lattice: a product's bounds must be positive");
+  for (int dropped = kFewestDropped; dropped <= kMostDropped; ++dropped) {
+    WideChoice choice{set, bounds.ring_bits, set.ring.log_q + 2, bounds.ring_bits + dropped, 0};
+    if (choice.answer_bits > set.ring.log_q) return std::nullopt;
+    const auto serves = [&](int upload_bits) {
+      choice.upload_bits = upload_bits;
+      choice.log2_failure = log2_failure(choice, bounds);
+      return choice.log2_failure <= kRequiredFailure;
+    };
+    if (!serves(choice.upload_bits)) continue;
+    int bits = choice.upload_bits;
+    while (bits > bounds.ring_bits + 1 && serves(bits - 1)) --bits;
+    serves(bits);
+    return choice;
+  }
+  return std::nullopt;
+}
+
+}  // namespace privml::lattice

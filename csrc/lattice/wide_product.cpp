@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lattice/wide_product.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/error.h"
+
+namespace privml::lattice {
+namespace {
+
+constexpr i64 kBlocksAtOnce = 16;  // whose columns are transformed together
+constexpr i64 kFewestWords = 16;
+
+i64 power_of(i64 n, int level) { return (n >> level) + 1; }
+
+i64 switching_index(int level, int digit) { return level * kWideDigits + digit; }
+
+// Calls polynomial(index, product, part, block) for all of them.
+template <class Polynomial>
+void in_polynomials(const WideShape& shape, Polynomial&& polynomial) {
+  i64 index = 0;
+  for (i64 product = 0; product < shape.batch; ++product)
+    for (i64 part = 0; part < shape.parts(); ++part)
+      for (i64 block = 0; block < shape.blocks(); ++block)
+        polynomial(index++, product, part, block);
+}
+
+i64 polynomial_bytes(const WideChoice& choice, const WideShape& shape, i64 part, i64 block) {
+  return torus_bytes(shape.rows_of(part) * shape.width_of(block), choice.upload_bits);
+}
+
+// Calls place(coefficient, output) for the entries of the outputs that an answer holds.
+template <class Place>
+void in_places(const WideShape& shape, i64 answer, Place&& place) {
+  const i64 gap = shape.gap(), first = answer * gap;
+  for (i64 i = 0; i < std::min(gap, shape.outputs() - first); ++i) {
+    const i64 column = (first + i) % shape.columns, whole = (first + i) / shape.columns;
+    const i64 part = whole % shape.parts(), product = whole / shape.parts();
+    for (i64 row = 0; row < shape.rows_of(part); ++row)
+      place(row * gap + i,
+            (product * shape.rows + part * shape.rows_at_once() + row) * shape.columns + column);
+  }
+}
+
+Small negated(Small small) {
+  for (signed char& x : small) x = static_cast<signed char>(-x);
+  return small;
+}
+
+Residues zeros(const ResidueRing& ring) {
+  Residues out(ring.size());
+  std::ranges::fill(out, 0.);
+  return out;
+}
+
+void add(const Residues& a, Residues& out) {
+  for (size_t i = 0; i < out.size(); ++i) out[i] += a[i];
+}
+
+Residues transformed(const ResidueRing& ring, Residues a) {
+  ring.transform(a, ring.n());
+  return a;
+}
+
+void expect_fits(const WideChoice& choice, const WideShape& shape) {
+  expect(shape.n == choice.set.ring.n && shape.batch >= 1 && shape.rows >= 1 && shape.inner >= 1 &&
+             shape.columns >= 1 && shape.levels >= 0 && shape.gap() <= shape.n,
+         "lattice: the product does not fit the polynomials");
+}
+
+}  // namespace
+
+i64 wide_upload_bytes(const WideChoice& choice, const WideShape& shape) {
+  i64 sum = 0;
+  for (i64 part = 0; part < shape.parts(); ++part)
+    sum += shape.batch * wide_part_bytes(choice, shape, part);
+  return sum;
+}
+
+i64 wide_part_bytes(const WideChoice& choice, const WideShape& shape, i64 part) {
+  i64 sum = 0;
+  for (i64 block = 0; block < shape.blocks(); ++block)
+    sum += polynomial_bytes(choice, shape, part, block);
+  return sum;
+}
+
+i64 wide_answer_bytes(const WideChoice& choice) {
+  return torus_bytes(choice.set.ring.n, choice.answer_bits);
+}
+
+i64 wide_key_bytes(const WideSet& set) {
+  return set.moduli * packed_bytes(set.ring.n, set.ring.log_q / set.moduli);
+}
+
+i64 wide_switching_bytes(const WideSet& set) { return kWideDigits * wide_key_bytes(set); }
+
+WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, Prg& prg)
+    : set_(set),
+      digest_(digest),
+      prg_(prg),
+      ring_(set.ring.n, set.used()),
+      small_(sample_secret(prg, set.ring.n, most_secret_weight(set.ring.n))),
+      secret_(transformed(ring_, ring_.of_small(small_))),
+      negative_(transformed(ring_, ring_.of_small(negated(small_)))) {}
+
+// e - a s, not transformed.
+Residues WideKeyOwner::encryption_of_zero(Block seed) {
+  Residues out = ring_.product(transformed(ring_, ring_.uniform(seed)), negative_);
+  ring_.restore(out);
+  Small error(ring_.n());
+  sample_error(prg_, error);
+  ring_.add_small(error, out);
+  return out;
+}
+
+void WideKeyOwner::write_key(MutableBytes out) {
+  ring_.write(encryption_of_zero(public_seed(digest_, PublicPart::key, 0)), out);
+}
+
+void WideKeyOwner::write_switching(int level, MutableBytes out) {
+  const i64 n = ring_.n(), each = ring_.bytes();
+  expect(std::ssize(out) == kWideDigits * each, "lattice: wrong buffer");
+  for (int digit = 0; digit < kWideDigits; ++digit) {
+    // The key's image in units of the digit.
+    const Torus unit = power_of_half((digit + 1) * set_.digit_bits);
+    TorusVector image(n);
+    for (i64 i = 0; i < n; ++i) {
+      const i64 at = i * power_of(n, level) & (2 * n - 1);
+      const i64 value = at >= n ? -small_[i] : small_[i];
+      const u64 positive = u64{0} - static_cast<u64>(value > 0);
+      const u64 negative = u64{0} - static_cast<u64>(value < 0);
+      const Torus below = -unit;
+      image[at & (n - 1)] = {(unit.high & positive) | (below.high & negative),
+                             (unit.middle & positive) | (below.middle & negative),
+                             (unit.low & positive) | (below.low & negative)};
+    }
+    Residues key = encryption_of_zero(
+        public_seed(digest_, PublicPart::switching, switching_index(level, digit)));
+    add(ring_.of_torus(image), key);
+    ring_.reduce(key);
+    ring_.write(key, out.subspan(digit * each, each));
+  }
+}
+
+void WideKeyOwner::write_upload(const WideChoice& choice, const WideShape& shape, i64 first,
+                                std::span<const u64> x, MutableBytes out) {
+  expect_fits(choice, shape);
+  expect(std::ssize(x) == shape.batch * shape.rows * shape.inner &&
+             std::ssize(out) == wide_upload_bytes(choice, shape),
+         "lattice: the message does not match the shape");
+  const i64 gap = shape.gap();
+  i64 written = 0;
+  in_polynomials(shape, [&](i64 index, i64 product, i64 part, i64 block) {
+    const TorusVector c0 =
+        ring_.to_torus(encryption_of_zero(public_seed(digest_, PublicPart::upload, first + index)));
+    const i64 rows = shape.rows_of(part), width = shape.width_of(block);
+    TorusVector sent(rows * width);
+    for (i64 row = 0; row < rows; ++row) {
+      const i64 at = product * shape.rows + part * shape.rows_at_once() + row;
+      for (i64 k = 0; k < width; ++k)
+        sent[row * width + k] = rounded(
+            c0[row * gap + k] + torus_of(x[at * shape.inner + block * gap + k], choice.ring_bits),
+            choice.upload_bits);
+    }
+    const i64 bytes = polynomial_bytes(choice, shape, part, block);
+    write_torus(sent, choice.upload_bits, out.subspan(written, bytes));
+    written += bytes;
+  });
+}
+
+void WideKeyOwner::add_answers(const WideChoice& choice, const WideShape& shape, i64 first,
+                               Bytes answers, std::span<Torus> sums) const {
+  const i64 each = wide_answer_bytes(choice), count = std::ssize(answers) / each;
+  expect_fits(choice, shape);
+  if (count * each != std::ssize(answers))
+    throw ProtocolError("lattice: an answer has the wrong length");
+  expect(first >= 0 && first + count <= shape.answers() &&
+             std::ssize(sums) == shape.batch * shape.rows * shape.columns,
+         "lattice: the answers do not match the shape");
+  TorusVector half(ring_.n());
+  for (i64 i = 0; i < count; ++i) {
+    read_torus(answers.subspan(i * each, each), choice.answer_bits, half);
+    Residues c1 = ring_.product(transformed(ring_, ring_.of_torus(half)), secret_);
+    ring_.restore(c1);
+    const TorusVector share = ring_.to_torus(c1);
+    in_places(shape, first + i,
+              [&](i64 at, i64 output) { sums[output] = sums[output] + share[at]; });
+  }
+}
+
+WideKeys::WideKeys(const WideSet& set, const Digest& digest, Bytes key)
+    : set_(set),
+      digest_(digest),
+      ring_(set.ring.n, set.used()),
+      p0_(transformed(ring_, ring_.read(key))),
+      p1_(transformed(ring_, ring_.uniform(public_seed(digest, PublicPart::key, 0)))),
+      levels_(kMostWideLevels) {}
+
+void WideKeys::add_level(int level, Bytes keys) {
+  expect(level >= 0 && level < kMostWideLevels && (kept_.kept >> level & 1) == 0,
+         "lattice: keys of a level come once");
+  const i64 each = ring_.bytes();
+  if (std::ssize(keys) != kWideDigits * each)
+    throw ProtocolError("lattice: keys have the wrong length");
+  Level added{ring_.places(power_of(ring_.n(), level)), {}, {}};
+  for (int digit = 0; digit < kWideDigits; ++digit) {
+    added.k0.push_back(transformed(ring_, ring_.read(keys.subspan(digit * each, each))));
+    const Block seed = public_seed(digest_, PublicPart::switching, switching_index(level, digit));
+    added.k1.push_back(transformed(ring_, ring_.uniform(seed)));
+  }
+  levels_[level] = std::move(added);
+  kept_.kept |= 1U << level;
+}
+
+WideKeys::Ciphertext WideKeys::image(int level, Ciphertext from) const {
+  expect(kept_.kept >> level != 0, "lattice: keys of this level are missing");
+  const Level& keys = levels_[kept_.serving(level)];
+  const Residues *const k0[] = {&keys.k0[0], &keys.k0[1]}, *const k1[] = {&keys.k1[0], &keys.k1[1]};
+  for (int i = 0; i < kept_.times(level); ++i) {
+    Residues c1 = ring_.moved(from.c1, keys.places);
+    ring_.restore(c1);
+    auto [first, second] = ring_.digits(c1, set_.digit_bits);
+    ring_.transform(first, ring_.n());
+    ring_.transform(second, ring_.n());
+    const Residues* const digits[] = {&first, &second};
+    from.c0 = ring_.moved(from.c0, keys.places);
+    std::ranges::fill(from.c1, 0.);
+    ring_.add_products(digits, k0, from.c0);
+    ring_.add_products(digits, k1, from.c1);
+  }
+  return from;
+}
+
+WideEvaluator::WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape,
+                             i64 first, Prg& prg)
+    : keys_(keys), choice_(choice), shape_(shape), prg_(prg), first_(first) {
+  expect_fits(choice, shape);
+  for (int level = 0; level < shape.levels; ++level)
+    monomials_.push_back(keys.ring().monomial(i64{1} << level));
+}
+
+void WideEvaluator::read_part(Bytes upload) {
+  const i64 part = read_ % shape_.parts(), gap = shape_.gap(), blocks = shape_.blocks();
+  expect(read_ < shape_.batch * shape_.parts(), "lattice: the message has fewer parts");
+  if (std::ssize(upload) != wide_part_bytes(choice_, shape_, part))
+    throw ProtocolError("lattice: an upload has the wrong length");
+  const ResidueRing& ring = keys_.ring();
+  i64 at = 0, width = 0;
+  Residues shift;
+  TorusVector c0(ring.n());
+  std::vector<Ciphertext> ciphertexts;
+  for (i64 block = 0; block < blocks; ++block) {
+    const i64 bytes = polynomial_bytes(choice_, shape_, part, block);
+    if (width != shape_.width_of(block)) {
+      width = shape_.width_of(block);
+      shift = ring.monomial(1 - width);
+    }
+    TorusVector sent(shape_.rows_of(part) * width);
+    read_torus(upload.subspan(at, bytes), choice_.upload_bits, sent);
+    at += bytes;
+    std::ranges::fill(c0, Torus{});
+    for (i64 row = 0; row < shape_.rows_of(part); ++row)
+      std::copy_n(sent.begin() + row * width, width, c0.begin() + row * gap);
+    const Block seed =
+        public_seed(keys_.digest(), PublicPart::upload, first_ + read_ * blocks + block);
+    ciphertexts.push_back({ring.product(transformed(ring, ring.of_torus(c0)), shift),
+                           ring.product(transformed(ring, ring.uniform(seed)), shift)});
+  }
+  parts_[read_++] = std::move(ciphertexts);
+}
+
+i64 WideEvaluator::parts_for(i64 answer) const {
+  const i64 last = std::min((answer + 1) * shape_.gap(), shape_.outputs()) - 1;
+  return last / shape_.columns + 1;
+}
+
+// One column of y in polynomials, times the ciphertexts.
+WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64> y) const {
+  const ResidueRing& ring = keys_.ring();
+  const i64 column = number % shape_.columns, whole = number / shape_.columns;
+  const i64 product = whole / shape_.parts(), blocks = shape_.blocks();
+  const std::vector<Ciphertext>& ciphertexts = parts_.at(whole);
+  Ciphertext out{zeros(ring), zeros(ring)};
+  std::vector<Residues> factors(std::min(blocks, kBlocksAtOnce), Residues(ring.size()));
+  std::vector<const Residues*> by, left, right;
+  WipedVector<u64> words;
+  for (i64 block = 0; block < blocks; ++block) {
+    const i64 width = shape_.width_of(block);
+    const i64 used =
+        std::max(kFewestWords, static_cast<i64>(std::bit_ceil(static_cast<u64>(width))));
+    words.assign(used, 0);
+    for (i64 k = 0; k < width; ++k)
+      words[width - 1 - k] =
+          y[(product * shape_.inner + block * shape_.gap() + k) * shape_.columns + column];
+    Residues& factor = factors[std::ssize(by)];
+    ring.words(words, shape_.levels, factor);
+    ring.transform(factor, used);
+    by.push_back(&factor);
+    left.push_back(&ciphertexts[block].c0);
+    right.push_back(&ciphertexts[block].c1);
+    if (std::ssize(by) < kBlocksAtOnce && block + 1 < blocks) continue;
+    ring.add_products(left, by, out.c0);
+    ring.add_products(right, by, out.c1);
+    for (auto* list : {&by, &left, &right}) list->clear();
+  }
+  return out;
+}
+
+// Outputs first, first + stride, ... before `last` in one, at multiples of stride: those at twice
+// the stride first.
+WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
+                                              std::span<const u64> y) const {
+  if (stride == shape_.gap()) return output(first, y);
+  Ciphertext sum = pack(first, last, 2 * stride, y), difference = sum;
+  const int level = std::countr_zero(static_cast<u64>(stride));
+  const ResidueRing& ring = keys_.ring();
+  if (first + stride < last) {
+    const Ciphertext odd = pack(first + stride, last, 2 * stride, y);
+    const auto combine = [&](const Residues& half, Residues& plus, Residues& minus) {
+      const Residues moved = ring.product(half, monomials_[level]);
+      for (size_t i = 0; i < moved.size(); ++i) {
+        plus[i] += moved[i];
+        minus[i] -= moved[i];
+      }
+    };
+    combine(odd.c0, sum.c0, difference.c0);
+    combine(odd.c1, sum.c1, difference.c1);
+  }
+  for (Residues* half : {&difference.c0, &difference.c1}) ring.reduce(*half);
+  const Ciphertext image = keys_.image(level, std::move(difference));
+  add(image.c0, sum.c0);
+  add(image.c1, sum.c1);
+  for (Residues* half : {&sum.c0, &sum.c1}) ring.reduce(*half);
+  return sum;
+}
+
+void WideEvaluator::answer(i64 number, std::span<const u64> y, MutableBytes out,
+                           std::span<Torus> sums) {
+  expect(number >= 0 && number < shape_.answers() && parts_for(number) <= read_ &&
+             std::ssize(y) == shape_.batch * shape_.inner * shape_.columns &&
+             std::ssize(sums) == shape_.batch * shape_.rows * shape_.columns,
+         "lattice: the answers' shapes do not fit");
+  const ResidueRing& ring = keys_.ring();
+  const i64 first = number * shape_.gap();
+  auto [c0, c1] = pack(first, std::min(first + shape_.gap(), shape_.outputs()), 1, y);
+  Small u(ring.n()), error(ring.n());
+  sample_ternary(prg_, u);
+  sample_error(prg_, error);
+  const Residues blinding = transformed(ring, ring.of_small(u));
+  const Residues *const by[] = {&blinding}, *const p0[] = {&keys_.p0()},
+                        *const p1[] = {&keys_.p1()};
+  ring.add_products(p0, by, c0);
+  ring.add_products(p1, by, c1);
+  ring.restore(c0);
+  ring.restore(c1);
+  ring.add_small(error, c1);
+  TorusVector half = ring.to_torus(c1);
+  for (Torus& x : half) x = rounded(x, choice_.answer_bits);
+  write_torus(half, choice_.answer_bits, out);
+  const TorusVector share = ring.to_torus(c0);
+  in_places(shape_, number, [&](i64 at, i64 output) { sums[output] = sums[output] + share[at]; });
+  parts_.erase(parts_.begin(), parts_.lower_bound((first + shape_.gap()) / shape_.columns));
+}
+
+}  // namespace privml::lattice

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of matrices of ring elements, of which the key owner knows one and the evaluator the
+// other; neither needs to be small.
+//
+// Functionality  the key owner holds x (rows x inner), the evaluator y (inner x columns), for each
+//                product of a batch, both modulo 2^ring_bits. They get shares modulo 1 of x y /
+//                2^ring_bits + noise, whose noise is below 2^-(ring_bits + 2) but for
+//                choice.log2_failure. Whoever uses the shares rounds them and drops what is below
+//                2^-ring_bits exactly, so that noise reaches nobody (twopc/product/last_bit.h).
+// Method         2^levels (the gap) entries of a row of x stand side by side in one polynomial, n /
+//                gap rows below each other. A column of y is a polynomial, too, so that the product
+//                with the ciphertext has the entries of the output at multiples of the gap. The
+//                columns of all products of the batch are packed, gap of them in one answer, as in
+//                packed.h; but columns are divided by the gap first, which an odd modulus allows,
+//                so that packing takes no room. Digits of key switching are the first bits of
+//                numbers divided by q: since noise is as large as y, two long digits suffice.
+//                Ciphertexts come as their first bits, of which more than noise allows say nothing.
+// Leakage        as packed.h, with y for the weights: to the evaluator, uploads and keys are
+//                samples of ring learning with errors; to the key owner, c0 of answers is uniform
+//                once masked, and U p1 + e' hides c1, with U and e' fresh for each answer. One key
+//                serves up to kMostWideProducts products, each with public halves of its own.
+// Assumption     wide_parameters.h; transcript.h.
+// Cost           ring.bytes() up for the key and twice that for each level of key switching, once;
+//                for each product wide_upload_bytes() up, and down answers() times
+//                wide_answer_bytes() and whatever is sent of c0.
+// Source         as packed.h; Huang, Lu, Hong, Ding, Cheetah (USENIX Security 2022), for products
+//                of polynomials as products of matrices.
+#pragma once
+
+#include <map>
+
+#include "lattice/packed.h"
+#include "lattice/residue_ring.h"
+#include "lattice/wide_parameters.h"
+
+namespace privml::lattice {
+
+inline constexpr i64 kMostWideProducts = i64{1} << 12;
+inline constexpr int kWideDigits = 2;
+
+// A batch of products x y and how it lies in polynomials of n coefficients: blocks of `gap` entries
+// of up to n / gap rows.
+struct WideShape {
+  i64 n = 0, batch = 1, rows = 0, inner = 0, columns = 0;
+  int levels = 0;
+
+  i64 gap() const { return i64{1} << levels; }
+  i64 rows_at_once() const { return n >> levels; }
+  i64 parts() const { return ceil_div(rows, rows_at_once()); }  // of the rows
+  i64 blocks() const { return ceil_div(inner, gap()); }         // of a row
+  i64 polynomials() const { return batch * parts() * blocks(); }
+  i64 outputs() const { return batch * parts() * columns; }  // columns before they are packed
+  i64 answers() const { return ceil_div(outputs(), gap()); }
+  i64 rows_of(i64 part) const { return std::min(rows_at_once(), rows - part * rows_at_once()); }
+  i64 width_of(i64 block) const { return std::min(gap(), inner - block * gap()); }
+};
+
+// Of all ciphertexts, of those of one part of the rows of one product, and of an answer's c1.
+i64 wide_upload_bytes(const WideChoice& choice, const WideShape& shape);
+i64 wide_part_bytes(const WideChoice& choice, const WideShape& shape, i64 part);
+i64 wide_answer_bytes(const WideChoice& choice);
+// Of the key; of the keys of one level.
+i64 wide_key_bytes(const WideSet& set);
+i64 wide_switching_bytes(const WideSet& set);
+
+// The key owner's side.
+class WideKeyOwner {
+ public:
+  // Draws the key; `prg` must outlive the object.
+  WideKeyOwner(const WideSet& set, const Digest& digest, Prg& prg);
+
+  void write_key(MutableBytes out);
+  void write_switching(int level, MutableBytes out);
+  // x of the whole batch; its ciphertexts have numbers from `first` on, each of which serves once.
+  void write_upload(const WideChoice& choice, const WideShape& shape, i64 first,
+                    std::span<const u64> x, MutableBytes out);
+  // sums += c1 times the key of answers `first` and following ones, at the places of their outputs;
+  // sums: batch x rows x columns. Throws ProtocolError where the bytes are none.
+  void add_answers(const WideChoice& choice, const WideShape& shape, i64 first, Bytes answers,
+                   std::span<Torus> sums) const;
+
+ private:
+  Residues encryption_of_zero(Block seed);
+
+  WideSet set_;
+  Digest digest_;
+  Prg& prg_;
+  ResidueRing ring_;
+  Small small_;
+  Residues secret_, negative_;
+};
+
+// What the evaluator keeps of a key.
+class WideKeys {
+ public:
+  // `key` as write_key() wrote it, else ProtocolError.
+  WideKeys(const WideSet& set, const Digest& digest, Bytes key);
+  void add_level(int level, Bytes keys);
+
+  const ResidueRing& ring() const { return ring_; }
+  const Digest& digest() const { return digest_; }
+  const Residues& p0() const { return p0_; }
+  const Residues& p1() const { return p1_; }
+
+  struct Ciphertext {
+    Residues c0, c1;
+  };
+  // The image of a ciphertext that packing adds at a level, which keys serve.
+  Ciphertext image(int level, Ciphertext from) const;
+
+ private:
+  struct Level {
+    std::vector<u32> places;
+    std::vector<Residues> k0, k1;  // kWideDigits each
+  };
+
+  WideSet set_;
+  Digest digest_;
+  ResidueRing ring_;
+  Residues p0_, p1_;
+  SwitchingLevels kept_{};
+  std::vector<Level> levels_;
+};
+
+// One batch of products at the evaluator. Parts, each a part of the rows of a product, come one
+// after another; an answer forgets those that it is the last to need.
+class WideEvaluator {
+ public:
+  // keys and prg must outlive the object.
+  WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape, i64 first,
+                Prg& prg);
+  // The next part, of wide_part_bytes() of what write_upload() wrote, else ProtocolError.
+  void read_part(Bytes upload);
+  i64 parts_read() const { return read_; }
+  i64 parts_for(i64 answer) const;  // that must have been read
+  // c1 of the next answer, `number`, to `out`; c0 is added to sums at the places of its outputs. y:
+  // batch x inner x columns words in two's complement; sums: batch x rows x columns.
+  void answer(i64 number, std::span<const u64> y, MutableBytes out, std::span<Torus> sums);
+
+ private:
+  using Ciphertext = WideKeys::Ciphertext;
+  Ciphertext output(i64 number, std::span<const u64> y) const;
+  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y) const;
+
+  const WideKeys& keys_;
+  WideChoice choice_;
+  WideShape shape_;
+  Prg& prg_;
+  i64 first_, read_ = 0;  // the first ciphertext's number; parts
+  // Of a part, by block: ciphertexts shifted so that outputs come to the right place.
+  std::map<i64, std::vector<Ciphertext>> parts_;
+  std::vector<Residues> monomials_;  // X^(2^level)
+};
+
+}  // namespace privml::lattice

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lattice/wide_product.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "base/error.h"
+
+namespace privml::lattice {
+namespace {
+
+enum class Values { random, smallest, alternating };
+
+struct Outcome {
+  bool exact = true;
+  double noise = 0;  // the largest, in units of 2^-ring_bits
+  std::vector<u8> upload, answers;
+};
+
+std::vector<u64> words(Values kind, i64 count, int bits, u64 seed) {
+  std::mt19937_64 random(seed);
+  std::vector<u64> out(count);
+  for (u64& x : out) {
+    x = random() & low_mask(bits);
+    if (kind == Values::smallest) x = u64{1} << (bits - 1);
+    if (kind == Values::alternating) x = (u64{1} << (bits - 1)) - (x & 1);
+  }
+  return out;
+}
+
+// A product with everything that belongs to it; `number` is its own under the keys.
+struct Session {
+  Prg client{{1, 1}}, owner{{2, 2}};
+  Digest digest{};
+  WideKeyOwner key;
+  WideKeys keys;
+
+  static WideKeys sent(WideKeyOwner& key, const WideSet& set, const Digest& digest) {
+    std::vector<u8> wire(wide_key_bytes(set));
+    key.write_key(wire);
+    return WideKeys(set, digest, wire);
+  }
+  Session(const WideSet& set, SwitchingLevels kept)
+      : key(set, digest, client), keys(sent(key, set, digest)) {
+    std::vector<u8> wire(wide_switching_bytes(set));
+    for (int level = 0; level < kMostWideLevels; ++level)
+      if (kept.kept >> level & 1) {
+        key.write_switching(level, wire);
+        keys.add_level(level, wire);
+      }
+  }
+
+  Outcome run(const WideChoice& choice, const WideShape& shape, i64 first,
+              const std::vector<u64>& x, const std::vector<u64>& y) {
+    Outcome out;
+    const int bits = choice.ring_bits;
+    out.upload.resize(wide_upload_bytes(choice, shape));
+    key.write_upload(choice, shape, first, x, out.upload);
+    WideEvaluator evaluator(keys, choice, shape, first, owner);
+    i64 read = 0;
+    std::vector<u64> centred(y.size());
+    for (size_t i = 0; i < y.size(); ++i) centred[i] = static_cast<u64>(to_signed(y[i], bits));
+    std::vector<Torus> sums(shape.batch * shape.rows * shape.columns);
+    const i64 each = wide_answer_bytes(choice);
+    out.answers.resize(shape.answers() * each);
+    for (i64 i = 0; i < shape.answers(); ++i) {
+      while (evaluator.parts_read() < evaluator.parts_for(i)) {
+        const i64 bytes = wide_part_bytes(choice, shape, evaluator.parts_read() % shape.parts());
+        evaluator.read_part(std::span(out.upload).subspan(read, bytes));
+        read += bytes;
+      }
+      evaluator.answer(i, centred, std::span(out.answers).subspan(i * each, each), sums);
+    }
+    key.add_answers(choice, shape, 0, out.answers, sums);
+    for (i64 b = 0; b < shape.batch; ++b)
+      for (i64 i = 0; i < shape.rows; ++i)
+        for (i64 j = 0; j < shape.columns; ++j) {
+          u64 expected = 0;
+          for (i64 k = 0; k < shape.inner; ++k)
+            expected += x[(b * shape.rows + i) * shape.inner + k] *
+                        y[(b * shape.inner + k) * shape.columns + j];
+          const Torus found = sums[(b * shape.rows + i) * shape.columns + j];
+          const Torus noise = found - torus_of(expected & low_mask(bits), bits);
+          const double size = static_cast<double>(static_cast<i64>(noise.high)) +
+                              std::exp2(-64) * static_cast<double>(noise.middle);
+          out.noise = std::max(out.noise, std::abs(std::exp2(bits - 64) * size));
+        }
+    out.exact = out.noise < 0.25;
+    return out;
+  }
+};
+
+WideBounds bounds(const WideShape& shape, int ring_bits, SwitchingLevels keys) {
+  return {ring_bits, static_cast<double>(shape.inner) * std::exp2(2 * (ring_bits - 1)), 1,
+          shape.levels, keys};
+}
+
+WideShape placed(WideShape shape, const WideSet& set) {
+  shape.n = set.ring.n;
+  return shape;
+}
+
+TEST(WideProduct, ExactForEveryGapAndManyShapes) {
+  const WideSet& set = kWideSets[1];
+  for (int levels = 0; levels <= 8; ++levels) {
+    const SwitchingLevels kept = SwitchingLevels{}.with(levels);
+    Session session(set, kept);
+    const i64 gap = i64{1} << levels;
+    i64 first = 0;
+    for (const WideShape& shape :
+         {WideShape{0, 1, 1, 1, 1, levels}, WideShape{0, 2, 4096 >> levels, 5, 3, levels},
+          WideShape{0, 3, 3, 2 * gap + 1, gap + 1, levels},
+          WideShape{0, 1, (4096 >> levels) + 2, gap - gap / 2, 2, levels}}) {
+      const WideShape own = placed(shape, set);
+      const auto choice = choose_wide(set, bounds(own, 24, kept));
+      ASSERT_TRUE(choice);
+      const auto x = words(Values::random, own.batch * own.rows * own.inner, 24, 1);
+      const auto y = words(Values::random, own.batch * own.inner * own.columns, 24, 2);
+      EXPECT_TRUE(session.run(*choice, own, first, x, y).exact) << levels << " " << own.rows;
+      first += own.polynomials();
+    }
+  }
+}
+
+// The bound is one of a tail, so that the largest of some thousand noises stays well below.
+TEST(WideProduct, NoiseOfExtremeValuesStaysBelowItsBound) {
+  for (const auto& [number, ring_bits] : {std::pair{0, 32}, {1, 36}, {2, 44}, {2, 48}, {3, 64}}) {
+    const WideSet& set = kWideSets[number];
+    const WideShape shape = placed({0, 1, 8, 200, 64, 5}, set);
+    const SwitchingLevels kept = SwitchingLevels{}.with(5);
+    const auto choice = choose_wide(set, bounds(shape, ring_bits, kept));
+    ASSERT_TRUE(choice) << ring_bits;
+    EXPECT_LE(choice->log2_failure, kRequiredFailure);
+    Session session(set, kept);
+    i64 first = 0;
+    for (const Values kind : {Values::random, Values::smallest, Values::alternating}) {
+      const auto x = words(kind, 8 * 200, ring_bits, 3), y = words(kind, 200 * 64, ring_bits, 4);
+      const Outcome outcome = session.run(*choice, shape, first, x, y);
+      EXPECT_TRUE(outcome.exact) << ring_bits;
+      EXPECT_LT(outcome.noise, 0.15) << ring_bits;
+      EXPECT_GT(outcome.noise, 0.02) << ring_bits;
+      first += shape.polynomials();
+    }
+  }
+}
+
+// A test of the test: fewer bits than noise needs give wrong results.
+TEST(WideProduct, TooFewBitsForTheNoiseAreSeen) {
+  const WideSet& set = kWideSets[0];
+  const WideShape shape = placed({0, 1, 8, 64, 32, 5}, set);
+  const SwitchingLevels kept = SwitchingLevels{}.with(5);
+  const auto x = words(Values::smallest, 8 * 64, 32, 5),
+             y = words(Values::alternating, 64 * 32, 32, 6);
+  const WideChoice choice = choose_wide(set, bounds(shape, 32, kept)).value();
+  WideChoice upload = choice, answer = choice;
+  upload.upload_bits -= 5;
+  answer.answer_bits -= 5;
+  for (const WideChoice& bad : {upload, answer}) {
+    EXPECT_GT(log2_failure(bad, bounds(shape, 32, kept)), kRequiredFailure);
+    EXPECT_FALSE(Session(set, kept).run(bad, shape, 0, x, y).exact) << bad.upload_bits;
+  }
+  EXPECT_FALSE(choose_wide(set, bounds(shape, 40, kept)));
+}
+
+// Neither the lengths nor the distribution of what is sent depends on values: the answers' halves
+// c1 of two equal products have nothing in common, and those of zeros look as random.
+TEST(WideProduct, AnswersOfEqualProductsAreUnrelated) {
+  const WideSet& set = kWideSets[0];
+  const WideShape shape = placed({0, 1, 128, 32, 32, 5}, set);
+  const SwitchingLevels kept = SwitchingLevels{}.with(5);
+  const WideChoice choice = choose_wide(set, bounds(shape, 32, kept)).value();
+  Session session(set, kept);
+  const std::vector<u64> zeros(128 * 32), small(32 * 32, 1);
+  std::vector<Outcome> runs;
+  for (const auto& y : {std::vector<u64>(32 * 32), small, small})
+    runs.push_back(session.run(choice, shape, 7, zeros, y));
+  for (size_t i = 0; i < runs.size(); ++i) {
+    EXPECT_TRUE(runs[i].exact);
+    i64 ones = 0;
+    for (const u8 byte : runs[i].answers) ones += std::popcount(byte);
+    const double expected = 4. * static_cast<double>(runs[i].answers.size());
+    EXPECT_NEAR(static_cast<double>(ones), expected, 6 * std::sqrt(expected / 2));
+    for (size_t j = 0; j < i; ++j) {
+      i64 equal = 0;
+      for (size_t k = 0; k < runs[i].answers.size(); ++k)
+        equal += runs[i].answers[k] == runs[j].answers[k];
+      EXPECT_LT(equal, std::ssize(runs[i].answers) / 100);
+    }
+  }
+}
+
+TEST(WideProduct, MalformedMessagesAreRefused) {
+  const WideSet& set = kWideSets[0];
+  const WideShape shape = placed({0, 1, 2, 3, 2, 2}, set);
+  const SwitchingLevels kept = SwitchingLevels{}.with(2);
+  const WideChoice choice = choose_wide(set, bounds(shape, 32, kept)).value();
+  Session session(set, kept);
+  std::vector<u8> key(wide_key_bytes(set)), level(wide_switching_bytes(set));
+  std::vector<u8> upload(wide_upload_bytes(choice, shape));
+  session.key.write_upload(choice, shape, 0, std::vector<u64>(6), upload);
+  const auto evaluate = [&](Bytes bytes, const WideShape& of) {
+    WideEvaluator evaluator(session.keys, choice, of, 0, session.owner);
+    evaluator.read_part(bytes);
+  };
+  EXPECT_THROW(WideKeys(set, {}, Bytes(key).first(5)), ProtocolError);
+  EXPECT_THROW(session.keys.add_level(4, Bytes(level).first(5)), ProtocolError);
+  EXPECT_THROW(session.keys.add_level(1, level), InvalidArgument);
+  std::ranges::fill(key, u8{0xff});
+  EXPECT_THROW(WideKeys(set, {}, key), ProtocolError);
+  EXPECT_THROW(evaluate(Bytes(upload).first(1), shape), ProtocolError);
+  EXPECT_THROW(evaluate(upload, WideShape{8192, 1, 2, 3, 2, 2}), InvalidArgument);
+  std::vector<Torus> sums(4);
+  EXPECT_THROW(session.key.add_answers(choice, shape, 0, upload, sums), ProtocolError);
+}
+
+TEST(WideProduct, KeysOfFewLevelsServeTheOthers) {
+  EXPECT_EQ(SwitchingLevels{}.with(0).kept, 0U);
+  EXPECT_EQ(SwitchingLevels{}.with(5).kept, 0b10010U);
+  EXPECT_EQ(SwitchingLevels{}.with(5).with(7).kept, 0b1010010U);
+  for (int levels = 1; levels <= kMostWideLevels; ++levels)
+    for (int level = 0; level < levels; ++level)
+      EXPECT_LE(SwitchingLevels{}.with(levels).times(level), kMostImages);
+}
+
+}  // namespace
+}  // namespace privml::lattice

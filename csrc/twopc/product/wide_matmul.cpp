@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/wide_matmul.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/error.h"
+#include "twopc/product/dense.h"
+#include "twopc/product/last_bit.h"
+
+namespace privml {
+namespace {
+
+using lattice::Digest;
+using lattice::kWideSets;
+using lattice::Torus;
+using lattice::TorusVector;
+using lattice::WideSet;
+
+constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of what follows, and a nonce
+constexpr std::string_view kPurpose = "products of ring elements";
+
+// Shares of the sum of a side's terms modulo 2^(ell + 1), as last_bit.h takes them.
+struct RoundedShares {
+  WipedVector<u64> high;
+  std::vector<u8> last;
+};
+
+std::vector<u8> bytes_of(std::initializer_list<i64> numbers) {
+  std::vector<u8> out(numbers.size() * sizeof(i64));
+  std::ranges::copy(std::as_bytes(std::span(numbers.begin(), numbers.size())),
+                    reinterpret_cast<std::byte*>(out.data()));
+  return out;
+}
+
+// Of the keys of a generation; without nonces, of their purpose.
+Digest digest_of(const WideSession& session, int owner, size_t set, bool with_nonces) {
+  const WideSet& parameters = kWideSets[set];
+  std::vector<u8> label(kPurpose.begin(), kPurpose.end());
+  const auto numbers = bytes_of({session.states[owner][set].generation, parameters.moduli,
+                                 parameters.digit_bits, static_cast<i64>(parameters.primes[0])});
+  label.insert(label.end(), numbers.begin(), numbers.end());
+  const lattice::Transcript transcript{owner, {parameters.ring}, {}, label};
+  return with_nonces ? lattice::digest_of(transcript, session.nonces[0], session.nonces[1])
+                     : lattice::digest_of(transcript);
+}
+
+// Public halves follow from both parties' nonces.
+void greet(Party& party, WideSession& session) {
+  const Digest mine = digest_of(session, 0, 0, false);
+  Digest theirs;
+  party.prg.fill_bytes(session.nonces[party.rank]);
+  party.channel.write(mine);
+  party.channel.write(session.nonces[party.rank]);
+  party.channel.read(theirs);
+  party.channel.read(session.nonces[1 - party.rank]);
+  if (mine != theirs) throw ProtocolError("lattice: the peer makes other keys");
+  session.prg = std::make_unique<Prg>(party.prg.next_block());
+  session.greeted = true;
+}
+
+Block tag_of(const WideSession& session, const WideProduct& product, const WideSide& side,
+             int owner, i64 number) {
+  std::vector<u8> label;
+  const auto append = [&](std::initializer_list<i64> numbers) {
+    const auto bytes = bytes_of(numbers);
+    label.insert(label.end(), bytes.begin(), bytes.end());
+  };
+  append({product.ell, side.choice.upload_bits, side.choice.answer_bits, side.new_levels});
+  for (const WideTerm& term : side.terms) {
+    const lattice::WideShape& shape = term.shape;
+    append({term.turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels});
+  }
+  const Digest whole = lattice::digest_of({owner, {side.choice.set.ring}, {}, label},
+                                          digest_of(session, owner, side.set, true), {});
+  return lattice::tag_of(whole, number, 0);
+}
+
+// The number of the first ciphertext of a product.
+i64 first_ciphertext(i64 product) { return product << 32; }
+
+// What both parties know of the keys once a product is under way. Before anything is sent: after a
+// failure the same public halves would serve another message.
+void advance(WideSession& session, const WidePlan& plan) {
+  for (const int owner : {0, 1}) {
+    const WideSide& side = plan.sides[owner];
+    if (side.terms.empty()) continue;
+    WideKeyState& state = session.states[owner][side.set];
+    state.made = true;
+    state.levels.kept |= side.new_levels;
+    ++state.products;
+  }
+}
+
+// Keys that are used up give way to new ones.
+void renew(WideSession& session, const WidePlan& plan) {
+  for (const int owner : {0, 1}) {
+    const WideSide& side = plan.sides[owner];
+    if (side.terms.empty()) continue;
+    WideKeyState& state = session.states[owner][side.set];
+    if (state.products < lattice::kMostWideProducts) continue;
+    state = {false, state.generation + 1, 0, {}};
+    session.keys[owner][side.set] = {};
+  }
+}
+
+// The factors of a term as this party has them: rows x inner to encrypt, or inner x columns.
+std::vector<u64> turned_batch(std::span<const u64> words, i64 batch, i64 rows, i64 columns) {
+  std::vector<u64> out;
+  out.reserve(words.size());
+  for (i64 i = 0; i < batch; ++i) {
+    const auto one = transposed(words.subspan(i * rows * columns, rows * columns), rows, columns);
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  return out;
+}
+
+std::vector<u64> encrypted_factor(const WideProduct& product, const WideTerm& term,
+                                  std::span<const u64> x, std::span<const u64> y) {
+  const auto& [rows, inner, columns] = product.shape;
+  const Operand& format = term.turned ? product.y : product.x;
+  const std::vector<u64> words =
+      ring_elements(term.turned ? y : x, held_format(format), product.ell);
+  return term.turned ? turned_batch(words, product.batch, inner, columns) : words;
+}
+
+// Centred, so that noise is as small as it can be.
+std::vector<u64> multiplied_factor(const WideProduct& product, const WideTerm& term,
+                                   std::span<const u64> x, std::span<const u64> y) {
+  const auto& [rows, inner, columns] = product.shape;
+  const Operand& format = term.turned ? product.x : product.y;
+  std::vector<u64> words = ring_elements(term.turned ? x : y, held_format(format), product.ell);
+  if (format.owner == kShared || format.is_signed || format.bits == product.ell)
+    for (u64& word : words) word = static_cast<u64>(to_signed(word, product.ell));
+  return term.turned ? turned_batch(words, product.batch, rows, inner) : words;
+}
+
+// A term's outputs, which lie as its shape says, to where those of the product lie.
+void add_outputs(const WideTerm& term, std::span<const Torus> outputs, std::span<Torus> sums) {
+  const auto& shape = term.shape;
+  for (i64 b = 0; b < shape.batch; ++b)
+    for (i64 i = 0; i < shape.rows; ++i)
+      for (i64 j = 0; j < shape.columns; ++j) {
+        const i64 from = (b * shape.rows + i) * shape.columns + j;
+        const i64 to = term.turned ? (b * shape.columns + j) * shape.rows + i : from;
+        sums[to] = sums[to] + outputs[from];
+      }
+}
+
+void send_uploads(Party& party, WideSession& session, const WideProduct& product,
+                  const WideSide& side, const WideKeyState& before, std::span<const u64> x,
+                  std::span<const u64> y) {
+  auto& owner = session.keys[party.rank][side.set].owner;
+  std::vector<u8> wire;
+  if (!before.made) {
+    owner = std::make_unique<lattice::WideKeyOwner>(
+        side.choice.set, digest_of(session, party.rank, side.set, true), *session.prg);
+    wire.resize(lattice::wide_key_bytes(side.choice.set));
+    owner->write_key(wire);
+    party.channel.write(wire);
+  }
+  wire.resize(lattice::wide_switching_bytes(side.choice.set));
+  for (int level = 0; level < lattice::kMostWideLevels; ++level) {
+    if ((side.new_levels >> level & 1) == 0) continue;
+    owner->write_switching(level, wire);
+    party.channel.write(wire);
+  }
+  const Block tag = tag_of(session, product, side, party.rank, before.products);
+  party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
+  i64 first = first_ciphertext(before.products);
+  for (const WideTerm& term : side.terms) {
+    wire.resize(lattice::wide_upload_bytes(side.choice, term.shape));
+    owner->write_upload(side.choice, term.shape, first, encrypted_factor(product, term, x, y),
+                        wire);
+    party.channel.write(wire);
+    first += term.shape.polynomials();
+  }
+  party.channel.flush();
+}
+
+void read_keys(Party& party, WideSession& session, const WideProduct& product, const WideSide& side,
+               const WideKeyState& before) {
+  const int owner = 1 - party.rank;
+  auto& keys = session.keys[owner][side.set].keys;
+  std::vector<u8> wire;
+  if (!before.made) {
+    wire.resize(lattice::wide_key_bytes(side.choice.set));
+    party.channel.read(wire);
+    keys = std::make_unique<lattice::WideKeys>(side.choice.set,
+                                               digest_of(session, owner, side.set, true), wire);
+  }
+  wire.resize(lattice::wide_switching_bytes(side.choice.set));
+  for (int level = 0; level < lattice::kMostWideLevels; ++level) {
+    if ((side.new_levels >> level & 1) == 0) continue;
+    party.channel.read(wire);
+    keys->add_level(level, wire);
+  }
+  Block tag;
+  party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
+  if (!(tag == tag_of(session, product, side, owner, before.products)))
+    throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
+}
+
+// Answers a term: halves c1 leave as they are made, those of c0 are added to sums.
+void answer_term(Party& party, WideSession& session, const WideSide& side, const WideTerm& term,
+                 i64 first, std::span<const u64> y, std::span<Torus> sums) {
+  const lattice::WideKeys& keys = *session.keys[1 - party.rank][side.set].keys;
+  lattice::WideEvaluator evaluator(keys, side.choice, term.shape, first, *session.prg);
+  TorusVector outputs(sums.size());
+  std::ranges::fill(outputs, Torus{});
+  std::vector<u8> wire, answer(lattice::wide_answer_bytes(side.choice));
+  for (i64 i = 0; i < term.shape.answers(); ++i) {
+    while (evaluator.parts_read() < evaluator.parts_for(i)) {
+      const i64 part = evaluator.parts_read() % term.shape.parts();
+      wire.resize(lattice::wide_part_bytes(side.choice, term.shape, part));
+      party.channel.read(wire);
+      evaluator.read_part(wire);
+    }
+    evaluator.answer(i, y, answer, outputs);
+    party.channel.write(answer);
+    party.channel.flush();
+  }
+  add_outputs(term, outputs, sums);
+}
+
+// Rounds and masks the halves c0 of all terms together.
+void send_masked(Party& party, WideSession& session, int ell, std::span<Torus> sums,
+                 RoundedShares& share) {
+  const int bits = ell + 1;
+  share.high.resize(sums.size());
+  share.last.resize(sums.size());
+  session.prg->fill_ring(share.high, ell);
+  session.prg->fill_bits(share.last);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Torus last = lattice::power_of_half(bits);
+    const u64 set = u64{0} - share.last[i];
+    last = {last.high & set, last.middle & set, 0};
+    sums[i] = lattice::rounded(sums[i], bits) - lattice::torus_of(share.high[i], ell) - last;
+  }
+  std::vector<u8> wire(lattice::torus_bytes(std::ssize(sums), bits));
+  lattice::write_torus(sums, bits, wire);
+  party.channel.write(wire);
+  party.channel.flush();
+}
+
+RoundedShares answer(Party& party, WideSession& session, const WideProduct& product,
+                     const WideSide& side, const WideKeyState& before, std::span<const u64> x,
+                     std::span<const u64> y) {
+  read_keys(party, session, product, side, before);
+  TorusVector sums(product.batch * product.shape.rows * product.shape.columns);
+  std::ranges::fill(sums, Torus{});
+  i64 first = first_ciphertext(before.products);
+  for (const WideTerm& term : side.terms) {
+    answer_term(party, session, side, term, first, multiplied_factor(product, term, x, y), sums);
+    first += term.shape.polynomials();
+  }
+  RoundedShares share;
+  send_masked(party, session, product.ell, sums, share);
+  return share;
+}
+
+RoundedShares read_answers(Party& party, WideSession& session, const WideProduct& product,
+                           const WideSide& side) {
+  const lattice::WideKeyOwner& owner = *session.keys[party.rank][side.set].owner;
+  const i64 count = product.batch * product.shape.rows * product.shape.columns;
+  const int bits = product.ell + 1;
+  TorusVector sums(count), outputs(count);
+  std::ranges::fill(sums, Torus{});
+  std::vector<u8> wire(lattice::wide_answer_bytes(side.choice));
+  for (const WideTerm& term : side.terms) {
+    std::ranges::fill(outputs, Torus{});
+    for (i64 i = 0; i < term.shape.answers(); ++i) {
+      party.channel.read(wire);
+      owner.add_answers(side.choice, term.shape, i, wire, outputs);
+    }
+    add_outputs(term, outputs, sums);
+  }
+  wire.resize(lattice::torus_bytes(count, bits));
+  party.channel.read(wire);
+  lattice::read_torus(wire, bits, outputs);
+  RoundedShares share{WipedVector<u64>(count), std::vector<u8>(count)};
+  for (i64 i = 0; i < count; ++i) {
+    // Half of a unit of the ring, so that noise of both signs leaves the bits above as they are.
+    const Torus v = sums[i] + outputs[i] + lattice::power_of_half(bits);
+    share.high[i] = v.high >> (64 - product.ell);
+    share.last[i] =
+        static_cast<u8>((product.ell == 64 ? v.middle >> 63 : v.high >> (63 - product.ell)) & 1);
+  }
+  return share;
+}
+
+WidePlan plan_for(const WideSession& session, const WideProduct& product) {
+  expect_fits(product.x, product.ell);
+  expect_fits(product.y, product.ell);
+  auto plan = plan_wide(product, session.states);
+  expect(plan.has_value(), "lattice: no parameters serve this product");
+  return *std::move(plan);
+}
+
+}  // namespace
+
+void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
+                 std::span<const u64> x, std::span<const u64> y, std::span<u64> out) {
+  const auto& [rows, inner, columns] = product.shape;
+  const WidePlan plan = plan_for(session, product);
+  const bool has_x = holds(party.rank, product.x), has_y = holds(party.rank, product.y);
+  expect(std::ssize(x) == (has_x ? product.batch * rows * inner : 0) &&
+             std::ssize(y) == (has_y ? product.batch * inner * columns : 0) &&
+             std::ssize(out) == product.batch * rows * columns,
+         "lattice: an operand does not match the shape");
+  if (!session.greeted) greet(party, session);
+  std::array<WideKeyState, 2> before;
+  for (const int owner : {0, 1}) before[owner] = session.states[owner][plan.sides[owner].set];
+  advance(session, plan);
+  const WideSide &mine = plan.sides[party.rank], &theirs = plan.sides[1 - party.rank];
+  if (!mine.terms.empty()) send_uploads(party, session, product, mine, before[party.rank], x, y);
+  std::array<RoundedShares, 2> shares;
+  if (!theirs.terms.empty())
+    shares[1 - party.rank] = answer(party, session, product, theirs, before[1 - party.rank], x, y);
+  if (!mine.terms.empty()) shares[party.rank] = read_answers(party, session, product, mine);
+  renew(session, plan);
+
+  WipedVector<u64> high;
+  std::vector<u8> last;
+  for (const RoundedShares& share : shares) {
+    high.insert(high.end(), share.high.begin(), share.high.end());
+    last.insert(last.end(), share.last.begin(), share.last.end());
+  }
+  WipedVector<u64> terms(high.size());
+  drop_last_bit(party, high, last, product.ell, terms);
+  std::ranges::fill(out, u64{0});
+  for (size_t i = 0; i < terms.size(); ++i) {
+    u64& sum = out[i % out.size()];
+    sum = (sum + terms[i]) & low_mask(product.ell);
+  }
+  if (!has_x || !has_y) return;
+  const std::vector<u64> left = ring_elements(x, held_format(product.x), product.ell);
+  const std::vector<u64> right = ring_elements(y, held_format(product.y), product.ell);
+  for (i64 b = 0; b < product.batch; ++b)
+    add_product(std::span(left).subspan(b * rows * inner, rows * inner),
+                std::span(right).subspan(b * inner * columns, inner * columns), product.shape,
+                product.ell, out.subspan(b * rows * columns, rows * columns));
+}
+
+void cost_wide_matmul(CostMeter& meter, WideSession& session, const WideProduct& product) {
+  const WidePlan plan = plan_for(session, product);
+  if (!session.greeted) meter.exchange(kHello, kHello);
+  session.greeted = true;
+  std::array<i64, 2> up{}, down{};
+  i64 numbers = 0;
+  for (const int owner : {0, 1}) {
+    const WideSide& side = plan.sides[owner];
+    if (side.terms.empty()) continue;
+    up[owner] = side.key_bytes + static_cast<i64>(sizeof(Block)) + side.upload_bytes;
+    down[1 - owner] = side.answer_bytes;
+    numbers += product.batch * product.shape.rows * product.shape.columns;
+  }
+  meter.exchange(up[0], up[1]);
+  meter.exchange(down[0], down[1]);
+  cost_drop_last_bit(meter, numbers, product.ell);
+  advance(session, plan);
+  renew(session, plan);
+}
+
+}  // namespace privml

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products both factors of which are shared, or of any width up to the ring's, by
+// lattice-based encryption (lattice/wide_product.h).
+//
+// Functionality  out = x y mod 2^ell as additive shares, exact, for a batch of products of one
+//                shape; ell is 1 to 64. Factors are shared or known to a party, as in matmul.h.
+// Method         x y = x_0 y_0 + x_0 y_1 + x_1 y_0 + x_1 y_1, of which the middle terms need
+//                ciphertexts. In each, one party encrypts its share and the other one multiplies;
+//                the plan (wide_plan.h) says who. If one party encrypts for both terms, the masked
+//                halves c0 of their answers are one. Shares are rounded to ell + 1 bits, and the
+//                last bit, in which noise is, is dropped exactly (last_bit.h).
+// Leakage        none beyond shapes and formats. To who multiplies: uploads and keys are samples of
+//                ring learning with errors. To who encrypts: c0 is masked by numbers uniform modulo
+//                2^(ell + 1), c1 hidden by an encryption of zero that is fresh for each answer.
+// Assumption     lattice/wide_parameters.h; lattice/transcript.h; correlated OT,
+//                correlation-robust hash. A result is wrong with probability below 2^-99 for each
+//                of its values.
+// Cost           64 bytes both ways before the first product of a session; for each party that
+//                encrypts, with keys that are not there yet, a tag, uploads, and answers back, as
+//                the plan says; drop_last_bit of as many numbers as the result has, twice if both
+//                parties encrypt. Depth 3, the first product 4. Products of m x k and k x n take,
+//                in bits: if both encrypt their shares of x, 2 m k upload_bits up and 2 m n (2 ell
+//                + 11) down; if one encrypts both factors, (m k + k n) upload_bits up and m n (3
+//                ell + 23) down; upload_bits is about 2 ell + 8.
+// Source         lattice/wide_product.h; SiRNN (Rathee et al., S&P 2021), appendix D, for the two
+//                terms; Lu et al., BumbleBee (NDSS 2025), for one answer to both.
+#pragma once
+
+#include "ot/cost.h"
+#include "ot/party.h"
+#include "twopc/product/wide_plan.h"
+
+namespace privml {
+
+// What a party keeps for products, of any shapes, of one session; both use it for the same products
+// in the same order. Keys that have served lattice::kMostWideProducts are made anew.
+struct WideSession {
+  struct Keys {
+    std::unique_ptr<lattice::WideKeyOwner> owner = nullptr;  // at who encrypts
+    std::unique_ptr<lattice::WideKeys> keys = nullptr;       // at the other party
+  };
+  std::array<WideKeyStates, 2> states{};  // by who encrypts
+  bool greeted = false;
+  // Since the first product:
+  std::array<lattice::Digest, 2> nonces{};
+  std::unique_ptr<Prg> prg = nullptr;
+  std::array<std::array<Keys, lattice::kWideSets.size()>, 2> keys{};
+};
+
+// x: batch x rows x inner, y: batch x inner x columns, empty where the other party knows it; out:
+// batch x rows x columns. Throws InvalidArgument where plan_wide() has no plan, and on formats and
+// lengths that do not fit, before anything is sent; ProtocolError where the peer's product or
+// messages are others.
+void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
+                 std::span<const u64> x, std::span<const u64> y, std::span<u64> out);
+// The session's states are those before the product, and after it those that follow.
+void cost_wide_matmul(CostMeter& meter, WideSession& session, const WideProduct& product);
+
+}  // namespace privml

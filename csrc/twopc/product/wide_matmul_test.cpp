@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/wide_matmul.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "twopc/product/dense.h"
+#include "twopc/testing/parties.h"
+
+namespace privml {
+namespace {
+
+using namespace privml::testing;
+
+Both<Words> placed(const Words& values, const Operand& format, u64 seed) {
+  if (format.owner == kShared) return share(values, format.bits, seed);
+  Both<Words> words;
+  words[format.owner] = values;
+  return words;
+}
+
+Words expected_products(const WideProduct& product, const Words& x, const Words& y) {
+  const auto& [rows, inner, columns] = product.shape;
+  const Words left = ring_elements(x, {product.x.bits, product.x.is_signed}, product.ell);
+  const Words right = ring_elements(y, {product.y.bits, product.y.is_signed}, product.ell);
+  Words out(product.batch * rows * columns);
+  for (i64 b = 0; b < product.batch; ++b)
+    add_product(std::span(left).subspan(b * rows * inner, rows * inner),
+                std::span(right).subspan(b * inner * columns, inner * columns), product.shape,
+                product.ell, std::span(out).subspan(b * rows * columns, rows * columns));
+  return out;
+}
+
+struct Factors {
+  Words x, y;
+};
+
+Factors random_factors(const WideProduct& product, u64 seed = 1) {
+  const auto& [rows, inner, columns] = product.shape;
+  return {random_words(product.batch * rows * inner, product.x.bits, seed),
+          random_words(product.batch * inner * columns, product.y.bits, seed + 1)};
+}
+
+// Products one after another in one session: exact, and of the costs that are predicted.
+void expect_products(const std::vector<WideProduct>& products, const std::vector<Factors>& factors,
+                     const OtKind& ot = {}) {
+  std::vector<Both<Words>> xs, ys, outs(products.size());
+  for (size_t i = 0; i < products.size(); ++i) {
+    xs.push_back(placed(factors[i].x, products[i].x, 3 + i));
+    ys.push_back(placed(factors[i].y, products[i].y, 100 + i));
+  }
+  const Outcome outcome = run_parties(ot, [&](Party& party) {
+    const int r = party.rank;
+    WideSession session;
+    for (size_t i = 0; i < products.size(); ++i) {
+      const auto& [batch, shape, x, y, ell] = products[i];
+      outs[i][r].resize(batch * shape.rows * shape.columns);
+      wide_matmul(party, session, products[i], xs[i][r], ys[i][r], outs[i][r]);
+    }
+  });
+  for (size_t i = 0; i < products.size(); ++i)
+    ASSERT_EQ(reconstruct(outs[i], products[i].ell),
+              expected_products(products[i], factors[i].x, factors[i].y))
+        << i;
+  expect_cost_equals(outcome, [&](CostMeter& meter) {
+    WideSession session;
+    for (const WideProduct& product : products) cost_wide_matmul(meter, session, product);
+  });
+}
+
+void expect_products(const std::vector<WideProduct>& products, const OtKind& ot = {}) {
+  std::vector<Factors> factors;
+  for (const WideProduct& product : products) factors.push_back(random_factors(product));
+  expect_products(products, factors, ot);
+}
+
+WideProduct shared(i64 batch, const MatrixShape& shape, int ell) {
+  return {batch, shape, {kShared, ell}, {kShared, ell}, ell};
+}
+
+TEST(WideMatmul, AllSmallShapes) {
+  std::vector<WideProduct> products;
+  for (i64 batch = 1; batch <= 2; ++batch)
+    for (i64 rows = 1; rows <= 3; ++rows)
+      for (i64 inner = 1; inner <= 3; ++inner)
+        for (i64 columns = 1; columns <= 3; ++columns)
+          products.push_back(shared(batch, {rows, inner, columns}, 32));
+  expect_products(products);
+}
+
+TEST(WideMatmul, EveryWidth) {
+  std::vector<WideProduct> products;
+  for (int ell = 1; ell <= 64; ++ell) products.push_back(shared(1, {3, 5, 4}, ell));
+  expect_products(products);
+}
+
+TEST(WideMatmul, ShapesOfManyKinds) {
+  expect_products({shared(1, {1, 130, 2}, 37), shared(1, {130, 1, 1}, 37),
+                   shared(3, {2, 3, 129}, 37), shared(1, {64, 64, 64}, 37),
+                   shared(4, {32, 32, 32}, 37), shared(12, {1, 16, 20}, 37)});
+}
+
+TEST(WideMatmul, RowsBeyondOnePolynomial) {
+  expect_products({shared(1, {4097, 2, 2}, 20), shared(2, {2, 3, 4100}, 20)});
+}
+
+TEST(WideMatmul, EveryPlacement) {
+  std::vector<WideProduct> products;
+  for (const int ell : {8, 32, 64})
+    for (const int x : {kShared, 0, 1})
+      for (const int y : {kShared, 0, 1}) {
+        if (x == y && x != kShared) continue;
+        for (const bool is_signed : {false, true})
+          for (const int bits : {5, ell}) {
+            const auto operand = [&](int owner) {
+              return Operand{owner, owner == kShared ? ell : bits, is_signed || owner == kShared};
+            };
+            products.push_back({2, {3, 6, 4}, operand(x), operand(y), ell});
+          }
+      }
+  expect_products(products);
+}
+
+TEST(WideMatmul, ExtremesAtEveryBound) {
+  for (const int ell : {1, 16, 32, 33, 36, 44, 48, 64}) {
+    std::vector<WideProduct> products;
+    std::vector<Factors> factors;
+    const WideProduct product = shared(1, {9, 150, 33}, ell);
+    const u64 least = u64{1} << (ell - 1), most = least - 1;
+    for (const u64 a : {u64{0}, least, most, low_mask(ell)})
+      for (const u64 b : {least, most}) {
+        products.push_back(product);
+        factors.push_back({Words(9 * 150, a), Words(150 * 33, b)});
+      }
+    expect_products(products, factors);
+  }
+}
+
+// Shares themselves at their extremes: a party's share of one factor, the other's of the other.
+TEST(WideMatmul, SharesAtTheirExtremes) {
+  const int ell = 32;
+  const WideProduct product = shared(1, {16, 64, 16}, ell);
+  const u64 least = u64{1} << 31;
+  Both<Words> out{Words(256), Words(256)};
+  const Both<Words> x{Words(1024, least), Words(1024, 0)}, y{Words(1024, 0), Words(1024, least)};
+  run_parties({}, [&](Party& party) {
+    WideSession session;
+    wide_matmul(party, session, product, x[party.rank], y[party.rank], out[party.rank]);
+  });
+  EXPECT_EQ(reconstruct(out, ell),
+            expected_products(product, Words(1024, least), Words(1024, least)));
+}
+
+TEST(WideMatmul, OtherTransfers) {
+  expect_products({shared(2, {5, 9, 7}, 44), shared(2, {5, 9, 7}, 44)}, OtKind{false, 4});
+}
+
+TEST(WideMatmul, KeysServeFurtherProductsUntilTheyAreUsedUp) {
+  const WideProduct product = shared(1, {8, 8, 8}, 32);
+  CostMeter meter(rcot_cost(OtKind{}.config()));
+  WideSession session;
+  std::vector<i64> bytes;
+  for (int i = 0; i < 3; ++i) {
+    const i64 before = meter.bytes[0] + meter.bytes[1];
+    cost_wide_matmul(meter, session, product);
+    bytes.push_back(meter.bytes[0] + meter.bytes[1] - before);
+  }
+  EXPECT_LT(bytes[1], bytes[0]);
+  EXPECT_EQ(bytes[1], bytes[2]);
+
+  const Factors factors = random_factors(product);
+  const Both<Words> x = share(factors.x, 32, 3), y = share(factors.y, 32, 4);
+  std::array<Both<Words>, 4> out;
+  const auto use_up = [](WideSession& all) {
+    for (auto& states : all.states)
+      for (WideKeyState& state : states)
+        if (state.made) state.products = lattice::kMostWideProducts - 1;
+  };
+  const Outcome outcome = run_parties({}, [&](Party& party) {
+    const int r = party.rank;
+    WideSession own;
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (i == 1) use_up(own);
+      out[i][r].resize(64);
+      wide_matmul(party, own, product, x[r], y[r], out[i][r]);
+    }
+    i64 renewed = 0;
+    for (const auto& states : own.states)
+      for (const WideKeyState& state : states) renewed += state.generation;
+    EXPECT_GE(renewed, 1);
+  });
+  for (const auto& one : out)
+    EXPECT_EQ(reconstruct(one, 32), expected_products(product, factors.x, factors.y));
+  expect_cost_equals(outcome, [&](CostMeter& m) {
+    WideSession own;
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (i == 1) use_up(own);
+      cost_wide_matmul(m, own, product);
+    }
+  });
+}
+
+// Both parties encrypt where one factor has many more elements than the other.
+TEST(WideMatmul, PlansTakeTheFewestBytes) {
+  const auto terms = [](const WideProduct& product) {
+    const WidePlan plan = plan_wide(product, {}).value();
+    EXPECT_LE(plan.log2_failure, -99);
+    return std::array{plan.sides[0].terms.size(), plan.sides[1].terms.size()};
+  };
+  EXPECT_EQ(terms(shared(12, {128, 64, 128}, 32)), (std::array<size_t, 2>{0, 2}));
+  EXPECT_EQ(terms(shared(1, {128, 768, 768}, 32)), (std::array<size_t, 2>{1, 1}));
+  // Owned factors have one term, which their owner encrypts if that is shorter.
+  WideProduct owned = shared(1, {128, 768, 768}, 32);
+  owned.y = {0, 12, true};
+  EXPECT_EQ(terms(owned), (std::array<size_t, 2>{0, 1}));
+  owned = shared(1, {768, 768, 16}, 32);
+  owned.y = {0, 12, true};
+  EXPECT_EQ(terms(owned), (std::array<size_t, 2>{1, 0}));
+}
+
+// Attention and the product of the comparison with other systems, keys included.
+TEST(WideMatmul, BytesAreThoseOfTheArithmetic) {
+  const auto bytes = [](const WideProduct& product, int products) {
+    CostMeter meter(RcotCost{"ideal", 0, 1, i64{1} << 40});
+    WideSession session;
+    for (int i = 0; i < products; ++i) cost_wide_matmul(meter, session, product);
+    return meter.bytes[0] + meter.bytes[1];
+  };
+  const WideProduct linear = shared(1, {128, 768, 768}, 32);
+  const i64 first = bytes(linear, 1), second = bytes(linear, 2) - first;
+  EXPECT_LT(first, 5'000'000);
+  EXPECT_LT(second, 4'500'000);
+  EXPECT_GT(second, 4'300'000);
+}
+
+TEST(WideMatmul, RefusesWhatNoPlanServes) {
+  EXPECT_FALSE(plan_wide(shared(1, {0, 3, 2}, 32), {}));
+  EXPECT_FALSE(plan_wide(shared(0, {1, 3, 2}, 32), {}));
+  EXPECT_FALSE(plan_wide(shared(1, {1, (1 << 16) + 1, 2}, 32), {}));
+  EXPECT_FALSE(plan_wide(shared(i64{1} << 40, {i64{1} << 20, 1, i64{1} << 20}, 32), {}));
+  EXPECT_FALSE(plan_wide({1, {2, 3, 2}, {0, 32}, {0, 8}, 32}, {}));
+  Words x(6), y(6), out(4);
+  run_parties({}, [&](Party& party) {
+    WideSession session;
+    const auto multiply = [&](const WideProduct& product) {
+      wide_matmul(party, session, product, x, y, out);
+    };
+    EXPECT_THROW(multiply(shared(1, {2, 4, 2}, 32)), InvalidArgument);
+    EXPECT_THROW(multiply({1, {2, 3, 2}, {kShared, 31}, {kShared, 32}, 32}), InvalidArgument);
+    EXPECT_THROW(multiply({1, {2, 3, 2}, {kShared, 65}, {kShared, 65}, 65}), InvalidArgument);
+    EXPECT_THROW(multiply({1, {2, 3, 2}, {0, 32}, {0, 32}, 32}), InvalidArgument);
+    EXPECT_EQ(party.channel.traffic().sent, 0);  // before anything is sent
+  });
+}
+
+TEST(WideMatmul, PartiesThatDisagreeFindOut) {
+  for (const int difference : {0, 1, 2}) {
+    int refused = 0;
+    try {
+      run_parties({}, [&](Party& party) {
+        WideSession session;
+        WideProduct product = shared(1, {2, 3, 2}, 32);
+        const Words x(6), y(6);
+        Words out(4);
+        wide_matmul(party, session, product, x, y, out);
+        if (party.rank == 1) {
+          if (difference == 0) product.ell = product.x.bits = product.y.bits = 31;
+          if (difference == 1) product.shape = {3, 2, 3};
+          if (difference == 2)
+            for (auto& states : session.states)
+              for (WideKeyState& state : states) state.products += state.made;
+        }
+        out.resize(product.shape.rows * product.shape.columns);
+        wide_matmul(party, session, product, x, y, out);
+      });
+    } catch (const ProtocolError&) {
+      ++refused;
+    } catch (const PeerDisconnected&) {
+    }
+    EXPECT_EQ(refused, 1) << difference;
+  }
+}
+
+// Lengths of all messages depend on shapes alone.
+TEST(WideMatmul, TrafficOfExtremeValuesHasOneForm) {
+  std::array<Traffic, 2> first;
+  const WideProduct product = shared(2, {3, 40, 5}, 44);
+  for (const u64 value : {u64{0}, u64{1} << 43, low_mask(43)}) {
+    const Words x(240, value), y(400, value);
+    const Both<Words> xs = share(x, 44, 1), ys = share(y, 44, 2);
+    Both<Words> out{Words(30), Words(30)};
+    const Outcome outcome = run_parties({}, [&](Party& party) {
+      WideSession session;
+      wide_matmul(party, session, product, xs[party.rank], ys[party.rank], out[party.rank]);
+    });
+    EXPECT_EQ(reconstruct(out, 44), expected_products(product, x, y));
+    if (value == 0) first = outcome.record.traffic;
+    for (const int r : {0, 1}) {
+      EXPECT_EQ(outcome.record.traffic[r].sent, first[r].sent);
+      EXPECT_EQ(outcome.record.traffic[r].depth, first[r].depth);
+    }
+  }
+}
+
+// Shares of a result are fresh: equal products have other shares each time, of the whole ring.
+TEST(WideMatmul, SharesOfResultsAreUniform) {
+  const WideProduct product = shared(1, {16, 4, 16}, 32);
+  const Words x(64, 3), y(64, 5);
+  Both<std::vector<Words>> out;
+  run_parties({}, [&](Party& party) {
+    WideSession session;
+    for (int i = 0; i < 2; ++i) {
+      out[party.rank].emplace_back(256);
+      // One party's shares are zeros, the other's the values.
+      const Words zeros(64);
+      wide_matmul(party, session, product, party.rank ? zeros : x, party.rank ? zeros : y,
+                  out[party.rank].back());
+    }
+  });
+  for (const int r : {0, 1}) {
+    u64 any = 0, every = ~u64{0};
+    for (size_t i = 0; i < 256; ++i) {
+      EXPECT_NE(out[r][0][i], out[r][1][i]);
+      any |= out[r][0][i];
+      every &= out[r][0][i];
+    }
+    EXPECT_EQ(any, low_mask(32));
+    EXPECT_EQ(every, 0U);
+  }
+}
+
+}  // namespace
+}  // namespace privml
