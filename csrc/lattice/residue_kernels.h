@@ -17,9 +17,12 @@ struct ResidueMultipliers {
 };
 
 struct ResidueKernels {
-  // out += sum of a[k] b[k] for k < count.
+  // The sum of a[k] b[k] for k < count, added to `out` or, if that is `fresh`, put there.
   void (*add_products)(const Roots& roots, i64 n, const double* const* a, const double* const* b,
-                       i64 count, double* out);
+                       i64 count, bool fresh, double* out);
+  // With v = a b, difference = sum - v and sum += v.
+  void (*combine)(const Roots& roots, i64 n, const double* a, const double* b, double* sum,
+                  double* difference);
   // Of numbers of up to kLimbs words, limb by limb with the lowest first, in two's complement.
   void (*residues)(const Roots& roots, const ResidueMultipliers& by, i64 n, const u64* const* limbs,
                    int count, double* out);

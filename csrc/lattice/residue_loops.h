@@ -23,10 +23,10 @@ struct ResidueLoops {
   // V vectors from i on. Sums of eight products stay far below 2^52.
   template <int V>
   static void add_products_at(const Roots& roots, i64 i, const double* const* a,
-                              const double* const* b, i64 count, double* out) {
+                              const double* const* b, i64 count, bool fresh, double* out) {
     const double p = roots.prime, inverse = roots.inverse;
     Reals sums[V];
-    for (int v = 0; v < V; ++v) sums[v] = at<L>(out + i + v * L);
+    for (int v = 0; v < V; ++v) sums[v] = fresh ? Reals{} : at<L>(out + i + v * L);
     for (i64 k = 0; k < count; ++k) {
       for (int v = 0; v < V; ++v) {
         const Reals x = at<L>(a[k] + i + v * L), y = at<L>(b[k] + i + v * L);
@@ -40,10 +40,22 @@ struct ResidueLoops {
   }
 
   static void add_products(const Roots& roots, i64 n, const double* const* a,
-                           const double* const* b, i64 count, double* out) {
+                           const double* const* b, i64 count, bool fresh, double* out) {
     i64 i = 0;
-    for (; i + 4 * L <= n; i += 4 * L) add_products_at<4>(roots, i, a, b, count, out);
-    for (; i < n; i += L) add_products_at<1>(roots, i, a, b, count, out);
+    for (; i + 4 * L <= n; i += 4 * L) add_products_at<4>(roots, i, a, b, count, fresh, out);
+    for (; i < n; i += L) add_products_at<1>(roots, i, a, b, count, fresh, out);
+  }
+
+  static void combine(const Roots& roots, i64 n, const double* a, const double* b, double* sum,
+                      double* difference) {
+    const double p = roots.prime, inverse = roots.inverse;
+    for (i64 i = 0; i < n; i += L) {
+      const Reals x = at<L>(a + i), y = at<L>(b + i), u = at<L>(sum + i);
+      const Reals v =
+          Arithmetic::remainder(x, y, Arithmetic::rounded_product(x * y, all(inverse)), p);
+      put<L>(sum + i, reduced<L, Arithmetic>(u + v, p, inverse));
+      put<L>(difference + i, reduced<L, Arithmetic>(u - v, p, inverse));
+    }
   }
 
   static void residues(const Roots& roots, const ResidueMultipliers& by, i64 n,
@@ -78,6 +90,16 @@ struct ResidueLoops {
     }
   }
 
+  // The residue below half of the prime in absolute value, so that all backends compute with the
+  // same one.
+  static Reals centred(Reals x, double p) {
+    const Reals half = all(p / 2);
+    const auto above = reinterpret_cast<Numbers>(x > half),
+               below = reinterpret_cast<Numbers>(x < -half);
+    const auto prime = reinterpret_cast<Numbers>(all(p));
+    return x - reinterpret_cast<Reals>(above & prime) + reinterpret_cast<Reals>(below & prime);
+  }
+
   // The second digit is that of the number times 2^bits, taken next to what the first one leaves,
   // for a number between two digits may be rounded to either.
   static void digits(const Roots* roots, const ResidueMultipliers* by, int primes, i64 n, int bits,
@@ -87,9 +109,9 @@ struct ResidueLoops {
       Reals whole{}, rest{};
       for (int j = 0; j < primes; ++j) {
         const double p = roots[j].prime;
-        const Reals x = times_fixed(at<L>(in + j * n + i), by[j].recombined, p);
+        const Reals x = centred(times_fixed(at<L>(in + j * n + i), by[j].recombined, p), p);
         whole += x * roots[j].inverse;
-        rest += times_fixed(x, by[j].digit, p) * roots[j].inverse;
+        rest += centred(times_fixed(x, by[j].digit, p), p) * roots[j].inverse;
       }
       whole = (whole - nearest(whole)) * unit;
       const Reals digit = nearest(whole);
@@ -99,7 +121,7 @@ struct ResidueLoops {
     }
   }
 
-  static constexpr ResidueKernels kernels{add_products, residues, recombine, digits};
+  static constexpr ResidueKernels kernels{add_products, combine, residues, recombine, digits};
 };
 
 }  // namespace

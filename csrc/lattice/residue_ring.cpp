@@ -136,7 +136,8 @@ Residues ResidueRing::product(const Residues& a, const Residues& b) const {
 }
 
 void ResidueRing::add_products(std::span<const Residues* const> a,
-                               std::span<const Residues* const> b, Residues& out) const {
+                               std::span<const Residues* const> b, bool fresh,
+                               Residues& out) const {
   expect(a.size() == b.size(), "lattice: products have two factors");
   std::vector<const double*> left(a.size()), right(b.size());
   for (int i = 0; i < moduli(); ++i) {
@@ -144,9 +145,16 @@ void ResidueRing::add_products(std::span<const Residues* const> a,
       left[k] = a[k]->data() + i * n_;
       right[k] = b[k]->data() + i * n_;
     }
-    kernels_->add_products(roots_[i], n_, left.data(), right.data(), std::ssize(a),
+    kernels_->add_products(roots_[i], n_, left.data(), right.data(), std::ssize(a), fresh,
                            out.data() + i * n_);
   }
+}
+
+void ResidueRing::combine(const Residues& a, const Residues& b, Residues& sum,
+                          Residues& difference) const {
+  for (int i = 0; i < moduli(); ++i)
+    kernels_->combine(roots_[i], n_, a.data() + i * n_, b.data() + i * n_, sum.data() + i * n_,
+                      difference.data() + i * n_);
 }
 
 Residues ResidueRing::monomial(i64 power) const {
@@ -175,14 +183,20 @@ std::vector<u32> ResidueRing::places(i64 power) const {
   return out;
 }
 
-Residues ResidueRing::moved(const Residues& a, std::span<const u32> places) const {
-  Residues out(size());
+void ResidueRing::move(const Residues& a, std::span<const u32> places, Residues& out) const {
   for (int i = 0; i < moduli(); ++i) {
     const double* from = a.data() + i * n_;
     double* to = out.data() + i * n_;
     for (i64 j = 0; j < n_; ++j) to[j] = from[places[j]];
   }
-  return out;
+}
+
+void ResidueRing::add_moved(const Residues& a, std::span<const u32> places, Residues& out) const {
+  for (int i = 0; i < moduli(); ++i) {
+    const double* from = a.data() + i * n_;
+    double* to = out.data() + i * n_;
+    for (i64 j = 0; j < n_; ++j) to[j] += from[places[j]];
+  }
 }
 
 Residues ResidueRing::of_small(std::span<const signed char> small) const {
@@ -249,19 +263,17 @@ TorusVector ResidueRing::to_torus(const Residues& a) const {
   return out;
 }
 
-ResidueRing::Digits ResidueRing::digits(const Residues& a, int bits) const {
+void ResidueRing::digits(const Residues& a, int bits, Residues& first, Residues& second) const {
   expect(bits >= 1 && bits <= 46 && bits < prime_bits(), "lattice: digits are shorter than primes");
   std::vector<ResidueMultipliers> by = torus_multipliers_;
   for (int i = 0; i < moduli(); ++i)
     by[i].digit = multiplier((u64{1} << bits) % primes_[i], primes_[i]);
-  Digits out{Residues(size()), Residues(size())};
-  kernels_->digits(roots_.data(), by.data(), moduli(), n_, bits, a.data(), out.first.data(),
-                   out.second.data());
+  kernels_->digits(roots_.data(), by.data(), moduli(), n_, bits, a.data(), first.data(),
+                   second.data());
   for (int i = 1; i < moduli(); ++i) {
-    std::copy_n(out.first.begin(), n_, out.first.begin() + i * n_);
-    std::copy_n(out.second.begin(), n_, out.second.begin() + i * n_);
+    std::copy_n(first.begin(), n_, first.begin() + i * n_);
+    std::copy_n(second.begin(), n_, second.begin() + i * n_);
   }
-  return out;
 }
 
 i64 ResidueRing::bytes() const { return moduli() * packed_bytes(n_, prime_bits()); }

@@ -47,17 +47,20 @@ class ResidueRing {
   void transform(std::span<double> a, i64 used) const;
   void restore(std::span<double> a) const;
 
-  // Of transformed polynomials: a b; out += sum of a[k] b[k].
+  // Of transformed polynomials: a b; the sum of a[k] b[k], added to `out` or, if that is `fresh`,
+  // put there; with v = a b, difference = sum - v and sum += v.
   Residues product(const Residues& a, const Residues& b) const;
   void add_products(std::span<const Residues* const> a, std::span<const Residues* const> b,
-                    Residues& out) const;
+                    bool fresh, Residues& out) const;
+  void combine(const Residues& a, const Residues& b, Residues& sum, Residues& difference) const;
   // Sums of up to eight residues come back below 0.51 primes.
-  void reduce(Residues& a) const { add_products({}, {}, a); }
+  void reduce(Residues& a) const { add_products({}, {}, false, a); }
   // X^power, transformed, for any power.
   Residues monomial(i64 power) const;
   // Where the places of a transformed polynomial come from under X -> X^power, for odd powers.
   std::vector<u32> places(i64 power) const;
-  Residues moved(const Residues& a, std::span<const u32> places) const;
+  void move(const Residues& a, std::span<const u32> places, Residues& out) const;
+  void add_moved(const Residues& a, std::span<const u32> places, Residues& out) const;
 
   // Coefficients, not transformed.
   Residues of_small(std::span<const signed char> small) const;
@@ -72,10 +75,7 @@ class ResidueRing {
   // a / q is first / 2^bits + second / 2^(2 bits) + rest modulo 1. The rest is 2^(-2 bits) at most,
   // digits are 1.05 times 2^(bits - 1) at most; each stands as one polynomial's coefficients for
   // each prime. bits is 46 at most.
-  struct Digits {
-    Residues first, second;
-  };
-  Digits digits(const Residues& a, int bits) const;
+  void digits(const Residues& a, int bits, Residues& first, Residues& second) const;
 
   // Residues on the wire: of each prime n numbers of prime_bits().
   i64 bytes() const;

@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kErrorVariance = kErrorPairs / 2.;
 constexpr double kRoundingVariance = 1 / 12.;  // Hoeffding's, of a uniform error of one last place
+constexpr double kImagesOfKeys = 20;           // that the keys of one level must save
 constexpr int kFewestDropped = 10, kMostDropped = 13;  // bits of c1 below those of the ring
 
 // Of one key switch, in units of 1 / q: errors of the keys times digits, the secret times what lies
@@ -24,11 +25,24 @@ double switching_variance(const WideSet& set) {
 
 }  // namespace
 
+double SwitchingLevels::images(int levels) const {
+  double sum = 0;
+  for (int level = 0; level < levels; ++level) sum += std::exp2(level) * times(level);
+  return sum;
+}
+
 SwitchingLevels SwitchingLevels::with(int levels) const {
-  SwitchingLevels out = *this;
-  for (int level = levels - 1; level >= 0; --level)
-    if (out.kept >> level == 0 || out.times(level) > kMostImages) out.kept |= 1U << level;
-  return out;
+  SwitchingLevels best = *this;
+  double least = -1;
+  for (unsigned added = 0; added < 1U << levels; ++added) {
+    const SwitchingLevels one{kept | added};
+    if ((kept & added) != 0 || (levels > 0 && one.kept >> (levels - 1) == 0)) continue;
+    const double price = one.images(levels) + kImagesOfKeys * std::popcount(added);
+    if (least >= 0 && price >= least) continue;
+    least = price;
+    best = one;
+  }
+  return best;
 }
 
 // An answer's noise is sum y_k e_k for the errors of uploads, U e + e' s of the encryption of zero,

@@ -39,15 +39,16 @@ inline constexpr std::array<WideSet, 4> kWideSets{
 constexpr i64 most_secret_weight(i64 n) { return n <= 4096 ? kMaxSecretWeight : 5888; }
 
 // The keys of key switching that a party has, a bit for each level. The image of a level is that of
-// the next level with a key, taken up to kMostImages times.
+// the next level with a key, taken several times.
 struct SwitchingLevels {
   unsigned kept = 0;
-  // Those with keys for packing `levels` levels, new ones as few as possible.
+  // These and those that packing `levels` levels pays for.
   SwitchingLevels with(int levels) const;
+  // Key switches of a full answer.
+  double images(int levels) const;
   int serving(int level) const { return level + std::countr_zero(kept >> level); }
   int times(int level) const { return 1 << (serving(level) - level); }
 };
-inline constexpr int kMostImages = 4;
 inline constexpr int kMostWideLevels = 10;
 
 // What is public about answers whose noises add up in one result.

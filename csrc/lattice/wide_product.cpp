@@ -48,12 +48,6 @@ Small negated(Small small) {
   return small;
 }
 
-Residues zeros(const ResidueRing& ring) {
-  Residues out(ring.size());
-  std::ranges::fill(out, 0.);
-  return out;
-}
-
 void add(const Residues& a, Residues& out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] += a[i];
 }
@@ -213,23 +207,29 @@ void WideKeys::add_level(int level, Bytes keys) {
   kept_.kept |= 1U << level;
 }
 
-WideKeys::Ciphertext WideKeys::image(int level, Ciphertext from) const {
+void WideKeys::add_image(int level, Ciphertext& from, Ciphertext& to) const {
   expect(kept_.kept >> level != 0, "lattice: keys of this level are missing");
   const Level& keys = levels_[kept_.serving(level)];
   const Residues *const k0[] = {&keys.k0[0], &keys.k0[1]}, *const k1[] = {&keys.k1[0], &keys.k1[1]};
-  for (int i = 0; i < kept_.times(level); ++i) {
-    Residues c1 = ring_.moved(from.c1, keys.places);
-    ring_.restore(c1);
-    auto [first, second] = ring_.digits(c1, set_.digit_bits);
+  Residues moved(ring_.size()), first(ring_.size()), second(ring_.size());
+  const Residues* const digits[] = {&first, &second};
+  for (int left = kept_.times(level) - 1; left >= 0; --left) {
+    ring_.move(from.c1, keys.places, moved);
+    ring_.restore(moved);
+    ring_.digits(moved, set_.digit_bits, first, second);
     ring_.transform(first, ring_.n());
     ring_.transform(second, ring_.n());
-    const Residues* const digits[] = {&first, &second};
-    from.c0 = ring_.moved(from.c0, keys.places);
-    std::ranges::fill(from.c1, 0.);
-    ring_.add_products(digits, k0, from.c0);
-    ring_.add_products(digits, k1, from.c1);
+    if (left == 0) {
+      ring_.add_moved(from.c0, keys.places, to.c0);
+      ring_.add_products(digits, k0, false, to.c0);
+      ring_.add_products(digits, k1, false, to.c1);
+    } else {
+      ring_.move(from.c0, keys.places, moved);
+      std::swap(from.c0, moved);
+      ring_.add_products(digits, k0, false, from.c0);
+      ring_.add_products(digits, k1, true, from.c1);
+    }
   }
-  return from;
 }
 
 WideEvaluator::WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape,
@@ -238,6 +238,8 @@ WideEvaluator::WideEvaluator(const WideKeys& keys, const WideChoice& choice, con
   expect_fits(choice, shape);
   for (int level = 0; level < shape.levels; ++level)
     monomials_.push_back(keys.ring().monomial(i64{1} << level));
+  for (i64 i = 0; i < std::min(shape.blocks(), kBlocksAtOnce); ++i)
+    factors_.emplace_back(keys.ring().size());
 }
 
 void WideEvaluator::read_part(Bytes upload) {
@@ -276,13 +278,13 @@ i64 WideEvaluator::parts_for(i64 answer) const {
 }
 
 // One column of y in polynomials, times the ciphertexts.
-WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64> y) const {
+WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64> y) {
   const ResidueRing& ring = keys_.ring();
   const i64 column = number % shape_.columns, whole = number / shape_.columns;
   const i64 product = whole / shape_.parts(), blocks = shape_.blocks();
   const std::vector<Ciphertext>& ciphertexts = parts_.at(whole);
-  Ciphertext out{zeros(ring), zeros(ring)};
-  std::vector<Residues> factors(std::min(blocks, kBlocksAtOnce), Residues(ring.size()));
+  Ciphertext out{Residues(ring.size()), Residues(ring.size())};
+  bool fresh = true;
   std::vector<const Residues*> by, left, right;
   WipedVector<u64> words;
   for (i64 block = 0; block < blocks; ++block) {
@@ -293,15 +295,16 @@ WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64>
     for (i64 k = 0; k < width; ++k)
       words[width - 1 - k] =
           y[(product * shape_.inner + block * shape_.gap() + k) * shape_.columns + column];
-    Residues& factor = factors[std::ssize(by)];
+    Residues& factor = factors_[by.size()];
     ring.words(words, shape_.levels, factor);
     ring.transform(factor, used);
     by.push_back(&factor);
     left.push_back(&ciphertexts[block].c0);
     right.push_back(&ciphertexts[block].c1);
     if (std::ssize(by) < kBlocksAtOnce && block + 1 < blocks) continue;
-    ring.add_products(left, by, out.c0);
-    ring.add_products(right, by, out.c1);
+    ring.add_products(left, by, fresh, out.c0);
+    ring.add_products(right, by, fresh, out.c1);
+    fresh = false;
     for (auto* list : {&by, &left, &right}) list->clear();
   }
   return out;
@@ -310,28 +313,21 @@ WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64>
 // Outputs first, first + stride, ... before `last` in one, at multiples of stride: those at twice
 // the stride first.
 WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
-                                              std::span<const u64> y) const {
+                                              std::span<const u64> y) {
   if (stride == shape_.gap()) return output(first, y);
-  Ciphertext sum = pack(first, last, 2 * stride, y), difference = sum;
-  const int level = std::countr_zero(static_cast<u64>(stride));
   const ResidueRing& ring = keys_.ring();
-  if (first + stride < last) {
-    const Ciphertext odd = pack(first + stride, last, 2 * stride, y);
-    const auto combine = [&](const Residues& half, Residues& plus, Residues& minus) {
-      const Residues moved = ring.product(half, monomials_[level]);
-      for (size_t i = 0; i < moved.size(); ++i) {
-        plus[i] += moved[i];
-        minus[i] -= moved[i];
-      }
-    };
-    combine(odd.c0, sum.c0, difference.c0);
-    combine(odd.c1, sum.c1, difference.c1);
+  const int level = std::countr_zero(static_cast<u64>(stride));
+  Ciphertext sum = pack(first, last, 2 * stride, y);
+  if (first + stride >= last) {
+    Ciphertext even = sum;
+    keys_.add_image(level, even, sum);
+    return sum;
   }
-  for (Residues* half : {&difference.c0, &difference.c1}) ring.reduce(*half);
-  const Ciphertext image = keys_.image(level, std::move(difference));
-  add(image.c0, sum.c0);
-  add(image.c1, sum.c1);
-  for (Residues* half : {&sum.c0, &sum.c1}) ring.reduce(*half);
+  const Ciphertext odd = pack(first + stride, last, 2 * stride, y);
+  Ciphertext difference{Residues(ring.size()), Residues(ring.size())};
+  ring.combine(odd.c0, monomials_[level], sum.c0, difference.c0);
+  ring.combine(odd.c1, monomials_[level], sum.c1, difference.c1);
+  keys_.add_image(level, difference, sum);
   return sum;
 }
 
@@ -350,8 +346,8 @@ void WideEvaluator::answer(i64 number, std::span<const u64> y, MutableBytes out,
   const Residues blinding = transformed(ring, ring.of_small(u));
   const Residues *const by[] = {&blinding}, *const p0[] = {&keys_.p0()},
                         *const p1[] = {&keys_.p1()};
-  ring.add_products(p0, by, c0);
-  ring.add_products(p1, by, c1);
+  ring.add_products(p0, by, false, c0);
+  ring.add_products(p1, by, false, c1);
   ring.restore(c0);
   ring.restore(c1);
   ring.add_small(error, c1);

@@ -105,8 +105,9 @@ class WideKeys {
   struct Ciphertext {
     Residues c0, c1;
   };
-  // The image of a ciphertext that packing adds at a level, which keys serve.
-  Ciphertext image(int level, Ciphertext from) const;
+  // to += the image of a ciphertext that packing adds at a level, which keys serve; `from` is used
+  // up.
+  void add_image(int level, Ciphertext& from, Ciphertext& to) const;
 
  private:
   struct Level {
@@ -139,8 +140,8 @@ class WideEvaluator {
 
  private:
   using Ciphertext = WideKeys::Ciphertext;
-  Ciphertext output(i64 number, std::span<const u64> y) const;
-  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y) const;
+  Ciphertext output(i64 number, std::span<const u64> y);
+  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y);
 
   const WideKeys& keys_;
   WideChoice choice_;
@@ -150,6 +151,7 @@ class WideEvaluator {
   // Of a part, by block: ciphertexts shifted so that outputs come to the right place.
   std::map<i64, std::vector<Ciphertext>> parts_;
   std::vector<Residues> monomials_;  // X^(2^level)
+  std::vector<Residues> factors_;    // of columns of y, for a moment
 };
 
 }  // namespace privml::lattice

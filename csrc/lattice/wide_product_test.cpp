@@ -217,11 +217,12 @@ TEST(WideProduct, MalformedMessagesAreRefused) {
 
 TEST(WideProduct, KeysOfFewLevelsServeTheOthers) {
   EXPECT_EQ(SwitchingLevels{}.with(0).kept, 0U);
-  EXPECT_EQ(SwitchingLevels{}.with(5).kept, 0b10010U);
-  EXPECT_EQ(SwitchingLevels{}.with(5).with(7).kept, 0b1010010U);
-  for (int levels = 1; levels <= kMostWideLevels; ++levels)
-    for (int level = 0; level < levels; ++level)
-      EXPECT_LE(SwitchingLevels{}.with(levels).times(level), kMostImages);
+  EXPECT_EQ(SwitchingLevels{}.with(1).kept, 0b1U);
+  EXPECT_EQ(SwitchingLevels{}.with(5).kept, 0b10100U);
+  // What is there serves.
+  EXPECT_EQ(SwitchingLevels{0b10100}.with(4).kept, 0b10100U);
+  EXPECT_EQ(SwitchingLevels{0b10100}.with(7).kept & 0b10100U, 0b10100U);
+  EXPECT_EQ(SwitchingLevels{0b10100}.images(5), 16 + 8 * 2 + 4 + 2 * 2 + 4);
 }
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "twopc/product/convolution.h"
 #include "twopc/product/matmul.h"
 #include "twopc/product/multiplication.h"
+#include "twopc/product/wide_matmul.h"
 
 namespace privml {
 namespace {
@@ -87,6 +88,19 @@ Row matmul_row(const char* name, MatrixShape shape, Operand x, Operand y, int el
           }};
 }
 
+// Several of them in one session, whose keys come with the first.
+Row wide_row(const char* name, i64 products, i64 batch, MatrixShape shape, int ell) {
+  return {name, products, [=](int) -> Run {
+            const WideProduct product{batch, shape, {kShared, ell}, {kShared, ell}, ell};
+            return [=, x = random_words(batch * shape.rows * shape.inner, ell),
+                    y = random_words(batch * shape.inner * shape.columns, ell),
+                    out = Words(batch * shape.rows * shape.columns)](Party& party) mutable {
+              WideSession session;
+              for (i64 i = 0; i < products; ++i) wide_matmul(party, session, product, x, y, out);
+            };
+          }};
+}
+
 Row convolution_row(const char* name, const ConvolutionShape& shape, Operand in, Operand kernel,
                     int ell) {
   return {name, 1, [=](int rank) -> Run {
@@ -136,6 +150,13 @@ std::vector<Row> rows() {
       matmul_row("lenet_fc3", {1, 84, 10}, shared, weights, 32),
       convolution_row("conv3x3_64_32x32", block, shared, weights, 32),
       matmul_row("matmul", {128, 768, 768}, shared, {0, 16, true}, 32),
+      wide_row("wide_matmul", 1, 1, {128, 768, 768}, 32),
+      wide_row("wide_matmul_4", 4, 1, {128, 768, 768}, 32),
+      wide_row("wide_attention", 1, 12, {128, 64, 128}, 32),
+      wide_row("wide_attention_4", 4, 12, {128, 64, 128}, 32),
+      wide_row("wide_attention_44", 1, 12, {128, 64, 128}, 44),
+      wide_row("wide_attention_64", 1, 12, {128, 64, 128}, 64),
+      wide_row("wide_block_4", 4, 4, {32, 32, 32}, 32),
   };
 }
 

@@ -145,11 +145,8 @@ WideWork work_of(const WideSide& side, SwitchingLevels levels) {
       static_cast<double>(side.choice.set.ring.n) * static_cast<double>(side.choice.set.moduli);
   for (const WideTerm& term : side.terms) {
     const WideShape& shape = term.shape;
-    double images = 0;  // of a full answer
-    for (int level = 0; level < shape.levels; ++level)
-      images += std::exp2(level) * levels.times(level);
     work.factors += residues * static_cast<double>(shape.outputs() * shape.blocks());
-    work.switches += residues * images * static_cast<double>(shape.answers());
+    work.switches += residues * levels.images(shape.levels) * static_cast<double>(shape.answers());
     work.ciphertexts += residues * static_cast<double>(shape.polynomials() + shape.answers());
   }
   return work;
