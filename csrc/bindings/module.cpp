@@ -20,6 +20,7 @@ void define_comparison_family(py::module_& m);
 void define_product_family(py::module_& m);
 void define_lattice_products(py::module_& m);
 void define_lattice_convolutions(py::module_& m);
+void define_wide_products(py::module_& m);
 void define_fixed_point_functions(py::module_& m);
 void define_clear_float_primitives(py::module_& m);
 void define_float_dot(py::module_& m);
@@ -82,6 +83,7 @@ PYBIND11_MODULE(_core, m) {
   privml::bindings::define_product_family(twopc);
   privml::bindings::define_lattice_products(twopc);
   privml::bindings::define_lattice_convolutions(twopc);
+  privml::bindings::define_wide_products(twopc);
   py::module_ fixmath = m.def_submodule(
       "fixmath",
       "Functions of fixed-point numbers: <name>(session, x, formats) on shares, clear_<name>(x, "

@@ -308,6 +308,7 @@ void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
              std::ssize(y) == (has_y ? product.batch * inner * columns : 0) &&
              std::ssize(out) == product.batch * rows * columns,
          "lattice: an operand does not match the shape");
+  expect(!session.greeted || session.prg, "lattice: these keys are of a meter");
   if (!session.greeted) greet(party, session);
   std::array<WideKeyState, 2> before;
   for (const int owner : {0, 1}) before[owner] = session.states[owner][plan.sides[owner].set];
