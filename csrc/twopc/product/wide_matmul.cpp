@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "twopc/product/agreement.h"
 #include "twopc/product/dense.h"
 #include "twopc/product/last_bit.h"
 
@@ -17,7 +18,6 @@ using lattice::Torus;
 using lattice::TorusVector;
 using lattice::WideSet;
 
-constexpr i64 kHello = 2 * sizeof(Digest);  // a digest of what follows, and a nonce
 constexpr std::string_view kPurpose = "products of ring elements";
 
 // Shares of the sum of a side's terms modulo 2^(ell + 1), as last_bit.h takes them.
@@ -33,28 +33,18 @@ std::vector<u8> bytes_of(std::initializer_list<i64> numbers) {
   return out;
 }
 
-// Of the keys of a generation; without nonces, of their purpose.
-Digest digest_of(const WideSession& session, int owner, size_t set, bool with_nonces) {
+// Of the keys of a generation.
+Digest digest_of(const WideSession& session, int owner, size_t set) {
   const WideSet& parameters = kWideSets[set];
-  std::vector<u8> label(kPurpose.begin(), kPurpose.end());
-  const auto numbers = bytes_of({session.states[owner][set].generation, parameters.moduli,
-                                 parameters.digit_bits, static_cast<i64>(parameters.primes[0])});
-  label.insert(label.end(), numbers.begin(), numbers.end());
-  const lattice::Transcript transcript{owner, {parameters.ring}, {}, label};
-  return with_nonces ? lattice::digest_of(transcript, session.nonces[0], session.nonces[1])
-                     : lattice::digest_of(transcript);
+  const auto label = bytes_of({session.states[owner][set].generation, parameters.moduli,
+                               parameters.digit_bits, static_cast<i64>(parameters.primes[0])});
+  return lattice::digest_of({owner, {parameters.ring}, {}, label}, session.digest, {});
 }
 
 // Public halves follow from both parties' nonces.
 void greet(Party& party, WideSession& session) {
-  const Digest mine = digest_of(session, 0, 0, false);
-  Digest theirs;
-  party.prg.fill_bytes(session.nonces[party.rank]);
-  party.channel.write(mine);
-  party.channel.write(session.nonces[party.rank]);
-  party.channel.read(theirs);
-  party.channel.read(session.nonces[1 - party.rank]);
-  if (mine != theirs) throw ProtocolError("lattice: the peer makes other keys");
+  session.digest =
+      agree(party, {0, {}, {}, {reinterpret_cast<const u8*>(kPurpose.data()), kPurpose.size()}});
   session.prg = std::make_unique<Prg>(party.prg.next_block());
   session.greeted = true;
 }
@@ -72,7 +62,7 @@ Block tag_of(const WideSession& session, const WideProduct& product, const WideS
     append({term.turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels});
   }
   const Digest whole = lattice::digest_of({owner, {side.choice.set.ring}, {}, label},
-                                          digest_of(session, owner, side.set, true), {});
+                                          digest_of(session, owner, side.set), {});
   return lattice::tag_of(whole, number, 0);
 }
 
@@ -154,7 +144,7 @@ void send_uploads(Party& party, WideSession& session, const WideProduct& product
   std::vector<u8> wire;
   if (!before.made) {
     owner = std::make_unique<lattice::WideKeyOwner>(
-        side.choice.set, digest_of(session, party.rank, side.set, true), *session.prg);
+        side.choice.set, digest_of(session, party.rank, side.set), *session.prg);
     wire.resize(lattice::wide_key_bytes(side.choice.set));
     owner->write_key(wire);
     party.channel.write(wire);
@@ -186,8 +176,8 @@ void read_keys(Party& party, WideSession& session, const WideProduct& product, c
   if (!before.made) {
     wire.resize(lattice::wide_key_bytes(side.choice.set));
     party.channel.read(wire);
-    keys = std::make_unique<lattice::WideKeys>(side.choice.set,
-                                               digest_of(session, owner, side.set, true), wire);
+    keys = std::make_unique<lattice::WideKeys>(side.choice.set, digest_of(session, owner, side.set),
+                                               wire);
   }
   wire.resize(lattice::wide_switching_bytes(side.choice.set));
   for (int level = 0; level < lattice::kMostWideLevels; ++level) {
@@ -345,7 +335,7 @@ void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
 
 void cost_wide_matmul(CostMeter& meter, WideSession& session, const WideProduct& product) {
   const WidePlan plan = plan_for(session, product);
-  if (!session.greeted) meter.exchange(kHello, kHello);
+  if (!session.greeted) meter.exchange(kAgreementBytes, kAgreementBytes);
   session.greeted = true;
   std::array<i64, 2> up{}, down{};
   i64 numbers = 0;

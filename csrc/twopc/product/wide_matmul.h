@@ -42,7 +42,7 @@ struct WideSession {
   std::array<WideKeyStates, 2> states{};  // by who encrypts
   bool greeted = false;
   // Since the first product:
-  std::array<lattice::Digest, 2> nonces{};
+  lattice::Digest digest{};  // that the keys' own ones come from
   std::unique_ptr<Prg> prg = nullptr;
   std::array<std::array<Keys, lattice::kWideSets.size()>, 2> keys{};
 };

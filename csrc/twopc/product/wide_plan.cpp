@@ -95,6 +95,36 @@ std::optional<WideSide> best_side(const WideProduct& product, const std::vector<
   return best;
 }
 
+// Bit i of `owners` says who encrypts for crosses[i]: party 0 if it is set.
+std::optional<WidePlan> plan_of(const WideProduct& product, const std::vector<Cross>& crosses,
+                                unsigned owners, const std::array<WideKeyStates, 2>& keys) {
+  std::array<std::vector<WideTerm>, 2> terms;
+  for (size_t i = 0; i < crosses.size(); ++i) {
+    const int owner = owners >> i & 1 ? 0 : 1;
+    terms[owner].push_back(term_of(product, crosses[i], owner));
+  }
+  WidePlan plan;
+  for (const int owner : {0, 1}) {
+    if (terms[owner].empty()) continue;
+    const auto side = best_side(product, terms[owner], keys[owner]);
+    if (!side) return std::nullopt;
+    plan.sides[owner] = *side;
+    // A result is wrong if any of its parts is.
+    plan.log2_failure = plan.log2_failure == 0
+                            ? side->choice.log2_failure
+                            : std::max(plan.log2_failure, side->choice.log2_failure) + 1;
+  }
+  return plan;
+}
+
+// `dropped`: bytes of dropping the last bits of one side's results.
+i64 weight_of(const WidePlan& plan, i64 dropped) {
+  i64 sum = 0;
+  for (const WideSide& side : plan.sides)
+    if (!side.terms.empty()) sum += weight_of(side) + dropped;
+  return sum;
+}
+
 }  // namespace
 
 std::optional<WidePlan> plan_wide(const WideProduct& product,
@@ -111,32 +141,16 @@ std::optional<WidePlan> plan_wide(const WideProduct& product,
   const i64 dropped = packed_bytes(product.batch * rows * columns, product.ell + 1);
   std::optional<WidePlan> best;
   i64 fewest = 0;
+  unsigned best_owners = 0;
   for (unsigned owners = 0; owners < 1U << crosses.size(); ++owners) {
-    std::array<std::vector<WideTerm>, 2> terms;
-    for (size_t i = 0; i < crosses.size(); ++i) {
-      const int owner = owners >> i & 1 ? 0 : 1;
-      terms[owner].push_back(term_of(product, crosses[i], owner));
-    }
-    WidePlan plan;
-    i64 weight = 0;
-    bool serves = true;
-    for (const int owner : {0, 1}) {
-      if (terms[owner].empty()) continue;
-      const auto side = best_side(product, terms[owner], keys[owner]);
-      serves = serves && side;
-      if (!serves) break;
-      plan.sides[owner] = *side;
-      weight += weight_of(*side) + dropped;
-      // A result is wrong if any of its parts is.
-      plan.log2_failure = plan.log2_failure == 0
-                              ? side->choice.log2_failure
-                              : std::max(plan.log2_failure, side->choice.log2_failure) + 1;
-    }
-    if (!serves || (best && weight >= fewest)) continue;
+    auto plan = plan_of(product, crosses, owners, {});
+    const i64 weight = plan ? weight_of(*plan, dropped) : 0;
+    if (!plan || (best && weight >= fewest)) continue;
     best = std::move(plan);
     fewest = weight;
+    best_owners = owners;
   }
-  return best;
+  return best ? plan_of(product, crosses, best_owners, keys) : best;
 }
 
 WideWork work_of(const WideSide& side, SwitchingLevels levels) {

@@ -54,8 +54,9 @@ struct WidePlan {
 };
 
 // The plan with the fewest bytes, of which those of keys count for a part, since they serve
-// further products. None where no parameters serve, where one party knows both factors, and for
-// empty and very large products.
+// further products. Who encrypts, and so what correlations are drawn, does not depend on keys that
+// are there; parameters and levels do. None where no parameters serve, where one party knows both
+// factors, and for empty and very large products.
 std::optional<WidePlan> plan_wide(const WideProduct& product,
                                   const std::array<WideKeyStates, 2>& keys);
 
