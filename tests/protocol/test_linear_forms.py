@@ -170,7 +170,7 @@ def test_a_width_without_parameters_stays_with_transfers_and_is_told(engine, rng
     assert list(made) == ["ot (no lattice parameters fit 16-bit weights and 64 bits)"]
 
 
-def test_many_groups_of_patches_and_batches_stay_with_transfers_and_are_told(engine, proved, rng):
+def test_many_groups_of_patches_stay_with_transfers_and_are_told(engine, proved, rng):
     x, w = random_ring(rng, (1, 9, 4, 4), 32), random_ring(rng, (9, 1, 2, 2), 12)
     window = Window((1, 1), (0, 0), (1, 1), 9)
     for made_by, how in ((engine, CONVOLVED), (proved, "ot (more than 8 groups)")):
@@ -178,18 +178,6 @@ def test_many_groups_of_patches_and_batches_stay_with_transfers_and_are_told(eng
         got, made = notes(made_by, lambda: made_by.conv2d(a, b, window, 44))  # noqa: B023
         want = PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0]
         assert torch.equal(made_by.reveal(got, 44), want) and list(made) == [how]
-    x, w = random_ring(rng, (2, 3, 4), 32), random_ring(rng, (2, 4, 2), 12)
-    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0)
-    got, made = notes(engine, lambda: engine.matmul(a, b, 44))
-    assert torch.equal(engine.reveal(got, 44), wrap(x @ w, 44))
-    assert list(made) == ["ot (batches of products have no other form)"]
-
-
-def test_products_without_weights_are_not_reported(engine, rng):
-    x, y = random_ring(rng, (2, 3), 32), random_ring(rng, (3, 2), 32)
-    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, y, 32, None)
-    got, made = notes(engine, lambda: engine.matmul(a, b, 32))
-    assert torch.equal(engine.reveal(got, 32), wrap(x @ y, 32)) and made == {}
 
 
 # A shape whose keys pay at once, and one that only uses them.

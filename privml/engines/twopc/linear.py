@@ -112,9 +112,6 @@ class Form:
         return f"{self.name} ({self.why})" if self.why else self.name
 
 
-NOT_BATCHED = Form(TRANSFERS, "batches of products have no other form")
-
-
 @dataclass(frozen=True, slots=True)
 class ByTransfers:
     """A call of the core that makes a product of transfers: ``name``, then of both factors shape and format, as an
@@ -208,7 +205,7 @@ class Predicted:
 def by_transfers(call: ByTransfers, ot: tuple[str, int, str], linear: Linear) -> Predicted:
     """What both parties predict of transfers."""
     meter = _core.TwoPartySession.meter(0, "ideal", 0, "semi_honest", 1, False, True)
-    factors = [part for shape, form in (call.left, call.right) for part in (_zeros(shape, form), form)]
+    factors = [part for shape, form in (call.left, call.right) for part in (zeros(shape, form), form)]
     getattr(_core.twopc, call.name)(meter, *factors, *call.settings)
     return predicted(meter, ot, linear, 0.0)
 
@@ -314,13 +311,13 @@ def _known(
     return weights, None
 
 
-def _zeros(shape: tuple[int, ...], form: tuple[int, int, bool]) -> np.ndarray | None:
+def zeros(shape: tuple[int, ...], form: tuple[int, int, bool]) -> np.ndarray | None:
     """What party 0 passes on a meter."""
     return None if form[0] == 1 else np.zeros(shape, np.int64)
 
 
 def _zeros_of_x(product: Product) -> np.ndarray | None:
-    return _zeros((product.rows, product.inner), product.x_format)
+    return zeros((product.rows, product.inner), product.x_format)
 
 
 def predicted(meter: _core.TwoPartySession, ot: tuple[str, int, str], linear: Linear, computing: float) -> Predicted:
@@ -377,10 +374,11 @@ MOST_KEPT, LARGEST_KEPT = 1 << 28, 1 << 25
 @dataclass(slots=True)
 class Lane:
     """What the products of one lane have in common, which both parties make in one order: ``keys``, by owner and kind,
-    and the memory for further ``halves``, in bytes."""
+    the memory for further ``halves``, in bytes, and the keys of products of ``shared`` factors."""
 
     halves: int
     keys: dict[tuple[int, int], Any] = field(default_factory=dict)
+    shared: Any = field(default_factory=_core.twopc.ProductKeys)
 
     def kinds(self, owner: int) -> frozenset[int]:
         """Of the keys that are there."""

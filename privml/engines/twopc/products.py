@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -11,7 +11,7 @@ import torch
 from privml.engines import ring
 from privml.engines.base import Operand
 from privml.engines.shares import Share, Window
-from privml.engines.twopc.linear import NOT_BATCHED, ByTransfers
+from privml.engines.twopc.linear import ByTransfers
 from privml.engines.twopc.operands import (
     array,
     call,
@@ -23,6 +23,8 @@ from privml.engines.twopc.operands import (
     owned_format,
     uniform,
 )
+from privml.engines.twopc.shared import convolved as shared_convolved
+from privml.engines.twopc.shared import multiplied
 from privml.engines.twopc.weights import convolved, with_weights
 
 if TYPE_CHECKING:
@@ -84,23 +86,28 @@ def matmul(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Sha
     if y.shape[-2] != inner or list(y.shape[:-2]) != batch:
         raise ValueError(f"matmul: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit")
     shape = rows, inner, columns, out_bits
-    if not batch and (a.owner is not None or b.owner is not None):
-        otherwise = ByTransfers("matmul", (tuple(x.shape), owned_format(a)), (tuple(y.shape), owned_format(b)), shape)
-        made = with_weights(engine, a, b, out_bits, otherwise)
-        if made is not None:
-            return made
     left = owned_array(a, engine.rank), owned_format(a)
     right = owned_array(b, engine.rank), owned_format(b)
     if not batch:
-        return call(engine.session, "matmul", *left, *right, *shape)
-    # A batch of products is one convolution with a group for each of them.
+        otherwise = ByTransfers("matmul", (tuple(x.shape), left[1]), (tuple(y.shape), right[1]), shape)
+        shared = a.owner is None and b.owner is None
+        made = (multiplied if shared else with_weights)(engine, a, b, out_bits, otherwise)
+        return call(engine.session, "matmul", *left, *right, *shape) if made is None else made
+    # Of transfers a batch of products is one convolution with a group for each of them.
     count = int(np.prod(batch))
     shapes = [1, count * inner, columns, 1], [count * rows, inner, 1, 1]
-    window = [1, 1], [0, 0, 0, 0], [1, 1], count
-    if engine.linear.mode != "ot" and (a.owner is not None or b.owner is not None):
-        engine.note(NOT_BATCHED)
-    out = call(engine.session, "conv2d", *right, *left, *shapes, *window, out_bits)
+    settings = *shapes, [1, 1], [0, 0, 0, 0], [1, 1], count, out_bits
+    sizes = tuple(map(tuple, shapes))
+    otherwise = ByTransfers("conv2d", (sizes[0], right[1]), (sizes[1], left[1]), _hashable(settings))
+    made = multiplied(engine, a, b, out_bits, otherwise)
+    if made is not None:
+        return made
+    out = call(engine.session, "conv2d", *right, *left, *settings)
     return (out[0].reshape(*batch, rows, columns),)
+
+
+def _hashable(settings: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(tuple(each) if isinstance(each, list) else each for each in settings)
 
 
 def conv2d(
@@ -120,12 +127,15 @@ def conv2d(
     top, left = window.padding
     sides = (top, top, left, left)
     place = tuple(window.stride), sides, tuple(window.dilation), window.groups
+    settings = *shapes, *place, out_bits
+    otherwise = ByTransfers("conv2d", (shapes[0], image[1]), (shapes[1], kernel[1]), settings)
+    made = None
     if w.owner is not None:
-        settings = *shapes, *place, out_bits
-        otherwise = ByTransfers("conv2d", (shapes[0], image[1]), (shapes[1], kernel[1]), settings)
         made = convolved(engine, x, w, window, out_bits, otherwise)
-        if made is not None:
-            return made
+    else:
+        made = shared_convolved(engine, x, w, window, out_bits, otherwise)
+    if made is not None:
+        return made
     return call(engine.session, "conv2d", *image, *kernel, *shapes, *place, out_bits)
 
 

@@ -86,10 +86,7 @@ def convolved(
             engine.note(Form(TRANSFERS, f"more than {MOST_GROUPS} groups"))
         return None
     (count, _, height, width), (outputs, inner, *kernel) = x.share[0].shape, w.share[0].shape
-    size = [
-        (s + 2 * p - d * (k - 1) - 1) // t + 1
-        for s, p, d, k, t in zip((height, width), window.padding, window.dilation, kernel, window.stride, strict=True)
-    ]
+    size = output_size((height, width), kernel, window)
     each, pairs = outputs // groups, []
     for group in range(groups):
         patches = tuple(patches_of(c[:, group * inner : (group + 1) * inner], kernel, size, window) for c in x.share)
@@ -99,6 +96,12 @@ def convolved(
     if out is None:
         return None
     return (torch.cat([part[0].reshape(count, *size, each) for part in out], 3).permute(0, 3, 1, 2),)
+
+
+def output_size(image: Sequence[int], kernel: Sequence[int], window: Window) -> list[int]:
+    """Height and width of a convolution's outputs."""
+    sides = zip(image, window.padding, window.dilation, kernel, window.stride, strict=True)
+    return [(s + 2 * p - d * (k - 1) - 1) // t + 1 for s, p, d, k, t in sides]
 
 
 def patches_of(x: torch.Tensor, kernel: list[int], size: list[int], window: Window) -> torch.Tensor:
