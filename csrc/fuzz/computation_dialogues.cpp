@@ -31,6 +31,7 @@
 #include "twopc/product/matmul.h"
 #include "twopc/product/multiplication.h"
 #include "twopc/product/packed_matmul.h"
+#include "twopc/product/wide_matmul.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/session/open.h"
@@ -123,7 +124,7 @@ Dialogue unary(void (*protocol)(Party&, FloatView, FloatSpan)) {
 
 }  // namespace
 
-// The owner of the weights, of rank 0, reads what the client has encrypted, and the client answers.
+// The party of rank 0 reads what the other one has encrypted and answers.
 std::span<const Dialogue> lattice_products() {
   static const std::array made{
       on_words(32,
@@ -151,6 +152,12 @@ std::span<const Dialogue> lattice_products() {
                  lattice_convolution(p, keys, {kShared, 32}, x, use, out);
                  prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, 32}, x, use,
                                       out);
+               }),
+      on_words(32,
+               [](Party& p, const Words& x, Words& r) {
+                 WideSession session;
+                 const WideProduct product{1, {3, 3, 3}, {kShared, 32}, {kShared, 32}, 32};
+                 for (int i = 0; i < 2; ++i) wide_matmul(p, session, product, x, x, r);
                }),
   };
   return made;

@@ -12,6 +12,7 @@
 #include "twopc/compare/millionaires.h"
 #include "twopc/compare/relu.h"
 #include "twopc/product/lattice_matmul.h"
+#include "twopc/product/wide_matmul.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/testing/parties.h"
@@ -160,6 +161,12 @@ void prepared_row(Party& party, const Words& x, Words& out) {
                   weights, out);
 }
 
+void wide_row(Party& party, const Words& x, Words& out) {
+  WideSession session;
+  const WideProduct product{1, {kInstances, 1, 1}, {kShared, 32}, {kShared, 32}, 32};
+  wide_matmul(party, session, product, x, Words(1), out);
+}
+
 TEST(Masking, WholeProtocolsOnConstants) {
   struct Named {
     const char* name;
@@ -179,6 +186,7 @@ TEST(Masking, WholeProtocolsOnConstants) {
        [](auto& p, auto& x, auto&, auto& y, auto&) { truncate_nonnegative(p, x, 32, 12, y); }},
       {"maximum", [](auto& p, auto& x, auto&, auto& y, auto&) { maximum(p, x, x, 32, y); }},
       {"lattice", [](auto& p, auto& x, auto&, auto& y, auto&) { lattice_row(p, x, y); }},
+      {"wide", [](auto& p, auto& x, auto&, auto& y, auto&) { wide_row(p, x, y); }},
       {"prepared", [](auto& p, auto& x, auto&, auto& y, auto&) { prepared_row(p, x, y); }},
   };
   for (const Named& one : protocols) {

@@ -15,6 +15,7 @@
 #include "twopc/product/lattice_convolution.h"
 #include "twopc/product/lattice_matmul.h"
 #include "twopc/product/packed_matmul.h"
+#include "twopc/product/wide_matmul.h"
 #include "twopc/product/word_product.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
@@ -166,6 +167,22 @@ TEST(WireTrace, LatticeConvolutions) {
                                    out);
             }),
             "9050a03295d3ebdc");
+}
+
+TEST(WireTrace, WideProducts) {
+  // Of one party that encrypts both factors, and of both parties.
+  for (const auto& [shape, hash] : {std::pair{MatrixShape{10, 5, 4}, "c8d5fba090ad5ade"},
+                                    std::pair{MatrixShape{8, 64, 1024}, "72a1601f7eb6e576"}})
+    EXPECT_EQ(trace([&](Party& p, const Words& x, const Bits&) {
+                const WideProduct product{1, shape, {kShared, kWidth}, {kShared, kWidth}, kWidth};
+                Words left(shape.rows * shape.inner), right(shape.inner * shape.columns);
+                for (size_t i = 0; i < left.size(); ++i) left[i] = x[i % x.size()];
+                for (size_t i = 0; i < right.size(); ++i) right[i] = x[i * 7 % x.size()];
+                Words out(shape.rows * shape.columns);
+                WideSession session;
+                for (int i = 0; i < 2; ++i) wide_matmul(p, session, product, left, right, out);
+              }),
+              hash);
 }
 
 }  // namespace
