@@ -2,6 +2,7 @@
 """The parameters of lattice-based products hold what the core states."""
 
 import importlib.util
+import itertools
 import re
 from pathlib import Path
 
@@ -14,9 +15,9 @@ SPEC.loader.exec_module(lattice_security)
 
 
 def sets_of_the_core():
-    """(n, log q) -> (gates, core-SVP) as the header states them."""
-    header = (ROOT / "csrc" / "lattice" / "parameters.h").read_text()
-    rows = re.findall(r"\{(\d+), (\d+), \{([\d.]+), ([\d.]+)\}\}", header)
+    """(n, log q) -> (gates, core-SVP) as the headers state them."""
+    headers = [(ROOT / "csrc" / "lattice" / f"{name}.h").read_text() for name in ("parameters", "wide_parameters")]
+    rows = re.findall(r"\{(\d+), (\d+), \{([\d.]+), ([\d.]+)\}\}", "".join(headers))
     return {(int(n), int(log_q)): (float(gates), float(core_svp)) for n, log_q, gates, core_svp in rows}
 
 
@@ -44,3 +45,26 @@ def test_block_sizes_are_those_of_the_public_estimator(n, log_q, block):
 
 def test_weak_parameters_are_seen_as_weak():
     assert lattice_security.primal(lattice_security.Set(1024, 72)).core_svp < 64
+
+
+def test_moduli_are_products_of_the_largest_primes_that_transforms_need():
+    header = (ROOT / "csrc" / "lattice" / "wide_parameters.h").read_text()
+    rows = re.findall(r"\{\{(\d+), (\d+), \{[\d., ]+\}\}, (\d), \{([\d, ]+)\}, \d+\}", header)
+    assert len(rows) == 4
+    for n, log_q, count, listed in rows:
+        primes = [int(p) for p in listed.split(",")][: int(count)]
+        bits = int(log_q) // int(count)
+        candidates = range((1 << bits) + 1 - (1 << 14), 0, -(1 << 14))
+        assert primes == list(itertools.islice(filter(is_prime, candidates), int(count)))
+        assert all(p % (2 * int(n)) == 1 for p in primes)
+
+
+def is_prime(n):
+    """Miller and Rabin's test, which is certain below 2^64 with these bases."""
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    return all(
+        x in (1, n - 1) or any(pow(x, 1 << i, n) == n - 1 for i in range(1, twos))
+        for x in (pow(base, odd, n) for base in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37))
+    )

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lattice/wide_parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/error.h"
+
+namespace privml::lattice {
+namespace {
+
+WideBounds bounds(i64 inner, int ring_bits, int other_bits, int levels, int answers = 1) {
+  return {ring_bits, static_cast<double>(inner) * std::exp2(2 * (other_bits - 1)), answers, levels,
+          SwitchingLevels{}.with(levels)};
+}
+
+TEST(WideParameters, EverySetHasTheSecurityThatIsRequired) {
+  int last = 0;
+  for (const WideSet& set : kWideSets) {
+    EXPECT_LE(set.ring.log_q, standard_modulus_bits(set.ring.n));
+    EXPECT_GE(set.ring.security.gates, kRequiredBits);
+    EXPECT_GE(set.ring.security.core_svp, kRequiredBits);
+    EXPECT_GT(set.ring.log_q, last);  // the smallest first
+    last = set.ring.log_q;
+    double log_q = 0;
+    for (const u64 p : set.used()) log_q += std::log2(static_cast<double>(p));
+    EXPECT_NEAR(log_q, set.ring.log_q, 1e-4);
+    EXPECT_LT(2 * set.digit_bits, set.ring.log_q);
+    // A tenth of the deviation's sigmas above the mean.
+    const double mean = static_cast<double>(set.ring.n) * 2 / 3;
+    EXPECT_GE(static_cast<double>(most_secret_weight(set.ring.n)),
+              mean + 9.9 * std::sqrt(mean / 3));
+  }
+}
+
+// The sum of all terms by hand, in units of 2^-32: K = 64 factors of 31 bits, uploads of 71 bits,
+// two levels of packing with keys of their own, c1 of 43 bits.
+TEST(WideParameters, FailuresAreBoundedAsTheTailSays) {
+  const WideSet& set = kWideSets[0];
+  WideBounds given = bounds(64, 32, 32, 2);
+  given.keys = {0b11};
+  const WideChoice choice{set, 32, 71, 43, 0};
+  const double q = std::exp2(80), weight = 3034;
+  const double uploads = 64 * std::exp2(62) * (10.5 + 1 / 12. + std::exp2(18) / 12);
+  const double digits = 2 * 1.05 * 1.05 * std::exp2(50);
+  const double key_switch = digits * (4096 * 10.5 + weight / 4) + weight / 12 * std::exp2(56);
+  const double noise = uploads + (4 + 1) * key_switch + 10.5 * (4096 + weight);
+  const double variance = noise / q / q * std::exp2(64) + weight / 12 * std::exp2(-22);
+  const double room = 0.25 - std::exp2(-20);
+  EXPECT_NEAR(log2_failure(choice, given), 1 - room * room / 2 / variance / std::log(2.), 1e-6);
+}
+
+TEST(WideParameters, ChoicesTakeTheFewestBitsThatServe) {
+  for (int ring_bits = 1; ring_bits <= 64; ++ring_bits) {
+    bool served = false;
+    for (const WideSet& set : kWideSets) {
+      const WideBounds given = bounds(768, ring_bits, ring_bits, 5, 2);
+      const auto choice = choose_wide(set, given);
+      if (!choice) continue;
+      served = true;
+      EXPECT_LE(choice->log2_failure, kRequiredFailure);
+      EXPECT_EQ(choice->log2_failure, log2_failure(*choice, given));
+      WideChoice fewer = *choice;
+      --fewer.upload_bits;
+      if (fewer.upload_bits > ring_bits) {
+        EXPECT_GT(log2_failure(fewer, given), kRequiredFailure) << ring_bits;
+      }
+      fewer = *choice;
+      fewer.answer_bits -= 2;
+      EXPECT_GT(log2_failure(fewer, given), kRequiredFailure) << ring_bits;
+      EXPECT_LE(choice->answer_bits, ring_bits + 13);
+    }
+    EXPECT_TRUE(served) << ring_bits;
+  }
+}
+
+TEST(WideParameters, BoundsThatAreTooTightAreRefused) {
+  EXPECT_FALSE(choose_wide(kWideSets[0], bounds(64, 40, 40, 5)));
+  EXPECT_TRUE(choose_wide(kWideSets[0], bounds(64, 40, 12, 0)));
+  EXPECT_FALSE(choose_wide(kWideSets[1], bounds(64, 44, 44, 5)));
+  EXPECT_FALSE(choose_wide(kWideSets[2], bounds(64, 64, 64, 5)));
+  EXPECT_TRUE(choose_wide(kWideSets[3], bounds(i64{1} << 16, 64, 64, 10, 2)));
+  EXPECT_THROW(choose_wide(kWideSets[0], bounds(0, 32, 32, 0)), InvalidArgument);
+  EXPECT_THROW(choose_wide(kWideSets[0], bounds(1, 0, 1, 0)), InvalidArgument);
+  EXPECT_THROW(choose_wide(kWideSets[0], bounds(1, 65, 1, 0)), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace privml::lattice
