@@ -18,8 +18,7 @@ Operand operand(const Format& format) {
 }
 
 WideProduct product_of(const std::array<i64, 4>& sizes, const Format& x, const Format& y, int ell) {
-  const WideProduct product{
-      sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell};
+  const WideProduct product{sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell};
   expect_fits(product.x, ell);
   expect_fits(product.y, ell);
   return product;
@@ -78,24 +77,15 @@ py::array multiply(TwoPartySession& session, WideSession& keys, const Words& x,
 }  // namespace
 
 void define_wide_products(py::module_& m) {
-  py::class_<WideSession>(m, "ProductKeys",
+  py::class_<WideSession>(m, "WideKeys",
                           "What a party keeps for products of shared matrices of any shape: the "
                           "first ones make the keys. One for each channel, used alike by both.")
-      .def(py::init())
-      .def(
-          "copy_state",
-          [](const WideSession& from) {
-            WideSession out;
-            out.states = from.states;
-            out.greeted = from.greeted;
-            return out;
-          },
-          "What a meter needs to go on from here; it makes no products.");
-  m.def("shared_matmul_plan", &plan, "keys"_a, "sizes"_a, "x_format"_a, "y_format"_a, "ell"_a,
+      .def(py::init());
+  m.def("wide_plan", &plan, "keys"_a, "sizes"_a, "x_format"_a, "y_format"_a, "ell"_a,
         "Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where "
         "no parameters serve.");
-  m.def("shared_matmul", &multiply, "session"_a, "keys"_a, "x"_a, "x_format"_a, "y"_a,
-        "y_format"_a, "sizes"_a, "ell"_a,
+  m.def("wide_matmul", &multiply, "session"_a, "keys"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a,
+        "sizes"_a, "ell"_a,
         "x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a "
         "party, at any width.");
 }

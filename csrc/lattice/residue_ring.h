@@ -13,8 +13,8 @@
 
 #include <vector>
 
+#include "base/backend.h"
 #include "crypto/prg.h"
-#include "lattice/backend.h"
 #include "lattice/torus.h"
 #include "lattice/transform.h"
 

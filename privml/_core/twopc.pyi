@@ -15,6 +15,7 @@ __all__: list[str] = [
     "PackingKeys",
     "PreparedProduct",
     "ProductHalves",
+    "WideKeys",
     "addition_formula",
     "and_bits",
     "argmax_last",
@@ -65,6 +66,8 @@ __all__: list[str] = [
     "truncate_bounded",
     "truncate_nonnegative",
     "truncate_reduce",
+    "wide_matmul",
+    "wide_plan",
     "wrap",
     "zero_extend",
 ]
@@ -193,6 +196,12 @@ class Convolution:
         """
     @property
     def images(self) -> int: ...
+
+class WideKeys:
+    """
+    What a party keeps for products of shared matrices of any shape: the first ones make the keys. One for each channel, used alike by both.
+    """
+    def __init__(self) -> None: ...
 
 def addition_formula(
     session: privml._core.TwoPartySession,
@@ -553,6 +562,31 @@ def truncate_nonnegative(
 def truncate_reduce(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, shift: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+def wide_matmul(
+    session: privml._core.TwoPartySession,
+    keys: WideKeys,
+    x: numpy.ndarray | None,
+    x_format: tuple[int, int, bool],
+    y: numpy.ndarray | None,
+    y_format: tuple[int, int, bool],
+    sizes: collections.abc.Sequence[int],
+    ell: int,
+) -> numpy.ndarray:
+    """
+    x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a party, at any width.
+    """
+
+def wide_plan(
+    keys: WideKeys,
+    sizes: collections.abc.Sequence[int],
+    x_format: tuple[int, int, bool],
+    y_format: tuple[int, int, bool],
+    ell: int,
+) -> typing.Any:
+    """
+    Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where no parameters serve.
+    """
+
 def wrap(session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int) -> numpy.typing.NDArray[numpy.uint8]: ...
 def zero_extend(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, to_bits: int

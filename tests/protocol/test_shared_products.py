@@ -16,8 +16,8 @@ from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
 from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
-from privml.engines.twopc.linear import LATTICE, TRANSFERS, ByTransfers, Linear, by_transfers
-from privml.engines.twopc.shared import SharedProduct, by_ciphertexts, form_of
+from privml.engines.twopc.linear import TRANSFERS, WIDE, ByTransfers, Linear, by_transfers
+from privml.engines.twopc.wide import WideProduct, by_ciphertexts, form_of
 
 T = _core.twopc
 PLAIN = PlainEngine(check_overflow=False)
@@ -73,7 +73,7 @@ def test_products_of_shared_factors_are_exact(engine, rng, shapes, bits, values)
     a, b = operand(engine, rng, x, bits), operand(engine, rng, y, bits)
     got, made = notes(engine, lambda: engine.matmul(a, b, bits))
     assert torch.equal(engine.reveal(got, bits), PLAIN.matmul(Operand((x,), bits), Operand((y,), bits), bits)[0])
-    assert made == {LATTICE: 1}
+    assert made == {WIDE: 1}
 
 
 @pytest.mark.parametrize("owners", [(None, 0), (None, 1), (0, None), (1, None), (0, 1), (1, 0)], ids=str)
@@ -89,7 +89,18 @@ def test_batches_with_a_factor_that_a_party_knows_are_exact(engine, rng, owners)
     )
     got, made = notes(engine, lambda: engine.matmul(a, b, bits))
     want = PLAIN.matmul(Operand((x,), widths[0]), Operand((y,), widths[1]), bits)[0]
-    assert torch.equal(engine.reveal(got, bits), want) and made == {LATTICE: 1}
+    assert torch.equal(engine.reveal(got, bits), want) and made == {WIDE: 1}
+
+
+@pytest.mark.parametrize("bits", [21, 64])
+@pytest.mark.parametrize("owners", [(None, 0), (None, 1), (0, None), (1, None), (0, 1), (1, 0)], ids=str)
+def test_products_with_weights_take_this_form_where_it_has_the_fewest_bytes(engine, rng, owners, bits):
+    widths = [bits if owner is None else 9 for owner in owners]
+    x, y = random_ring(rng, (40, 30), widths[0]), random_ring(rng, (30, 50), widths[1])
+    a, b = operand(engine, rng, x, widths[0], owners[0]), operand(engine, rng, y, widths[1], owners[1])
+    got, made = notes(engine, lambda: engine.matmul(a, b, bits))
+    want = PLAIN.matmul(Operand((x,), widths[0]), Operand((y,), widths[1]), bits)[0]
+    assert torch.equal(engine.reveal(got, bits), want) and made == {WIDE: 1}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +119,7 @@ def test_convolutions_with_shared_kernels_are_exact(engine, rng, case, owners):
     a, b = operand(engine, rng, x, 32, owners[0]), operand(engine, rng, w, 32, owners[1])
     got, made = notes(engine, lambda: engine.conv2d(a, b, window, 32))
     want = PLAIN.conv2d(Operand((x,), 32), Operand((w,), 32), window, 32)[0]
-    assert torch.equal(engine.reveal(got, 32), want) and made == {LATTICE: 1}
+    assert torch.equal(engine.reveal(got, 32), want) and made == {WIDE: 1}
 
 
 @pytest.mark.parametrize("linear", [Linear("ot"), Linear("lattice", "proved")], ids=["ot", "proved"])
@@ -145,7 +156,7 @@ def test_the_meter_books_what_crosses_the_wire(rng, provider):
 
 # ---- the choice
 def shared(batch, rows, inner, columns, bits=32):
-    return SharedProduct(batch, rows, inner, columns, bits, (SHARED, bits, True), (SHARED, bits, True))
+    return WideProduct(batch, rows, inner, columns, bits, (SHARED, bits, True), (SHARED, bits, True))
 
 
 def call_of(product):
@@ -165,9 +176,9 @@ def test_what_is_chosen_is_what_is_predicted_to_be_faster():
         made = shared(*shape)
         faster = by_ciphertexts(made, SOFTSPOKEN, link).seconds < by_transfers(call_of(made), SOFTSPOKEN, link).seconds
         names.add(form_of(made, SOFTSPOKEN, link, call_of(made)).name)
-        assert form_of(made, SOFTSPOKEN, link, call_of(made)).name == (LATTICE if faster else TRANSFERS)
-    assert names == {LATTICE, TRANSFERS}
-    assert form_of(shared(12, 128, 64, 128), SOFTSPOKEN, LAN, call_of(shared(12, 128, 64, 128))).name == LATTICE
+        assert form_of(made, SOFTSPOKEN, link, call_of(made)).name == (WIDE if faster else TRANSFERS)
+    assert names == {WIDE, TRANSFERS}
+    assert form_of(shared(12, 128, 64, 128), SOFTSPOKEN, LAN, call_of(shared(12, 128, 64, 128))).name == WIDE
 
 
 def test_products_without_elements_are_left_to_transfers():
@@ -177,14 +188,14 @@ def test_products_without_elements_are_left_to_transfers():
 
 
 def test_products_of_attention_and_of_the_comparison_have_the_bytes_of_the_arithmetic():
-    one_owner = T.shared_matmul_plan(T.ProductKeys(), (12, 128, 64, 128), (SHARED, 32, True), (SHARED, 32, True), 32)
+    one_owner = T.wide_plan(T.WideKeys(), (12, 128, 64, 128), (SHARED, 32, True), (SHARED, 32, True), 32)
     sides = [side for side in one_owner["sides"] if side is not None]
     assert len(sides) == 1 and sides[0]["terms"] == 2
     assert sides[0]["upload_bytes"] == 12 * 2 * 128 * 64 * sides[0]["upload_bits"] // 8
     answers = 12 * 128 * 128 // 8
     assert sides[0]["answer_bytes"] == answers * (2 * sides[0]["answer_bits"] + 33)
     assert min(sides[0]["core_svp"], sides[0]["gates"]) >= 128 and one_owner["log2_failure"] <= -99
-    both = T.shared_matmul_plan(T.ProductKeys(), (1, 128, 768, 768), (SHARED, 32, True), (SHARED, 32, True), 32)
+    both = T.wide_plan(T.WideKeys(), (1, 128, 768, 768), (SHARED, 32, True), (SHARED, 32, True), 32)
     assert all(side["terms"] == 1 for side in both["sides"])
     assert sum(side["key_bytes"] + side["upload_bytes"] + side["answer_bytes"] for side in both["sides"]) < 4.4e6
 
@@ -192,18 +203,18 @@ def test_products_of_attention_and_of_the_comparison_have_the_bytes_of_the_arith
 # ---- as Python calls the core
 def test_arguments_that_do_not_fit_are_refused_before_a_session_is_touched():
     meter = _core.TwoPartySession.meter(0)
-    keys, words, form = T.ProductKeys(), np.zeros(6, np.int64), (SHARED, 32, True)
+    keys, words, form = T.WideKeys(), np.zeros(6, np.int64), (SHARED, 32, True)
     for sizes, x_format, ell in [
         ((1, 2, 4, 2), form, 32),
         ((1, 2, 3, 2), (SHARED, 31, True), 32),
         ((1, 0, 3, 2), form, 32),
     ]:
         with pytest.raises(ValueError):
-            T.shared_matmul(meter, keys, words, x_format, words, form, sizes, ell)
+            T.wide_matmul(meter, keys, words, x_format, words, form, sizes, ell)
     for owner in (0, 1):
         known = (owner, 8, True)
         with pytest.raises(ValueError):
-            T.shared_matmul(meter, keys, words, known, words, known, (1, 2, 3, 2), 32)
+            T.wide_matmul(meter, keys, words, known, words, known, (1, 2, 3, 2), 32)
     assert meter.counters()["online"]["sent"] == 0
 
 
@@ -212,12 +223,12 @@ def test_keys_come_once_and_serve_all_shapes():
     sizes = [(2, 5, 6, 7), (2, 5, 6, 7), (1, 40, 3, 40)]
 
     def party(rank, channel):
-        session, keys, results = _core.TwoPartySession(channel, rank, "softspoken", 4), T.ProductKeys(), []
+        session, keys, results = _core.TwoPartySession(channel, rank, "softspoken", 4), T.WideKeys(), []
         form, sent = (SHARED, 32, True), []
         for (batch, rows, inner, columns), (xs, ys) in zip(sizes, factors, strict=True):
             before = session.counters()["online"]["sent"]
             shape = batch, rows, inner, columns
-            results.append(T.shared_matmul(session, keys, xs[rank], form, ys[rank], form, shape, 32))
+            results.append(T.wide_matmul(session, keys, xs[rank], form, ys[rank], form, shape, 32))
             sent.append(session.counters()["online"]["sent"] - before)
         return results, sent
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MODES = ("auto", "ot", "lattice")
 NOISES = ("tail", "proved")
 # The forms, as reports name them.
-TRANSFERS, LATTICE, PACKED, PREPARED = "ot", "lattice", "packed", "prepared"
+TRANSFERS, LATTICE, PACKED, WIDE, PREPARED = "ot", "lattice", "packed", "wide", "prepared"
 
 # Seconds of one core: to hash, pack and copy a byte of a product made of transfers or of what drops the noise; to
 # multiply a word of a ciphertext by a weight and add it up; to encrypt, re-randomise or decrypt a polynomial; to switch
@@ -101,8 +101,8 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One of TRANSFERS, LATTICE, PACKED and PREPARED; ``why``: what kept ciphertexts from being used where they were
-    asked for, or ""; ``keys``: the kind of keys that PACKED takes."""
+    """One of TRANSFERS, LATTICE, PACKED, WIDE and PREPARED; ``why``: what kept ciphertexts from being used where they
+    were asked for, or ""; ``keys``: the kind of keys that PACKED takes."""
 
     name: str
     why: str = ""
@@ -142,16 +142,18 @@ def form_of(
     linear: Linear,
     otherwise: ByTransfers,
     kept: Kept = NOTHING,
+    further: Sequence[tuple[Form, Predicted]] = (),
 ) -> Form:
     """How products of one shape are made, each at its place, in a session with the transfers ``ot``; ``otherwise``: how
-    transfers would make all of them; ``kept``: what ciphertexts have left in this session."""
+    transfers would make all of them; ``kept``: what ciphertexts have left in this session; ``further``: other forms of
+    ciphertexts that serve."""
     if linear.prepared.issuperset(places):
         return Form(PREPARED)
     if linear.mode == "ot" or 0 in (product.rows, product.inner, product.columns):
         return Form(TRANSFERS)
-    if not fits(product, linear.noise):
+    if not further and not fits(product, linear.noise):
         return Form(TRANSFERS, f"no lattice parameters fit {product.weight_bits}-bit weights and {product.bits} bits")
-    return at_once(product, len(places), ot, linear, otherwise, kept)[0]
+    return at_once(product, len(places), ot, linear, otherwise, kept, further)[0]
 
 
 def at_once(
@@ -161,15 +163,19 @@ def at_once(
     linear: Linear,
     otherwise: ByTransfers,
     kept: Kept = NOTHING,
+    further: Sequence[tuple[Form, Predicted]] = (),
 ) -> tuple[Form, Predicted]:
-    """How ``count`` products that ``fits`` are made with nothing prepared, and what is predicted of them."""
-    lattice = by_lattice(product, ot, linear, kept.halves)
-    forms = [(Form(LATTICE), lattice.times(count))]
-    for kind in _KINDS_OF_KEYS if linear.noise == "tail" else ():
-        further = by_packing(product, kind, ot, linear, True)
-        if further is not None:
-            first = further if kind in kept.keys else by_packing(product, kind, ot, linear, False)
-            forms.append((Form(PACKED, keys=kind), first.plus(further.times(count - 1))))
+    """How ``count`` products that ``fits``, or for which there are ``further`` forms, are made with nothing prepared,
+    and what is predicted of them."""
+    forms = list(further)
+    fitting = fits(product, linear.noise)
+    if fitting:
+        forms.append((Form(LATTICE), by_lattice(product, ot, linear, kept.halves).times(count)))
+    for kind in _KINDS_OF_KEYS if fitting and linear.noise == "tail" else ():
+        later = by_packing(product, kind, ot, linear, True)
+        if later is not None:
+            first = later if kind in kept.keys else by_packing(product, kind, ot, linear, False)
+            forms.append((Form(PACKED, keys=kind), first.plus(later.times(count - 1))))
     if linear.mode == "lattice":
         return min(forms, key=lambda form: form[1].bytes)
     forms.append((Form(TRANSFERS), by_transfers(otherwise, ot, linear)))
@@ -374,11 +380,11 @@ MOST_KEPT, LARGEST_KEPT = 1 << 28, 1 << 25
 @dataclass(slots=True)
 class Lane:
     """What the products of one lane have in common, which both parties make in one order: ``keys``, by owner and kind,
-    the memory for further ``halves``, in bytes, and the keys of products of ``shared`` factors."""
+    the memory for further ``halves``, in bytes, and the keys of ``wide`` products."""
 
     halves: int
     keys: dict[tuple[int, int], Any] = field(default_factory=dict)
-    shared: Any = field(default_factory=_core.twopc.ProductKeys)
+    wide: Any = field(default_factory=_core.twopc.WideKeys)
 
     def kinds(self, owner: int) -> frozenset[int]:
         """Of the keys that are there."""

@@ -20,6 +20,7 @@ from privml.engines.twopc.linear import (
     prepare,
 )
 from privml.engines.twopc.weights import stored_bytes
+from privml.engines.twopc.wide import candidates, of_weights
 
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
@@ -61,7 +62,8 @@ def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str],
         if isinstance(each.product, Convolution):
             saved[start] = saves(each.product, each.otherwise, queries, ot, linear)
         elif fits(each.product, linear.noise):
-            other = at_once(each.product, each.parts, ot, linear, each.otherwise)[1]
+            further = candidates(of_weights(each.product, each.parts), ot, linear)
+            other = at_once(each.product, each.parts, ot, linear, each.otherwise, further=further)[1]
             saved[start] = other.seconds - each.parts * by_preparation(each.product, queries, ot, linear).seconds
         start += each.parts
     kept: list[int] = []

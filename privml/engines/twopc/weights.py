@@ -19,12 +19,13 @@ import privml._core as _core
 from privml.engines.base import Operand
 from privml.engines.shape_tensor import ShapeTensor
 from privml.engines.shares import Share, Window
-from privml.engines.twopc import convolutions
+from privml.engines.twopc import convolutions, wide
 from privml.engines.twopc.linear import (
     LARGEST_KEPT,
     PACKED,
     PREPARED,
     TRANSFERS,
+    WIDE,
     ByTransfers,
     Form,
     Kept,
@@ -40,6 +41,7 @@ from privml.engines.twopc.linear import (
     prepare,
 )
 from privml.engines.twopc.operands import call, owned_array, tensor
+from privml.engines.twopc.wide import candidates, of_weights
 from privml.formats import current_node
 
 if TYPE_CHECKING:
@@ -133,10 +135,15 @@ def _products(
             for place, (_, weights) in zip(places, pairs, strict=True)
         ]
     kept = Kept(engine.record.halves.keys() >= set(places), engine.products.kinds(product.owner))
-    form = form_of(product, places, engine.transfers, engine.linear, otherwise, kept)
+    together = of_weights(product, len(pairs))
+    further = candidates(together, engine.transfers, engine.linear)
+    form = form_of(product, places, engine.transfers, engine.linear, otherwise, kept, further)
     engine.note(form)
     if form.name == TRANSFERS:
         return None
+    if form.name == WIDE:
+        stacked = (_stacked(each) for each in zip(*pairs, strict=True))
+        return [(out,) for out in wide.multiply(engine, together, *stacked)]
     return [_product(engine, form, product, place, *pair) for place, pair in zip(places, pairs, strict=True)]
 
 
@@ -160,6 +167,11 @@ def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x
     operands = values, product.x_format, kernel, product.weight_format
     shape = product.rows, product.inner, product.columns, product.bits
     return call(session, "lattice_matmul", *operands, *shape, linear.noise)
+
+
+def _stacked(operands: Sequence[Operand]) -> Operand:
+    """One of a batch."""
+    return replace(operands[0], share=tuple(map(torch.stack, zip(*(each.share for each in operands), strict=True))))
 
 
 def _keeps(engine: TwoPartyEngine, product: Product, place: str) -> bool:

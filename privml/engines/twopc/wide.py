@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products by lattice ciphertexts of factors of any width, shared or known to a party, in batches.
+
+Both parties choose alike, from public numbers alone, as ``linear`` does for products with weights; the choice does not
+depend on keys that are there already, so that every query draws the correlations that its count says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import privml._core as _core
+from privml.engines.base import Operand
+from privml.engines.twopc.linear import (
+    TRANSFERS,
+    WIDE,
+    ByTransfers,
+    Form,
+    Linear,
+    Predicted,
+    Product,
+    by_transfers,
+    new_meter,
+    predicted,
+    zeros,
+)
+from privml.engines.twopc.operands import owned_array, tensor
+
+if TYPE_CHECKING:
+    from privml.engines.twopc.engine import TwoPartyEngine
+
+# Seconds of one core for each residue: of a column of a factor that is transformed and multiplied with a ciphertext;
+# of a key switch; of a ciphertext that is made or opened. The own time of a thread, over the products of
+# csrc/twopc/product/product_bench.cpp, on a two-core x86-64 server (AVX-512).
+_COLUMN, _SWITCH, _CIPHERTEXT = 1.5e-9, 6e-9, 2.5e-8
+# Products that keys serve, in the weight of what these cost.
+_KEYS_SERVE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class WideProduct:
+    """``batch`` products x [rows, inner] times y [inner, columns] mod 2^bits; formats as operands (owner, bits,
+    signed), owner -1 for shared factors, which have ``bits``."""
+
+    batch: int
+    rows: int
+    inner: int
+    columns: int
+    bits: int
+    x_format: tuple[int, int, bool]
+    y_format: tuple[int, int, bool]
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int]:
+        return self.batch, self.rows, self.inner, self.columns
+
+
+def of_weights(product: Product, count: int) -> WideProduct:
+    """``count`` products with weights that one party knows."""
+    sizes = count, product.rows, product.inner, product.columns
+    return WideProduct(*sizes, product.bits, product.x_format, product.weight_format)
+
+
+def multiply(engine: TwoPartyEngine, product: WideProduct, a: Operand, b: Operand) -> torch.Tensor:
+    """a [batch, rows, inner] times b [batch, inner, columns], of which shared ones have ``bits``."""
+    factors = owned_array(a, engine.rank), product.x_format, owned_array(b, engine.rank), product.y_format
+    out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, product.sizes, product.bits)
+    return tensor(engine.session, out)
+
+
+def candidates(product: WideProduct, ot: tuple[str, int, str], linear: Linear) -> list[tuple[Form, Predicted]]:
+    """Such ciphertexts as a form among others, if they serve, and what is predicted of them."""
+    if linear.mode == "ot" or linear.noise != "tail" or 0 in product.sizes or plan_of(product) is None:
+        return []
+    return [(Form(WIDE), by_ciphertexts(product, ot, linear))]
+
+
+def form_of(product: WideProduct, ot: tuple[str, int, str], linear: Linear, otherwise: ByTransfers) -> Form:
+    """How a product is made in a session with the transfers ``ot``; ``otherwise``: how transfers would make it."""
+    if linear.mode == "ot" or 0 in product.sizes:
+        return Form(TRANSFERS)
+    if linear.noise != "tail":
+        return Form(TRANSFERS, f"noise={linear.noise} is for weights that one party knows")
+    if plan_of(product) is None:
+        return Form(TRANSFERS, f"no lattice parameters fit {' x '.join(map(str, product.sizes))}")
+    if linear.mode == "lattice":
+        return Form(WIDE)
+    ciphertexts = by_ciphertexts(product, ot, linear)
+    return Form(WIDE if ciphertexts.seconds < by_transfers(otherwise, ot, linear).seconds else TRANSFERS)
+
+
+@lru_cache(maxsize=4096)
+def plan_of(product: WideProduct) -> Mapping[str, Any] | None:
+    """Of a first product in a session."""
+    keys = _core.twopc.WideKeys()
+    return _core.twopc.wide_plan(keys, product.sizes, product.x_format, product.y_format, product.bits)
+
+
+@lru_cache(maxsize=4096)
+def by_ciphertexts(product: WideProduct, ot: tuple[str, int, str], linear: Linear) -> Predicted:
+    """What both parties predict of ciphertexts, with a part of what the keys cost."""
+    plan, keys = plan_of(product), _core.twopc.WideKeys()
+    if plan is None:
+        raise ValueError("no lattice parameters serve this product")
+    sides = [side for side in plan["sides"] if side is not None]
+    # Two sides compute at the same time.
+    computing = max(
+        side["factors"] * _COLUMN + side["switches"] * _SWITCH + side["ciphertexts"] * _CIPHERTEXT for side in sides
+    )
+    found = []
+    for _ in range(2):
+        one = new_meter()
+        x = zeros((product.batch, product.rows, product.inner), product.x_format)
+        y = zeros((product.batch, product.inner, product.columns), product.y_format)
+        factors = x, product.x_format, y, product.y_format
+        _core.twopc.wide_matmul(one, keys, *factors, product.sizes, product.bits)
+        found.append(predicted(one, ot, linear, computing))
+    first, further = found
+    return Predicted(
+        further.seconds + (first.seconds - further.seconds) / _KEYS_SERVE,
+        further.bytes + (first.bytes - further.bytes) / _KEYS_SERVE,
+    )
