@@ -17,7 +17,7 @@ from store_pairs import INPUT, altered, answer, assert_right, filled, killed_in_
 
 import privml
 from privml.engines.twopc import linear
-from privml.engines.twopc.linear import PREPARED
+from privml.engines.twopc.linear import PREPARED, WIDE
 from privml.errors import ConfigError, PeerDisconnected, ProtocolError, StoreError
 from privml.program import Program
 from privml.service.negotiation import _allowance_of, link_in
@@ -100,7 +100,7 @@ def test_inputs_of_another_size_take_transfers_alone(program, stores):
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         _, got = answer(program, ours, theirs, INPUT[:1], **LATTICE)
         assert_right(got.outputs, INPUT[:1])
-        assert got.ledger.snapshot().products == {"lattice": 2}
+        assert got.ledger.snapshot().products == {WIDE: 2}
         _, got = answer(program, ours, theirs, **LATTICE)
         assert_right(got.outputs)
         assert got.ledger.snapshot().products == {PREPARED: 2}, "of which nothing was used by the smaller one"
@@ -214,7 +214,7 @@ def test_an_idle_session_prepares_products_of_several_queries_together(program):
         answers = [asking.query(INPUT / turn) for turn in range(1, 6)]
     for turn, got in enumerate(answers, 1):
         assert_right(got.outputs, INPUT / turn)
-    assert [forms(got) for got in answers] == [{"lattice": 2}, *[{PREPARED: 2}] * 4]
+    assert [forms(got) for got in answers] == [{WIDE: 2}, *[{PREPARED: 2}] * 4]
     spent = [got.ahead.preprocess.sent for got in answers]
     assert spent[1] > spent[2] and spent[3] > spent[4], "of two queries, before the first of them"
     online = program.cost([(2, 4)], replace(spec_of(), prepared=frozenset(PLACES))).snapshot().online
@@ -230,7 +230,7 @@ def test_inputs_of_another_size_leave_what_was_prepared(program):
         answers = [asking.query(x) for x in shapes]
     for x, got in zip(shapes, answers, strict=True):
         assert_right(got.outputs, x)
-    assert [forms(got) for got in answers] == [{"lattice": 2}, {"lattice": 2}, {PREPARED: 2}]
+    assert [forms(got) for got in answers] == [{WIDE: 2}, {WIDE: 2}, {PREPARED: 2}]
 
 
 def test_new_weights_make_new_preparations(program, program_folder, tmp_path):
@@ -246,7 +246,7 @@ def test_new_weights_make_new_preparations(program, program_folder, tmp_path):
         current.load_weights(tmp_path / "weights.safetensors")
         second, third = asking.query(INPUT), asking.query(INPUT)
     assert [got.turn for got in (first, second, third)] == [1, 1, 2]
-    assert [forms(got) for got in (first, second, third)] == [{"lattice": 2}, {"lattice": 2}, {PREPARED: 2}]
+    assert [forms(got) for got in (first, second, third)] == [{WIDE: 2}, {WIDE: 2}, {PREPARED: 2}]
     _, want = answer(other, None, None, linear="ot")
     assert torch.equal(second.outputs[0], want.outputs[0]) and torch.equal(third.outputs[0], want.outputs[0])
     assert not torch.equal(first.outputs[0], want.outputs[0])
@@ -255,7 +255,7 @@ def test_new_weights_make_new_preparations(program, program_folder, tmp_path):
 def test_nothing_is_prepared_for_clients_that_do_not_ask(program):
     serving = partial(serve, program, "127.0.0.1:0", limits=IDLE, **LATTICE)
     with Running(serving) as running, client(program, running.address, **LATTICE) as asking:
-        assert [forms(asking.query(INPUT)) for _ in range(2)] == [{"lattice": 2}] * 2
+        assert [forms(asking.query(INPUT)) for _ in range(2)] == [{WIDE: 2}] * 2
 
 
 @pytest.mark.parametrize("settings, named", [
@@ -355,6 +355,7 @@ def test_two_programs_of_one_session_keep_apart_what_serves_their_places(program
         assert all(map(torch.equal, found, wanted))
 
 
+@pytest.mark.usefixtures("narrow")
 def test_what_does_not_fit_the_memory_for_halves_is_made_without(program, monkeypatch):
     """Alike at both parties and as predicted: the first layer's halves fit, those of the second are sent every time."""
     shapes = [(2, 4)] * 3
@@ -389,6 +390,23 @@ class Branches(torch.nn.Module):
         return self.after_left(left) + self.after_right(right)
 
 
+def test_lanes_have_keys_of_their_own():
+    torch.manual_seed(3)
+    module, x = Branches().eval(), torch.randn(4, 70)
+    program = privml.convert(module, calibration=x)
+    with privml.local("twopc", linear="ot") as session:
+        session.numerics = program.numerics
+        want = privml.reveal(program.run(session, x[:1]))
+    for threads in (1, 2):
+        with privml.local("twopc", linear="lattice", threads=threads) as session:
+            session.numerics = program.numerics
+            assert all(torch.equal(privml.reveal(program.run(session, x[:1])), want) for _ in range(2))
+            record = session.engine.engines[0].record
+            assert record.counts(None) == {WIDE: 8} and len(record.of_lanes) == threads
+            assert len({id(lane.wide) for lane in record.of_lanes.values()}) == threads
+
+
+@pytest.mark.usefixtures("narrow")
 def test_packed_products_of_several_lanes_have_keys_of_their_own():
     torch.manual_seed(3)
     module, x = Branches().eval(), torch.randn(4, 70)

@@ -70,9 +70,14 @@ CASES = {
 }
 
 
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_every_query_is_right_and_costs_what_is_predicted(case):
+def test_every_query_is_right_and_costs_what_is_predicted(case, wide, request):
     make, size, forms = CASES[case]
+    if wide:
+        forms = {"wide": sum(forms.values())}
+    else:
+        request.getfixturevalue("narrow")
     program, queries = make(size)
     predicted = [
         cost.snapshot() for cost, _ in program.session_cost([[tuple(x.shape) for x in each] for each in queries], SPEC)
@@ -91,11 +96,11 @@ def test_of_what_public_ids_choose_nothing_is_prepared():
     answers = served(program, queries, limits=Limits(prepare=2))
     for inputs, got in zip(queries, answers, strict=True):
         assert torch.equal(got.outputs[0], exact(program, inputs))
-    assert [got.ledger.snapshot().products for got in answers] == [{"lattice": 2}] + [{"lattice": 1, "prepared": 1}] * 3
+    assert [got.ledger.snapshot().products for got in answers] == [{"wide": 2}] + [{"wide": 1, "prepared": 1}] * 3
 
 
 def test_of_what_the_client_knows_nothing_is_prepared():
     program, queries = with_few_bits(2)
     for inputs, got in zip(queries, served(program, queries, limits=Limits(prepare=2)), strict=True):
         assert torch.equal(got.outputs[0], exact(program, inputs))
-        assert got.ledger.snapshot().products == {"lattice": 1}
+        assert got.ledger.snapshot().products == {"wide": 1}

@@ -16,7 +16,6 @@ from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
 from privml.engines.shares import Window
 from privml.engines.twopc import backend as twopc
-from privml.engines.twopc import weights
 from privml.engines.twopc.convolutions import CONVOLVED, convolution_of
 from privml.engines.twopc.convolutions import form_of as convolution_form
 from privml.engines.twopc.linear import (
@@ -82,12 +81,6 @@ def notes(engine, call):
     result = call()
     after = engine.counters()["products"]
     return result, {name: count - before.get(name, 0) for name, count in after.items() if count > before.get(name, 0)}
-
-
-@pytest.fixture
-def narrow(monkeypatch):
-    """Without the form of test_shared_products.py, which often has fewer bytes."""
-    monkeypatch.setattr(weights, "candidates", lambda product, ot, linear: [])
 
 
 @pytest.mark.usefixtures("narrow")
