@@ -9,6 +9,7 @@ import pytest
 import torch
 from parties import run_both, succeed
 
+import privml
 from privml import _core
 from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
@@ -198,6 +199,34 @@ def test_products_of_attention_and_of_the_comparison_have_the_bytes_of_the_arith
     both = T.wide_plan(T.WideKeys(), (1, 128, 768, 768), (SHARED, 32, True), (SHARED, 32, True), 32)
     assert all(side["terms"] == 1 for side in both["sides"])
     assert sum(side["key_bytes"] + side["upload_bytes"] + side["answer_bytes"] for side in both["sides"]) < 4.4e6
+
+
+# ---- in programs
+class Attention(torch.nn.Module):
+    """With a projection of its own for each of queries, keys and values."""
+
+    def __init__(self):
+        super().__init__()
+        self.q, self.k, self.v = (torch.nn.Linear(16, 16) for _ in range(3))
+
+    def forward(self, x):
+        q, k, v = (part(x).unflatten(-1, (2, 8)).transpose(1, 2) for part in (self.q, self.k, self.v))
+        return ((q @ k.transpose(-1, -2)).relu() @ v).transpose(1, 2).flatten(2)
+
+
+def test_projections_of_one_input_are_one_product():
+    torch.manual_seed(1)
+    model, x = Attention().eval(), torch.randn(4, 6, 16)
+    program = privml.convert(model, calibration=x)
+    results, products = {}, {}
+    for linear in ("ot", "lattice"):
+        with privml.local("twopc", linear=linear) as session:
+            session.numerics = program.numerics
+            results[linear] = privml.reveal(program.run(session, x[:1]))
+            products[linear] = session.engine.counters()["products"]
+    assert products == {"ot": {TRANSFERS: 3}, "lattice": {WIDE: 3}}, "of all projections, of scores, and of values"
+    assert torch.equal(results["ot"], results["lattice"])
+    assert (results["lattice"] - model(x[:1])).abs().max() < 0.1
 
 
 # ---- as Python calls the core
