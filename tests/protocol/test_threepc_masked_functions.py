@@ -99,6 +99,31 @@ def test_exponentials_saturate_and_vanish(engine):
     assert ((found - exact).abs() <= 1.5 + 2.0**-20 * exact)[small].all()
 
 
+@pytest.mark.parametrize(
+    ("source", "target"), [((32, 24), (32, 24)), ((64, 24), (32, 16)), ((64, 30), (32, 8)), ((32, 24), (12, 4))]
+)
+def test_exponentials_just_below_saturation_fit_the_target(engine, source, target):
+    """Their relative error would take them beyond it, where the next narrower ring makes them negative."""
+    source, target = FixedPoint(*source), FixedPoint(*target)
+    largest = (1 << (target.bits - 1)) - 1
+    end = math.floor(math.log(2.0 ** (target.bits - 1 - target.scale)) * 2.0**source.scale)
+    x = (end + torch.arange(-60, 4)).repeat(100)
+    given = engine.input(x, x.shape, 0, source.bits)
+    found = engine.reveal(engine.function("exp", given, source, target), max(source.bits, target.bits))
+    exact = (torch.exp(x.double() * 2.0**-source.scale) * 2.0**target.scale).clamp(max=largest)
+    assert (found <= largest).all() and ((found - exact).abs() <= 4 + 2.0**-19 * exact).all()
+
+
+@pytest.mark.parametrize("scale", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_arguments_with_few_places_are_looked_up_as_far_as_the_table_reaches(engine, name, scale):
+    x = torch.arange(-20 << scale, (20 << scale) + 1).repeat(4)
+    given = engine.input(x, x.shape, 0, 32)
+    for places in (16, 20):
+        found = engine.reveal(engine.function(name, given, FixedPoint(32, scale), FixedPoint(32, places)), 32)
+        assert ((found - SMOOTH[name](x.double() / 2**scale) * 2**places).abs() < 4).all()
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_exact_truncations_take_the_composed_function(name):
     """Which equals the plain engine's bit for bit, whatever the masks."""

@@ -36,6 +36,8 @@ _IN_GROUP = 3
 _POWER_SCALE = 28
 # Public exponents have so many fractional bits.
 _FRACTION = 28
+# Of powers.
+RELATIVE_ERROR = 2.0**-20
 
 
 def turn_bits(scale: int) -> int:

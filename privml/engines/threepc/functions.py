@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 # Thresholds of activations are multiples of 2^-4.
 _GRANULE = 4
 _WIDEST_TARGET = 32
+# Of the last place, that an exponential may err by besides its relative error.
+_UNITS = 2
 _LARGEST_RING = 64
 
 
@@ -123,7 +125,8 @@ def _between(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoint, 
     table, one = pieces(name, target.scale), 1 << target.scale
     dropped = max(source.scale - _GRANULE, 0)
     limit = math.floor(table.reach * 2.0 ** (source.scale - dropped))
-    bits = _signs(engine, a, source, [1 - limit, limit], dropped)
+    spare = int(dropped > 0)  # what is compared may be one too large
+    bits = _signs(engine, a, source, [spare - limit, limit + 1 - spare], dropped)
     low_bit, above = part(bits, 0), engine.logical_not(part(bits, 1))
     inside = engine.logical_not(engine.xor(low_bit, above))
     x = _wide(engine, a, source, needed_bits(table, source.scale))
@@ -152,7 +155,7 @@ def _exponential(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoi
     form = addition.power_form(target, name == "exp")
     unit = math.log(2.0) * 2.0**source.scale
     if name == "exp":
-        ends = [math.floor(form.lowest * unit), math.floor(form.highest * unit)]
+        ends = [math.floor(form.lowest * unit), math.floor(_saturation(target) * 2.0**source.scale)]
         bits = _signs(engine, a, source, ends, 0)
         above = engine.logical_not(part(bits, 1))
         outside = engine.xor(part(bits, 0), above)
@@ -164,6 +167,12 @@ def _exponential(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoi
     x = _wide(engine, a, source, addition.exponent_bits(form, source.scale))
     total = addition.power(engine.party, x, source.scale, form)
     return _settled(engine, total, a[1].shape, out, _Choice(engine.logical_not(outside), cases))
+
+
+def _saturation(target: FixedPoint) -> float:
+    """Below it e^x fits the target with all that the result may err by."""
+    largest = ((1 << (target.bits - 1)) - 1 - _UNITS) / (1.0 + addition.RELATIVE_ERROR)
+    return math.log(max(largest, 1.0) * 2.0**-target.scale)
 
 
 # ---- from a sum to a share
