@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import privml._core as _core
 from privml.context import Session
 from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc.backend import BACKEND, linear_of
+from privml.engines.twopc.backend import BACKEND, engine_on, linear_of
 from privml.engines.twopc.engine import TwoPartyEngine
 from privml.engines.twopc.preparation import pieces, place_of
 from privml.errors import ConfigError, CorruptFile, ProtocolError, StoreError
@@ -240,7 +240,7 @@ class Preprocessing(StoreHalf):
             self.ot.k,
             self.ot.security,
         )
-        engine = TwoPartyEngine(core, linear_of(spec))
+        engine = engine_on(core, linear_of(spec))
         try:
             self.draw(engine, spec, allotment, wanted)
         except BaseException:

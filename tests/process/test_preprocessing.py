@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 import torch
 from running import Running
 from services import preprocess, query, serve
+from small_network import Net
 from store_pairs import INPUT, altered, answer, assert_right, filled, killed_in_a_query, make, order
 
+from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import (
     ConfigError,
@@ -25,7 +28,7 @@ from privml.errors import (
 )
 from privml.service.options import Capacity
 from privml.session.preprocessing import Need, Preprocessing
-from privml.spec import SessionSpec
+from privml.spec import LinkProfile, SessionSpec, engine
 from privml.store.store import Store
 
 
@@ -297,3 +300,17 @@ def test_a_refusing_server_tells_why(program, stores):
         with pytest.raises(InvalidInput, match="shape"):
             query(program, "127.0.0.1:1", bad, preprocessing=theirs)
         assert ours.store.queries_left == theirs.store.queries_left == 2
+
+
+def test_queries_over_a_slow_link_take_as_few_messages_as_are_predicted(tmp_path):
+    """Of many elements, on chunks whose length the link decides, which both halves name."""
+    rows, link = 128, LinkProfile(40.0)
+    program = convert(Net(hidden=600).eval(), calibration=torch.randn(16, 4))
+    filled(program, tmp_path, count=1, batch=rows, linear="ot", link_profile=link)
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        served, _ = answer(program, ours, theirs, torch.randn(rows, 4), linear="ot", link_profile=link)
+    spec = SessionSpec(engine("twopc", linear="ot"), link=link)
+    predicted = program.cost([(rows, 4)], spec).snapshot().online
+    near = program.cost([(rows, 4)], replace(spec, link=LinkProfile())).snapshot().online
+    online = served.ledger.snapshot().online
+    assert online.depth == predicted.depth < near.depth and online.bytes == predicted.bytes

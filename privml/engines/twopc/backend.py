@@ -35,7 +35,7 @@ def meter(
     (``counts_only``), or are zeros, with which it computes as a party does."""
     lanes = checked_threads(threads)
     core = _core.TwoPartySession.meter(rank, ot.provider, ot.k, ot.security, lanes, ot.in_background, counts_only)
-    return _engine(core, linear)
+    return engine_on(core, linear)
 
 
 def connected(
@@ -49,10 +49,11 @@ def connected(
     """An engine on connected channels, as many as ``connections`` says: the lanes', then those of their refills."""
     lanes, refills = list(channels[:threads]), list(channels[threads:])
     choice = (ot.provider, ot.k, ot.security)
-    return _engine(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills), linear)
+    return engine_on(_core.TwoPartySession(lanes[0], rank, *choice, test_seed, lanes[1:], refills), linear)
 
 
-def _engine(core: _core.TwoPartySession, linear: Linear) -> TwoPartyEngine:
+def engine_on(core: _core.TwoPartySession, linear: Linear) -> TwoPartyEngine:
+    """The engine of a session before any call, or of a meter: with chunks as long as the link asks for."""
     core.set_chunk_factor(chunk_factor(linear.delay))
     return TwoPartyEngine(core, linear)
 
