@@ -2,7 +2,7 @@
 """Shipped models as the programs that they were converted to before, in the user's cache folder.
 
 An entry's name is the SHA-256 of all that its program depends on: the code of this package and of the models, the
-versions of what traces them, the weights, the calibration data and the settings.
+versions of what traces them, what the model consists of, its weights, the calibration data and the settings.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def _name(model: torch.nn.Module | str, data: Any, settings: Mapping[str, Any]) 
     core = next(PACKAGE.glob("_core*.so")).stat()
     total.update(f"{core.st_size} {core.st_mtime_ns};".encode())
     if isinstance(model, torch.nn.Module):
+        total.update(f"{type(model).__module__}.{type(model).__qualname__} {model!r};".encode())
         _add(total, model.state_dict())
     else:
         total.update(Path(model).read_bytes())

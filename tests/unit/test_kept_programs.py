@@ -48,6 +48,19 @@ def entries():
     return list((cache_folder() / "programs").iterdir())
 
 
+@pytest.mark.parametrize("other", [torch.nn.Tanh(), torch.nn.ReLU6()])
+def test_another_model_with_the_same_weights_is_converted_anew(ask, model, other):
+    assert ask()[1] and ask(torch.nn.Sequential(model[0], other, model[2]).eval())[1] and not ask()[1]
+
+
+def test_another_class_of_the_same_parts_is_converted_anew(ask, model):
+    class Other(torch.nn.Sequential):
+        def forward(self, x):
+            return -super().forward(x)
+
+    assert ask()[1] and ask(Other(*model).eval())[1]
+
+
 def test_what_was_converted_once_is_read_the_second_time_and_is_the_same(ask, program):
     assert ask() == (program, True)
     found, anew = ask()
