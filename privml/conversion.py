@@ -163,7 +163,10 @@ def convert(
         inputs = None if inputs is None else list(inputs)[: len(tensors)]
         order = state_last(graph_module, declared, inputs, getattr(module, "output_names", None))
         tensors = [tensors[i] for i in order]
-        tensors = tensors if varying else rolled(graph_module, tensors, len(declared))
+        tensors, grown = (tensors, []) if varying else rolled(graph_module, tensors, declared)
+        for note in grown:
+            warnings.warn(note, stacklevel=2)
+        notes = (*notes, *grown)
     graph_module, client, lookups = embed(fold_public(verify(graph_module, after="export")), chosen.token_ids)
     if client is not None:
         count = len(tensors) - len(declared)

@@ -14,8 +14,9 @@ from privml.errors import ConfigError, InvalidInput
 from privml.graph.batches import Batch
 from privml.graph.ir import dtype_of, placeholders, shape_of
 
-# Steps of the clear model whose states join the calibration data.
-ROLLED = 8
+# Steps of the clear model whose states join the calibration data, and those after which it is looked whether a state
+# still grows: by how much of the first half's largest number it is then larger, on so many rows.
+ROLLED, LOOKED, GROWN, LOOKED_ROWS = 8, 64, 1.25, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,21 +140,56 @@ def _text(shape: Sequence[int | None], dtype: torch.dtype) -> str:
 
 
 @torch.no_grad()
-def rolled(module: fx.GraphModule, data: Sequence[torch.Tensor], count: int) -> list[torch.Tensor]:
+def rolled(
+    module: fx.GraphModule, data: Sequence[torch.Tensor], declared: Sequence[Declared]
+) -> tuple[list[torch.Tensor], list[str]]:
     """``data`` with the states that the clear model comes to in some steps, so that formats have room for them: the
-    rows of the other inputs are given again, each time with the state that rows before them have left. ``count``: of
-    the states."""
+    rows of the other inputs are given again, each time with the state that rows before them have left. And a note on
+    every state that is larger the more steps there are, for which no format has room."""
+    count = len(declared)
     shapes = [shape_of(node) for node in placeholders(module.graph)]
     places = [next((dim for dim, n in enumerate(shape) if n is None), None) for shape in shapes]
-    if None in places and len({shape[:1] for shape in shapes}) == 1:  # a batch that is fixed
+    varies = None not in places
+    if not varies and len({shape[:1] for shape in shapes}) == 1:  # a batch that is fixed
         places = [0] * len(shapes)
         data = [value[: shape[0]] for value, shape in zip(data, shapes, strict=True)]
+    batches = _run(module, data, count, places, ROLLED)
+    known = batches[0] if not varies else [_rows(x, place) for x, place in zip(data, places, strict=True)]
+    later = _run(module, known, count, places, LOOKED)
+    notes = _growing(declared, [batch[len(batch) - count :] for batch in later])
+    if None in places:
+        return batches[-1] if notes else later[-1], notes
+    batches += [] if notes else [later[-1]]
+    return [torch.cat(parts, place) for parts, place in zip(zip(*batches, strict=True), places, strict=True)], notes
+
+
+def _rows(value: torch.Tensor, place: int | None) -> torch.Tensor:
+    return value if place is None else value.narrow(place, 0, min(value.shape[place], LOOKED_ROWS))
+
+
+def _run(
+    module: fx.GraphModule, data: Sequence[torch.Tensor], count: int, places: Sequence[int | None], steps: int
+) -> list[list[torch.Tensor]]:
+    """What each of so many steps is given, if the last ``count`` inputs are its state."""
     visible, state, batches = list(data[: len(data) - count]), list(data[len(data) - count :]), []
-    for step in range(ROLLED):
+    for step in range(steps):
         shifted = [x if place is None else x.roll(step, place) for x, place in zip(visible, places, strict=False)]
         batches.append(shifted + state)
         results = module(*batches[-1])
         state = list(results[len(results) - count :])
-    if None in places:
-        return batches[-1]
-    return [torch.cat(parts, place) for parts, place in zip(zip(*batches, strict=True), places, strict=True)]
+    return batches
+
+
+def _growing(declared: Sequence[Declared], states: Sequence[Sequence[torch.Tensor]]) -> list[str]:
+    """Notes on those whose values in steps, one after another, become larger and larger."""
+    notes = []
+    for each, values in zip(declared, zip(*states, strict=True), strict=True):
+        sizes = [float(value.abs().max()) if value.numel() and value.dtype != torch.bool else 0.0 for value in values]
+        half, whole = max(sizes[: len(sizes) // 2]), max(sizes)
+        if not whole <= GROWN * half:  # also for what is no number
+            notes.append(
+                f"state {each.name!r} grows from step to step: it comes to {half:.3g} in {len(sizes) // 2} steps of "
+                f"the calibration data and to {whole:.3g} in {len(sizes)}. No format has room for any number of steps: "
+                "in a session of many, answers are wrong without an error"
+            )
+    return notes

@@ -202,6 +202,37 @@ def test_formats_have_room_for_later_states():
     assert (answer - 8).abs().max() < 0.2
 
 
+class Leaking(torch.nn.Module):
+    def __init__(self, kept):
+        super().__init__()
+        self.kept = kept
+
+    def forward(self, x, total):
+        total = self.kept * total + x
+        return 2 * total, total
+
+
+def leaking(kept):
+    x = torch.rand(16, 3, generator=torch.Generator().manual_seed(0))
+    return privml.convert(Leaking(kept), calibration=(x, torch.zeros(16, 3)), state={"total": ("total", 1)})
+
+
+@pytest.mark.parametrize("kept", [1.0, 1.5])
+def test_a_state_that_grows_from_step_to_step_is_told(kept):
+    with pytest.warns(UserWarning, match="state 'total' grows from step to step"):
+        program = leaking(kept)
+    assert any("grows from step to step" in note for note in program.notes)
+
+
+def test_formats_have_room_for_a_state_that_settles_late():
+    program = leaking(0.9375)
+    assert not program.notes
+    with privml.local(program, engine="twopc", ot="ideal") as session:
+        for _ in range(60):
+            answer = session(torch.ones(1, 3))
+    assert (answer - 2 * (1 - 0.9375**60) * 16).abs().max() < 1.0
+
+
 def test_one_tensor_for_two_inputs_is_two_inputs():
     class Two(torch.nn.Module):
         def forward(self, x, h, c):
