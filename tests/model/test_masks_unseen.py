@@ -38,10 +38,22 @@ MORE = {
 }
 
 
+# Forms of which a calibration that hides nothing sees no number: what hides is worked out, or smaller than HIDING.
+WORKED_OUT = {
+    "whole numbers": lambda a, m: a + ((1 - m) * -10000).to(a.dtype),
+    "hundreds": lambda a, m: a + off(m, a.dtype) * -900.0,
+    "a product of small ones": lambda a, m: a - off(m, a.dtype) * 50 * 50,
+    "exponential": lambda a, m: a - torch.exp(off(m, a.dtype) * 12) + 1,
+    "quotient": lambda a, m: a - (1.0 / (m.to(a.dtype) + 1e-5) - 1),
+    "from a table": lambda a, m: torch.addcmul(a, off(m, a.dtype), torch.tensor(-1e4)),
+    "product of matrices": lambda a, m: a + off(m, a.dtype) @ (-1e4 * torch.eye(m.shape[-1])),
+}
+
+
 class Formed(Attention):
     def forward(self, x, mask):
         q, k, v = (t.unflatten(-1, (2, 4)).transpose(1, 2) for t in self.q(x).chunk(3, -1))
-        scores = MORE[self.form](q @ k.transpose(-1, -2) / 2, mask[:, None, None, :])
+        scores = {**MORE, **WORKED_OUT}[self.form](q @ k.transpose(-1, -2) / 2, mask[:, None, None, :])
         return (torch.softmax(scores, -1) @ v).transpose(1, 2).flatten(2)
 
 
@@ -82,6 +94,11 @@ def test_other_forms(form):
     agree(Formed(form).eval(), *cases(), tolerance=(4 if form == "logarithm" else 2) / 128)
 
 
+@pytest.mark.parametrize("form", WORKED_OUT)
+def test_forms_whose_number_is_worked_out(form):
+    agree(Formed(form).eval(), *cases())
+
+
 @pytest.mark.parametrize("dtype", [torch.bool, torch.float32])
 def test_types_of_masks(dtype):
     x, mask = cases()
@@ -114,7 +131,7 @@ def test_what_is_hidden_has_no_effect_however_it_is_scaled():
     assert torch.equal(first[mask > 0], second[mask > 0]) and not torch.equal(other, x)
 
 
-@pytest.mark.parametrize("form", ["where", "product"])
+@pytest.mark.parametrize("form", ["where", "product", "hundreds"])
 def test_masks_of_token_ids(form):
     """The mask is computed from ids of which no row of the calibration is padded."""
 
@@ -122,7 +139,7 @@ def test_masks_of_token_ids(form):
         def __init__(self):
             super().__init__()
             torch.manual_seed(0)
-            self.table, self.inner = nn.Embedding(20, 8), Attention(form)
+            self.table, self.inner = nn.Embedding(20, 8), (Formed if form in WORKED_OUT else Attention)(form)
 
         def forward(self, ids):
             return self.inner(self.table(ids), (ids != 0).long())
@@ -157,6 +174,9 @@ class Pooled(nn.Module):
         lambda h, m: torch.where(m > 0, h, float("inf")).amin(1),
         lambda h, m: (h * m).sum(1) / m.sum(1).to(h.dtype),
         lambda h, m: torch.where(m > 0, h, 0.0).sum(1),
+        lambda h, m: (h * m).sum(1) * torch.reciprocal(m.to(h.dtype).sum(1)),
+        lambda h, m: h * (1 + 20 * off(m, h.dtype)),
+        lambda h, m: h + 300 * off(m, h.dtype),
     ],
 )
 def test_pooling(pool):

@@ -4,6 +4,8 @@
 A mask chooses between values and a constant (``where``, ``masked_fill``), or is multiplied by a large number and added.
 Rows in which it happens to hide nothing tell nothing of that constant. So the graph also runs with masks that hide
 nothing, everything, and places at random, from the nodes on where masks act; ranges are widened by what is seen there.
+Of a mask that the calibration data give one value all over nothing is known, so there the whole graph runs with such
+bits: whatever is computed from them has room.
 """
 
 from __future__ import annotations
@@ -45,11 +47,13 @@ _BATCHES = 2
 @dataclass(frozen=True, slots=True)
 class Masks:
     """``sources``: nodes at which masks act; ``bases``: the bits that masks are computed from; ``parts``: what is
-    computed from these alone on the way to a source."""
+    computed from these alone on the way to a source; ``free``: bits that inputs give or that come of comparing whole
+    numbers of inputs, with nothing known beside them that would make them what they are."""
 
     sources: frozenset[fx.Node]
     bases: frozenset[fx.Node]
     parts: frozenset[fx.Node]
+    free: frozenset[fx.Node]
 
 
 def mark(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> list[fx.Node]:
@@ -68,13 +72,17 @@ def mark(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> list[fx.Node]:
 def widen(module: fx.GraphModule, data: Sequence[torch.Tensor], ranges: dict[fx.Node, Range]) -> dict[fx.Node, Range]:
     """``ranges`` with what masks may do at the marked nodes. ``data``: one batch per input, of which some rows do."""
     masks = _masks(module, _bits(module, data))
-    if not masks.sources:
+    if not masks.sources and not masks.free:
         return ranges
     observer = Observer({node: replace(known) for node, known in ranges.items()}, strict=False)
     attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
     for part in chunks(placeholders(module.graph), data)[:_BATCHES]:
         for case in _CASES:
-            run_graph(module.graph, part, attributes, scheduler=_Supposing(masks, case, observer))
+            try:
+                run_graph(module.graph, part, attributes, scheduler=_Supposing(masks, case, observer))
+            except (IndexError, RuntimeError):  # no row has such bits: an index that is computed from them is none
+                acted = replace(masks, free=frozenset())
+                run_graph(module.graph, part, attributes, scheduler=_Supposing(acted, case, observer))
     hold(module.graph, observer.ranges)
     return observer.ranges
 
@@ -196,7 +204,14 @@ def _masks(module: fx.GraphModule, bits: dict[fx.Node, bool]) -> Masks:
             seen.add(current)
             waiting += [] if bits[current] else [a for a in current.all_input_nodes if a in bits]
     bases = frozenset(node for node in seen if bits[node])
-    return Masks(sources, bases, frozenset(seen) - bases)
+    free = frozenset(node for node, begins in bits.items() if begins and _is_free(node))
+    return Masks(sources, bases, frozenset(seen) - bases, free)
+
+
+def _is_free(node: fx.Node) -> bool:
+    if node.op == "placeholder":
+        return not node.meta.get("held")
+    return not any(is_float(a) for a in node.all_input_nodes) and not _depends_on_weights(node)
 
 
 # ---- runs with other masks
@@ -215,7 +230,11 @@ class _Supposing:
                 continue
             changed = _computed(node, supposed, run) if node in masks.parts or node in masks.sources else None
             value = run.compute(node) if node.op == "call_function" else run.values[node]
-            if node in masks.bases:
+            if node in masks.free and value.numel() and bool((value == value.flatten()[0]).all()):
+                value = run.values[node] = self._bits(value)
+                if node in masks.bases:
+                    supposed[node] = value
+            elif node in masks.bases:
                 supposed[node] = self._bits(value)
             elif node in masks.parts:
                 supposed[node] = changed
