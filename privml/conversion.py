@@ -155,6 +155,11 @@ def convert(
     with quiet_torch(chosen.debug):
         graph_module = export(module, examples.tensors, dynamic_batch, data.names, varying)
     notes = tuple(graph_module.meta.get("notes", ()))
+    if chosen.generate is not None and data.tensors[0].shape[1] < chosen.generate:
+        notes += (
+            f"formats have room for texts of {data.tensors[0].shape[1]} ids, the length of the calibration rows: at "
+            f"later places, up to generate={chosen.generate}, a larger number gives a wrong id without an error",
+        )
     for note in notes:
         warnings.warn(note, stacklevel=2)
     tensors = list(data.tensors)

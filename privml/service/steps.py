@@ -100,7 +100,11 @@ class Steps:
         for attempt in itertools.count():
             try:
                 begin = partial(self._client.begin, checked, progress)
-                self._session, answer = self._client.follow(begin)
+                session, answer = self._client.follow(begin)
+                if self._over:  # closed while it was begun
+                    self._client.end(session)
+                    raise StateLost(self._over)
+                self._session = session
                 return answer
             except ServiceBusy as error:
                 if not self._client.wait(attempt, error):

@@ -49,9 +49,14 @@ def built(family):
     ids = torch.randint(3, VOCABULARY, (8, 10), generator=torch.Generator().manual_seed(0))
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", "formats have room for texts of 10 ids")
         program = privml.convert(model, calibration=ids, generate=MOST, token_ids="client")
     whole = model.generate(prompt[None], max_new_tokens=COUNT, do_sample=False, pad_token_id=0, eos_token_id=None)
     return model, program, prompt, whole[0, len(prompt) :].tolist()
+
+
+def test_calibration_rows_that_are_shorter_than_texts_are_told():
+    assert any("formats have room for texts of 10 ids" in note for note in built(gpt2)[1].notes)
 
 
 def fresh(program):

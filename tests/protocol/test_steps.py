@@ -77,6 +77,22 @@ def test_clients_have_states_of_their_own(program):
                 assert torch.equal(session(x), answer)
 
 
+def test_a_session_that_is_closed_while_it_begins_is_ended(program, monkeypatch):
+    x = network.steps(1)[0]
+    with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
+        session, begin = client.session(), client.begin
+
+        def closing(*arguments):
+            begun = begin(*arguments)
+            session.close()
+            return begun
+
+        monkeypatch.setattr(client, "begin", closing)
+        with pytest.raises(StateLost, match="the session was closed"):
+            session(x)
+        assert not client._open and session.steps == 0
+
+
 def test_a_query_needs_a_session(program):
     x = network.steps(1)[0]
     with serving(program) as (server, settings), services.client(program, server.address, **settings) as client:
