@@ -132,7 +132,7 @@ def test_what_begins_late_gets_a_session_of_its_own(server, program, clock):
 def test_a_dealer_cuts_off_what_takes_too_long(server, program, clock, monkeypatch):
     begun, errors = threading.Event(), []
 
-    def held(connections, service):
+    def held(connections, service, most):
         begun.set()
         connections.channels[0, 0].read(1 << 20)  # until it is closed
 

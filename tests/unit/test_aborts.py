@@ -37,7 +37,14 @@ class Client:
 
 def service(ring):
     spec = SimpleNamespace(name="x", shape=(2,))
-    program = SimpleNamespace(inputs=[spec], weights={}, demand=lambda *shapes, **settings: {})
+    program = SimpleNamespace(
+        inputs=[spec],
+        weights={},
+        state=(),
+        demand=lambda *shapes, **settings: {},
+        complete=lambda shapes, length=0: shapes,
+        state_bytes=lambda shapes: 0,
+    )
     ot = SimpleNamespace(decided=True)
     backend = SimpleNamespace(actively_secure=ring is not None, dealt=False, reckons_with_link=lambda spec: False)
     settings = SimpleNamespace(backend=backend, spec=SimpleNamespace(engine=SimpleNamespace(ring=ring), ot=ot))
