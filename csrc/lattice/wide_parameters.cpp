@@ -73,7 +73,7 @@ std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& boun
              bounds.answers >= 1 && bounds.levels >= 0 && bounds.levels <= kMostWideLevels,
          "lattice: a product's bounds must be positive");
   for (int dropped = kFewestDropped; dropped <= kMostDropped; ++dropped) {
-    WideChoice choice{set, bounds.ring_bits, set.ring.log_q + 2, bounds.ring_bits + dropped, 0};
+    WideChoice choice{set, bounds.ring_bits, set.ring.log_q, bounds.ring_bits + dropped, 0};
     if (choice.answer_bits > set.ring.log_q) return std::nullopt;
     const auto serves = [&](int upload_bits) {
       choice.upload_bits = upload_bits;

@@ -8,7 +8,8 @@
 //             test holds the two together.
 // Exactness   as parameters.h: log2_failure bounds the probability that a result is wrong.
 //             Rounding errors of ciphertexts are those of numbers that are uniform under the
-//             assumption, and subgaussian with it.
+//             assumption, and subgaussian with it; so are those of uploads, whatever is encrypted,
+//             as they are no finer than 1 / q.
 // Source      parameters.h.
 #pragma once
 

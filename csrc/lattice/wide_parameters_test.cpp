@@ -75,6 +75,17 @@ TEST(WideParameters, ChoicesTakeTheFewestBitsThatServe) {
   }
 }
 
+// Finer uploads would be off by what is left of the message modulo 1 / q, which is not random.
+TEST(WideParameters, UploadsAreNoFinerThanTheModulus) {
+  for (const WideSet& set : kWideSets)
+    for (int ring_bits = 24; ring_bits <= 64; ++ring_bits)
+      for (double inner = 1; inner <= 1 << 16; inner *= 1.002) {
+        const auto choice = choose_wide(set, bounds(std::lround(inner), ring_bits, ring_bits, 0));
+        if (!choice) break;
+        ASSERT_LE(choice->upload_bits, set.ring.log_q) << ring_bits << " " << inner;
+      }
+}
+
 TEST(WideParameters, BoundsThatAreTooTightAreRefused) {
   EXPECT_FALSE(choose_wide(kWideSets[0], bounds(64, 40, 40, 5)));
   EXPECT_TRUE(choose_wide(kWideSets[0], bounds(64, 40, 12, 0)));
