@@ -66,7 +66,7 @@ Block tag_of(const WideSession& session, const WideProduct& product, const WideS
   return lattice::tag_of(whole, number, 0);
 }
 
-// The number of the first ciphertext of a product.
+// The number of the first ciphertext of a product, whose plan has fewer than 2^32 of them.
 i64 first_ciphertext(i64 product) { return product << 32; }
 
 // What both parties know of the keys once a product is under way. Before anything is sent: after a

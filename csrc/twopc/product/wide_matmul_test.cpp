@@ -239,6 +239,8 @@ TEST(WideMatmul, RefusesWhatNoPlanServes) {
   EXPECT_FALSE(plan_wide(shared(1, {1, (1 << 16) + 1, 2}, 32), {}));
   EXPECT_FALSE(plan_wide(shared(i64{1} << 40, {i64{1} << 20, 1, i64{1} << 20}, 32), {}));
   EXPECT_FALSE(plan_wide({1, {2, 3, 2}, {0, 32}, {0, 8}, 32}, {}));
+  // Numbers of ciphertexts, of which a product has 2^32, would be those of the next product.
+  EXPECT_FALSE(plan_wide(shared(i64{1} << 26, {1, 1 << 16, 1}, 64), {}));
   Words x(6), y(6), out(4);
   run_parties({}, [&](Party& party) {
     WideSession session;

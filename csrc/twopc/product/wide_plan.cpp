@@ -15,7 +15,8 @@ using lattice::WideSet;
 using lattice::WideShape;
 
 constexpr i64 kMostOutputs = i64{1} << 26, kMostInner = i64{1} << 16;
-constexpr i64 kKeysServe = 4;  // products, in the weight of keys' bytes
+constexpr i64 kMostPolynomials = i64{1} << 30;  // of a term: their numbers are unique
+constexpr i64 kKeysServe = 4;                   // products, in the weight of keys' bytes
 
 // A product of what party `left` knows of x with what the other one knows of y.
 struct Cross {
@@ -59,6 +60,7 @@ std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm
   lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}};
   for (WideTerm& term : terms) {
     choose_levels(term, set.ring.n, most);
+    if (term.shape.polynomials() > kMostPolynomials) return std::nullopt;
     bounds.levels = std::max(bounds.levels, term.shape.levels);
     bounds.squares += squares_of(product, term);
   }
