@@ -24,7 +24,7 @@ enum class Series {
 inline constexpr int kPlaceScale = 48;  // of arguments
 inline constexpr int kValueScale = 56;  // of values
 
-// Zero beyond the domain, where all functions that have a tail are below 2^-48.
+// Zero beyond the domain, where all functions that have a tail are below 2^-41.
 i64 series_value(Series series, u64 t);
 
 // log2 of the error of degree 1..6 on an interval of length 1, in sixteenths; length h changes it
