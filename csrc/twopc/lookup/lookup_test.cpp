@@ -55,7 +55,10 @@ TEST(Lookup, LargerTables) {
 }
 
 TEST(Lookup, SmallCountsAndBitsAboveTheWidth) {
-  for (i64 n : {0, 1, 2, 3}) expect_lookup(5, 9, share(random_words(n, 5, 3), 5));
+  for (i64 n : {0, 1, 2, 3})
+    for (int index_bits : {1, 2, 3, 5, 8, 10})
+      for (int width : {9, 64})
+        expect_lookup(index_bits, width, share(random_words(n, index_bits, 3), index_bits));
   Both<Words> index = share(random_words(40, 8, 3), 8);
   for (u64& word : index[0]) word |= 0xABC00;
   expect_lookup(8, 16, index);
