@@ -151,6 +151,22 @@ TEST(WideMatmul, SharesAtTheirExtremes) {
             expected_products(product, Words(1024, least), Words(1024, least)));
 }
 
+// The most noise that a plan allows, with shares that are all the same: they are not multiples of
+// 1 / q, and what is left of each has the same sign.
+TEST(WideMatmul, EqualSharesWhereNoiseHasNoRoomToSpare) {
+  const int ell = 37;
+  const WideProduct product = shared(1, {16, 43689, 1}, ell);
+  const u64 least = u64{1} << 36, left = least + 26;
+  const Words x(16 * 43689, least), y(43689, left);
+  Both<Words> out{Words(16), Words(16)};
+  run_parties({}, [&](Party& party) {
+    WideSession session;
+    wide_matmul(party, session, product, x, y, out[party.rank]);
+  });
+  const u64 expected = (4 * 43689 * least * left) & low_mask(ell);
+  EXPECT_EQ(reconstruct(out, ell), Words(16, expected));
+}
+
 TEST(WideMatmul, OtherTransfers) {
   expect_products({shared(2, {5, 9, 7}, 44), shared(2, {5, 9, 7}, 44)}, OtKind{false, 4});
 }
