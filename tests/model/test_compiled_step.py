@@ -15,10 +15,10 @@ from models.lenet.model import LeNet
 from models.motions.model import Motions
 from privml.context import Session
 from privml.engines.threepc.backend import meter as meter_of_three
-from privml.engines.twopc import backend as twopc
 from privml.formats import Numerics
 from privml.graph import batched
 from privml.session.ledger import Ledger, Snapshot
+from privml.spec import SessionSpec
 
 RATE, MOMENTUM = 0.125, 0.9
 
@@ -131,7 +131,8 @@ def eager_cost(meter, net, x, y):
     return session.ledger.snapshot() - before
 
 
-METERS = {"threepc": meter_of_three, "twopc": twopc.meter}
+SPEC = SessionSpec.of(engine="twopc", ot="softspoken")
+METERS = {"threepc": meter_of_three, "twopc": lambda: SPEC.backend.meter(SPEC)}
 SETTINGS = {"threepc": {}, "twopc": {"ot": "softspoken"}}
 
 
