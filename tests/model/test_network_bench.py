@@ -45,12 +45,12 @@ def test_forecast_grows_with_the_batch_but_not_in_depth():
     assert many.online.depth <= 1.2 * one.online.depth
 
 
-def test_depth_of_the_shape_of_google30_is_at_most_two_fifths_of_its_operators_one_by_one():
+def test_depth_of_the_shape_of_google30_is_at_most_half_of_its_operators_one_by_one():
     params = {**SMALL, "inputs": 32, "hidden": 100, "steps": 7, "classes": 30}
     module = networks.network(params)
     program = networks.program(module, params)
     merged = networks.forecast(program, 1, IDEAL).online.depth
-    assert merged <= 0.4 * networks.one_by_one(module, program.numerics, 1, IDEAL).online.depth
+    assert merged <= 0.5 * networks.one_by_one(module, program.numerics, 1, IDEAL).online.depth
 
 
 def test_functions_cost_what_their_calls_cost():
