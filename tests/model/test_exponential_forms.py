@@ -33,7 +33,7 @@ def test_auto_takes_the_cheapest_form_whose_results_are_certain():
     paper, fine = FixedPoint(32, 12), FixedPoint(32, 24)
     assert exp_negative_function("auto", paper, paper) == "exp_negative_exact"
     assert exp_negative_function("auto", fine, fine) == "exp_negative_spline"
-    assert exp_negative_function("exact", fine, fine) == "exp_negative"
+    assert exp_negative_function("exact", fine, fine) == "exp_negative_spline"
     for form, name in (
         ("table", "exp_negative"),
         ("spline", "exp_negative_spline"),
